@@ -1,0 +1,69 @@
+// Package facts holds what is known about the cluster that a network is rendered for, as plain values.
+// Loops gather them, the pipeline and the providers read them; nothing here does I/O.
+package facts
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// Cluster is what is known about the cluster. The zero value is a cluster of which nothing is known yet.
+type Cluster struct {
+	// Platform is the kind of infrastructure, with the names of config.openshift.io Infrastructure
+	// ("BareMetal", "AWS", ...). "None" where there is no such object, and on plain Kubernetes.
+	Platform string
+	// APIServer is where host-network programs reach the API server without the service network.
+	APIServer HostPort
+	// HostMTU is the least MTU in bytes of the default-route interfaces of all probed nodes. 0 means that it is
+	// not known yet.
+	HostMTU int
+	// Images maps the names of environment variables to image references.
+	Images Images
+	// ReleaseVersion is the version of this operator; operands carry it as an annotation.
+	ReleaseVersion string
+	// ControlPlane lists the control-plane nodes, oldest first, then by name.
+	ControlPlane []Node
+	// NodeCount is the number of nodes in the cluster, control plane included.
+	NodeCount int
+	// NodeAddresses maps each node's name to its internal addresses. Pools may not contain them.
+	NodeAddresses map[string][]netip.Addr
+	// OldestKernel is the oldest Linux version among the nodes, as major and minor; {0,0} is not known.
+	OldestKernel KernelVersion
+}
+
+// KernelVersion is the version of a Linux kernel.
+type KernelVersion struct{ Major, Minor int }
+
+// AtLeast reports whether the version is known and not older than the given one.
+func (k KernelVersion) AtLeast(major, minor int) bool {
+	return k.Major > major || k.Major == major && k.Minor >= minor
+}
+
+// HostPort is a host (a name or an address without brackets) and a TCP port.
+type HostPort struct {
+	Host string
+	Port int
+}
+
+// Node is one node, as far as rendering needs it.
+type Node struct {
+	Name string
+	UID  string
+	// Addresses are the node's internal addresses, the primary family first.
+	Addresses []netip.Addr
+}
+
+// Images maps the names of environment variables (FLANNEL_IMAGE, KUBE_PROXY_IMAGE, ...) to image references.
+type Images map[string]string
+
+// ErrNoImage is wrapped by the error of Images.Get.
+var ErrNoImage = errors.New("image not given")
+
+// Get returns the image that an environment variable names. The error names the variable and who needs it.
+func (i Images) Get(variable, neededBy string) (string, error) {
+	if ref := i[variable]; ref != "" {
+		return ref, nil
+	}
+	return "", fmt.Errorf("%w: the environment variable %s of the operator must name the image for %s", ErrNoImage, variable, neededBy)
+}

@@ -1,0 +1,87 @@
+// Package provider is the contract between the operator and the networks it can install. A provider is a
+// folder below providers/; nothing outside that folder asks which provider it has, only for its traits.
+package provider
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+// Traits are what the rest of the operator needs to know of a provider: data, not code.
+type Traits struct {
+	// Type is the name in spec.defaultNetwork.type.
+	Type operatorv1.NetworkType
+	// ServiceProxy is true if the provider serves services itself, so that no kube-proxy is deployed by default.
+	ServiceProxy bool
+	// HostPrefix is true if the provider gives each node a block of spec.clusterNetwork[].hostPrefix length.
+	HostPrefix bool
+	// DualStack is true if pods can have addresses of both families.
+	DualStack bool
+	// IPv6 is true if pods can have IPv6 addresses.
+	IPv6 bool
+	// MaxClusterNetworks is the most entries that spec.clusterNetwork may have; 0 means any number.
+	MaxClusterNetworks int
+	// HostMTU is true if the provider's defaults need facts.Cluster.HostMTU on a fresh cluster.
+	HostMTU bool
+	// NotBuilt, if not empty, is the sentence with which a type that is known but cannot be installed yet
+	// answers. No stage of such a provider after Validate is ever called.
+	NotBuilt string
+}
+
+// Provider is a network that the operator can install. Validate, Default and CheckChange are pure, never
+// change their arguments and never panic, whatever a user has written.
+type Provider interface {
+	Traits() Traits
+	// Validate returns everything that is wrong with the provider's part of the specification, and with the
+	// pools as far as this provider restricts them. Rules that hold for every provider are not its business.
+	Validate(spec *operatorv1.NetworkSpec) field.ErrorList
+	// Default returns a new specification with every setting of the provider explicit. Values that may not
+	// change, or were computed at run time, are carried forward from prev, which is nil on a fresh cluster.
+	// It is idempotent.
+	Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec
+	// CheckChange returns every change from prev to next that is unsafe, both already filled, both of this
+	// provider's type. Changes of the pools and of the type are checked by the pipeline.
+	CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList
+	// Observe reads what rendering needs from the cluster. It writes nothing. Its reader may be nil when there
+	// is no cluster (offline rendering): then it answers as for a fresh one.
+	Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (Renderer, error)
+}
+
+// Renderer owns what a provider observed, and turns a filled specification into objects.
+type Renderer interface {
+	Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (Output, error)
+}
+
+// Output is what a provider wants to be in the cluster.
+type Output struct {
+	Objects []manifest.Object
+	// MTU is the MTU in bytes that pods get; 0 means that the provider does not say.
+	MTU int
+	// Waiting, if not empty, is a sentence that says what rendering waits for. Objects are then incomplete, and
+	// nothing is deleted.
+	Waiting string
+}
+
+// Component is a part that is deployed beside the default network, whatever its type: kube-proxy, the
+// parts for multiple networks. It obeys the contract of Provider but for being chosen by type.
+type Component interface {
+	// Name is the name of the component in conditions, for example "KubeProxy".
+	Name() string
+	// Enabled reports whether a filled specification asks for the component.
+	Enabled(spec *operatorv1.NetworkSpec) bool
+	// Validate returns everything that is wrong with the component's part of the specification. It is called
+	// whether or not the component is enabled.
+	Validate(spec *operatorv1.NetworkSpec, t Traits) field.ErrorList
+	// Default returns a new specification with every setting of the component explicit.
+	Default(spec, prev *operatorv1.NetworkSpec, t Traits, f facts.Cluster) *operatorv1.NetworkSpec
+	// CheckChange returns every unsafe change of the component's part from prev to next.
+	CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList
+	// Observe reads what rendering needs from the cluster, as Provider.Observe does.
+	Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (Renderer, error)
+}
