@@ -1,0 +1,81 @@
+# Everything a developer runs. `make` alone lists the targets. Builds that take minutes are kept by version
+# in a cache outside the checkout ($CNO_CACHE, by default ~/.cache/cno).
+SHELL       := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+OUT    := _output
+ASSETS := $(CURDIR)/$(OUT)/lab/bin
+LAB    := $(OUT)/lab-bin/lab
+export CNO_TEST_ASSETS := $(ASSETS)
+
+GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
+LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+##@ Main
+help: ## List the targets
+	@awk 'BEGIN{FS=":.*## "} /^##@/{print "\n" substr($$0,5)} /^[a-z-]+:.*## /{printf "  %-12s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
+
+lab: images $(LAB) ## A real cluster on this machine, the operator in it, flannel, and proof that pods talk
+	@hack/lab-demo.sh
+
+lab-down: $(LAB) ## Take the cluster down again; nothing is left
+	@$(LAB) down
+
+test: deps test-assets ## Every test but those in the lab
+	@$(GOTESTSUM) ./...
+	@cd e2e && $(GOTESTSUM) ./lab/... ./cmd/...
+
+e2e: images $(LAB) ## Every promise in e2e/suites, in the lab
+	@cd e2e && $(GOTESTSUM) -count=1 -timeout 60m -p 1 ./suites/...
+
+##@ Build
+build: ## All programs, into _output/<os>/<arch>
+	@hack/build-go.sh
+
+images: build $(LAB) ## All images as docker-archive tars, into _output/images
+	@$(LAB) build kube-proxy etcd etcdctl cni-plugins
+	@go run ./hack/mkimages
+
+generate: ## CRDs and deep copies
+	@hack/generate.sh
+
+##@ Check
+test-api: deps test-assets ## Only what is tested against a real API server
+	@$(GOTESTSUM) ./api/... ./internal/apply/... ./internal/controller/... ./internal/operator/... ./internal/doctest/... ./config/...
+
+lint: ## golangci-lint over both modules
+	@$(LINT) run ./...
+	@cd e2e && $(LINT) run ./...
+
+verify: generate ## generate, tidy, lint and the shape of the tree leave no difference
+	@go mod tidy && (cd e2e && go mod tidy)
+	@$(MAKE) lint
+	@go test -count=1 ./internal/archtest
+	@git diff --exit-code
+
+golden: ## Write the expected outputs of the renderers anew
+	@go test ./providers/... ./internal/cli/... ./internal/manifest/... -update
+
+fuzz: ## Every fuzz target for FUZZTIME (20s) each
+	@hack/fuzz.sh
+
+bench: deps test-assets ## Benchmarks, each with the figure it is compared with
+	@go test -run '^$$' -bench . -benchmem ./... | grep -v -e '^ok' -e '^?' -e '^PASS'
+
+conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab
+	@hack/lab-demo.sh
+	@$(LAB) conformance
+
+##@ Set-up
+deps: ## Debian packages that the tests need
+	@hack/deps.sh
+
+test-assets: $(LAB) ## A real API server and etcd, for tests
+	@$(LAB) build kube-apiserver etcd kubectl
+
+$(LAB): FORCE
+	@cd e2e && go build -o ../$(LAB) ./cmd/lab
+FORCE:
+
+.PHONY: help lab lab-down test e2e build images generate test-api lint verify golden fuzz bench conformance deps test-assets FORCE

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# The Debian packages that tests of kernel code need: installed when root, else named.
+set -eu
+missing=()
+for p in iproute2 iptables nftables iputils-ping conntrack; do
+  dpkg -s "$p" >/dev/null 2>&1 || missing+=("$p")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+[ "$(id -u)" -eq 0 ] || { echo "missing Debian packages: ${missing[*]}; install them, or run this as root" >&2; exit 1; }
+echo "installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq && apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null

@@ -1,0 +1,115 @@
+// Package archtest holds the shape of the tree as data, and tests that the tree has it. It reads source files
+// with go/parser, and not the output of the go command, so that the test cache notices every change.
+package archtest
+
+import (
+	"path"
+	"strings"
+)
+
+// Layer is a set of packages. A package imports only from its own layer and from those with a smaller number.
+type Layer int
+
+// The layers, from the nouns that know nothing to the programs that know everything.
+const (
+	Nouns Layer = iota
+	Pure
+	Contract
+	Providers
+	Edges
+	Loops
+	Composition
+)
+
+func (l Layer) String() string {
+	return [...]string{"nouns", "pure tools", "contract", "providers", "edges", "loops", "composition"}[l]
+}
+
+// rules maps path patterns below the module to layers; the first match counts. A pattern matches a folder and
+// everything below it; * stands for one path element.
+var rules = []struct {
+	pattern string
+	layer   Layer
+}{
+	{"api", Nouns},
+	{"providers/*/agentconfig", Pure},
+	{"providers/*/controller", Loops},
+	{"providers/*/node", Loops},
+	{"providers", Providers},
+	{"internal/applied", Contract},
+	{"internal/facts", Contract},
+	{"internal/pipeline", Contract},
+	{"internal/provider", Contract},
+	{"internal/apitest", Edges},
+	{"internal/apply", Edges},
+	{"internal/doctest", Edges},
+	{"internal/host", Edges},
+	{"internal/image", Edges},
+	{"internal/logging", Edges},
+	{"internal/offline", Edges},
+	{"internal/report", Edges},
+	{"internal/controller", Loops},
+	{"internal/cli", Composition},
+	{"internal/operator", Composition},
+	{"internal/archtest", Composition},
+	{"internal", Pure},
+	{"cmd", Composition},
+	{"hack", Composition},
+	{"images", Composition},
+	{"config", Composition},
+}
+
+// LayerOf returns the layer of a folder, given by its slash path below the module's root. ok is false if no
+// rule names it.
+func LayerOf(dir string) (l Layer, ok bool) {
+	for _, r := range rules {
+		if matches(r.pattern, dir) {
+			return r.layer, true
+		}
+	}
+	return 0, false
+}
+
+func matches(pattern, dir string) bool {
+	want, have := strings.Split(pattern, "/"), strings.Split(dir, "/")
+	if len(have) < len(want) {
+		return false
+	}
+	for i, w := range want {
+		if ok, _ := path.Match(w, have[i]); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Unit returns the folder whose packages may import one another freely inside the layers whose members must
+// not know their siblings: a provider's folder, a controller's folder. For all others it is empty.
+func Unit(dir string) string {
+	parts := strings.Split(dir, "/")
+	switch {
+	case len(parts) >= 2 && parts[0] == "providers":
+		return strings.Join(parts[:2], "/")
+	case len(parts) >= 3 && parts[0] == "internal" && (parts[1] == "controller" || parts[1] == "cli"):
+		return strings.Join(parts[:3], "/")
+	}
+	return ""
+}
+
+// impure lists import paths that a pure package may not have, by prefix.
+var impure = []string{
+	"os", "os/exec", "net/http", "net", "syscall",
+	"github.com/vishvananda/netlink", "golang.org/x/sys/unix",
+	"k8s.io/client-go/rest", "k8s.io/client-go/kubernetes", "k8s.io/client-go/dynamic",
+	"sigs.k8s.io/controller-runtime/pkg/manager", "go.etcd.io/etcd/client",
+}
+
+// Impure reports whether a pure package may not import a path.
+func Impure(importPath string) bool {
+	for _, p := range impure {
+		if importPath == p || strings.Contains(p, ".") && strings.HasPrefix(importPath, p+"/") {
+			return true
+		}
+	}
+	return false
+}
