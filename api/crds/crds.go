@@ -1,0 +1,40 @@
+// Package crds holds the CustomResourceDefinitions of the kinds that this project owns, as controller-gen
+// writes them from the Go types beside it (hack/generate.sh).
+package crds
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed *.yaml
+var files embed.FS
+
+// Files returns the files themselves, one definition each, named <group>_<plural>.yaml.
+func Files() fs.FS { return files }
+
+// All returns every definition, in the order of the file names. Each call returns new values, which the
+// caller may change. The error can only be that of a file that was written by hand.
+func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		return nil, fmt.Errorf("list embedded definitions: %w", err)
+	}
+	all := make([]*apiextensionsv1.CustomResourceDefinition, 0, len(entries))
+	for _, entry := range entries {
+		content, err := files.ReadFile(entry.Name())
+		if err != nil {
+			return nil, fmt.Errorf("read embedded definition: %w", err)
+		}
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(content, crd); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", entry.Name(), err)
+		}
+		all = append(all, crd)
+	}
+	return all, nil
+}

@@ -1,0 +1,70 @@
+package apitest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// assetsVariable is the environment variable that names the folder of the programs. It is read here, and not
+// in a main function, because tests have none.
+const assetsVariable = "CNO_TEST_ASSETS"
+
+// assets are the paths of the programs that a server is made of.
+type assets struct{ apiserver, etcd string }
+
+// findAssets looks for the programs. The error says where it looked and what to do.
+func findAssets() (assets, error) {
+	dir := os.Getenv(assetsVariable)
+	if dir == "" {
+		root, err := RepositoryRoot()
+		if err != nil {
+			return assets{}, err
+		}
+		dir = filepath.Join(root, "_output", "lab", "bin")
+	}
+	found := assets{apiserver: filepath.Join(dir, "kube-apiserver"), etcd: filepath.Join(dir, "etcd")}
+	for _, path := range []string{found.apiserver, found.etcd} {
+		if _, err := os.Stat(path); err != nil {
+			return assets{}, fmt.Errorf("find %s: %w; make test builds it, or set %s to a folder that has it",
+				filepath.Base(path), err, assetsVariable)
+		}
+	}
+	return found, nil
+}
+
+// RepositoryRoot returns the folder of go.mod above the working folder, which for a test is that of its
+// package. Tests use it to reach files that are not Go's: docs, samples, built programs.
+func RepositoryRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("find repository: %w", err)
+	}
+	for {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
+			return "", fmt.Errorf("find repository: no go.mod above the working folder: %w", err)
+		}
+		dir = parent
+	}
+}
+
+// dieWithParent writes a program that runs another one so that the kernel kills it when the process that
+// started it dies, and returns its path. Without it a test binary that panics or is killed would leave its
+// servers running.
+func dieWithParent(dir, program string) (string, error) {
+	path := filepath.Join(dir, "run-"+filepath.Base(program))
+	quoted := "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
+	script := "#!/bin/sh\nexec setpriv --pdeathsig KILL -- " + quoted + ` "$@"` + "\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
+		return "", fmt.Errorf("write launcher: %w", err)
+	}
+	return path, nil
+}

@@ -1,0 +1,91 @@
+package apitest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// deleteTimeout is how long an object may take to go. Nothing but a finalizer holds one up.
+const deleteTimeout = 20 * time.Second
+
+// Scheme returns a new scheme with the built-in types, CustomResourceDefinition and the types of this project.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	return scheme, errors.Join(
+		clientgoscheme.AddToScheme(scheme),
+		apiextensionsv1.AddToScheme(scheme),
+		operatorv1.AddToScheme(scheme),
+		networkoperatorv1.AddToScheme(scheme),
+	)
+}
+
+// ClientFor returns a client without a cache for a configuration, which knows the types of Scheme.
+func (s *Server) ClientFor(config *rest.Config) (client.Client, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, fmt.Errorf("make scheme: %w", err)
+	}
+	return client.New(config, client.Options{Scheme: scheme})
+}
+
+// Namespace creates a namespace for a test and returns its name. It stays behind, since nothing empties
+// namespaces here.
+func (s *Server) Namespace(tb testing.TB) string {
+	tb.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	if err := s.Client.Create(tb.Context(), namespace); err != nil {
+		tb.Fatalf("create namespace: %v", err)
+	}
+	return namespace.Name
+}
+
+// Create creates an object, fails the test if the server refuses it, and deletes it when the test ends.
+func (s *Server) Create(tb testing.TB, object client.Object) {
+	tb.Helper()
+	if err := s.Client.Create(tb.Context(), object); err != nil {
+		tb.Fatalf("create %T %s: %v", object, object.GetName(), err)
+	}
+	s.DeleteAfter(tb, object)
+}
+
+// DeleteAfter deletes an object when the test ends and waits until it is gone, so that the next test may
+// create one of the same name. It is no error if there is none.
+func (s *Server) DeleteAfter(tb testing.TB, object client.Object) {
+	tb.Helper()
+	doomed := object.DeepCopyObject().(client.Object)
+	tb.Cleanup(func() {
+		// The context of the test has ended by now.
+		ctx, cancel := context.WithTimeout(context.Background(), deleteTimeout)
+		defer cancel()
+		if err := s.delete(ctx, doomed); err != nil {
+			tb.Errorf("delete %T %s: %v", doomed, doomed.GetName(), err)
+		}
+	})
+}
+
+func (s *Server) delete(ctx context.Context, object client.Object) error {
+	if err := s.Client.Delete(ctx, object); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	key := client.ObjectKeyFromObject(object)
+	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		err := s.Client.Get(ctx, key, object)
+		return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	})
+}

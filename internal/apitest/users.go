@@ -1,0 +1,40 @@
+package apitest
+
+import (
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+// User returns the configuration of a user who has a client certificate and no rights but those that RBAC
+// gives to the name and the groups.
+func (s *Server) User(tb testing.TB, name string, groups ...string) *rest.Config {
+	tb.Helper()
+	user, err := s.env.AddUser(envtest.User{Name: name, Groups: groups}, &rest.Config{QPS: -1})
+	if err != nil {
+		tb.Fatalf("add user %s: %v", name, err)
+	}
+	return user.Config()
+}
+
+// ServiceAccount returns the configuration of a service account, with a token as a pod of that account has
+// it. The account is created if it is missing; its namespace must exist.
+func (s *Server) ServiceAccount(tb testing.TB, namespace, name string) *rest.Config {
+	tb.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := s.Client.Create(tb.Context(), account); client.IgnoreAlreadyExists(err) != nil {
+		tb.Fatalf("create service account: %v", err)
+	}
+	request := &authenticationv1.TokenRequest{}
+	if err := s.Client.SubResource("token").Create(tb.Context(), account, request); err != nil {
+		tb.Fatalf("request token for %s/%s: %v", namespace, name, err)
+	}
+	config := rest.AnonymousClientConfig(s.Config)
+	config.BearerToken = request.Status.Token
+	return config
+}
