@@ -1,0 +1,66 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// serverMetadata are the fields of metadata that only the API server sets.
+var serverMetadata = [...]string{"creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation",
+	"managedFields", "resourceVersion", "selfLink", "uid"}
+
+// New makes an Object of a typed (or unstructured) one, which it leaves unchanged. The kind comes from the Go type.
+//
+// The result says nothing that was not said: no null, no status, no field that the server sets, and nothing for a
+// struct held by value that is empty ("resources: {}", "strategy: {}"), so that server-side apply does not make the
+// operator the owner of fields it does not care for. What is empty and means something stays: a pointer to an empty
+// struct ("emptyDir: {}"), an empty selector ("podSelector: {}" selects everything), an empty list entry
+// ("ingress: [{}]"), and everything in an unstructured object but null.
+func New(obj Typed, p Policy) (Object, error) {
+	gvk, err := kindOf(obj)
+	if err != nil {
+		return Object{}, fmt.Errorf("make manifest of %T: %w", obj, err)
+	}
+	if err := named(obj); err != nil {
+		return Object{}, fmt.Errorf("make manifest of %s: %w", gvk.Kind, err)
+	}
+	content, err := said(obj)
+	if err != nil {
+		return Object{}, fmt.Errorf("make manifest of %s %s: %w", gvk.Kind, obj.GetName(), err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	unstructured.RemoveNestedField(content, "status")
+	for _, field := range serverMetadata {
+		unstructured.RemoveNestedField(content, "metadata", field)
+	}
+	return Object{Object: u, Policy: p}, nil
+}
+
+func named(obj Typed) error {
+	switch {
+	case obj.GetName() == "" && obj.GetGenerateName() != "":
+		return errors.New("generateName makes another object each time; give it a name")
+	case obj.GetName() == "":
+		return errors.New("it has no name")
+	}
+	return nil
+}
+
+// said returns what an object says, as a tree that shares nothing with it.
+func said(obj Typed) (map[string]any, error) {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		content := runtime.DeepCopyJSON(u.Object)
+		dropNulls(content)
+		return content, nil
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	dropUnsaid(obj, content)
+	return content, nil
+}

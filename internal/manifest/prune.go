@@ -1,0 +1,92 @@
+package manifest
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// dropUnsaid removes from content, the tree made of typed, nulls and the empty maps that stand for structs held by
+// value: Go cannot leave those unset, so that an empty one says nothing. The exception is the label selector, of
+// which the empty one selects everything.
+func dropUnsaid(typed any, content map[string]any) {
+	pruneStruct(reflect.ValueOf(typed).Elem(), content)
+}
+
+func prune(v reflect.Value, content any) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if tree, ok := content.(map[string]any); ok && !writesItself(v) {
+			pruneStruct(v, tree)
+		}
+	case reflect.Slice:
+		list, ok := content.([]any)
+		for i := 0; ok && i < len(list) && i < v.Len(); i++ {
+			prune(v.Index(i), list[i])
+		}
+	case reflect.Map:
+		tree, ok := content.(map[string]any)
+		for _, key := range v.MapKeys() {
+			if ok && key.Kind() == reflect.String {
+				prune(v.MapIndex(key), tree[key.String()])
+			}
+		}
+	}
+}
+
+func pruneStruct(v reflect.Value, tree map[string]any) {
+	for i := range v.NumField() {
+		field, value := v.Type().Field(i), v.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" && field.Anonymous {
+			prune(value, tree)
+			continue
+		}
+		content, ok := tree[name]
+		if !ok {
+			continue
+		}
+		prune(value, content)
+		if content == nil || value.Kind() == reflect.Struct && value.Type() != reflect.TypeFor[metav1.LabelSelector]() && isEmptyMap(content) {
+			delete(tree, name)
+		}
+	}
+}
+
+// writesItself reports whether a value has a JSON form of its own (quantities, times, free-form JSON), which is
+// left alone.
+func writesItself(v reflect.Value) bool {
+	marshaler := reflect.TypeFor[json.Marshaler]()
+	return v.Type().Implements(marshaler) || reflect.PointerTo(v.Type()).Implements(marshaler)
+}
+
+func isEmptyMap(content any) bool {
+	tree, ok := content.(map[string]any)
+	return ok && len(tree) == 0
+}
+
+// dropNulls removes the nulls of a tree, in maps at any depth. Lists keep their length.
+func dropNulls(content any) {
+	switch content := content.(type) {
+	case map[string]any:
+		for key, value := range content {
+			if value == nil {
+				delete(content, key)
+				continue
+			}
+			dropNulls(value)
+		}
+	case []any:
+		for _, value := range content {
+			dropNulls(value)
+		}
+	}
+}

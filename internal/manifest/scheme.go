@@ -1,0 +1,74 @@
+package manifest
+
+import (
+	"fmt"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// Typed is any Kubernetes object, typed or unstructured. It has the methods of controller-runtime's client.Object.
+type Typed interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Scheme returns the types that manifests are decoded into: those of Kubernetes, CustomResourceDefinition, and
+// this project's own. It is shared: add nothing to it.
+var Scheme = sync.OnceValue(func() *runtime.Scheme {
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme,
+	} {
+		if err := add(s); err != nil {
+			panic(fmt.Sprintf("two packages of API types disagree: %v", err)) // can only happen at build time
+		}
+	}
+	return s
+})
+
+// kindOf returns the kind of an object: the one that the scheme gives its Go type or, for unstructured objects,
+// the one that it says it is. An object that says otherwise than its Go type is an error.
+func kindOf(obj runtime.Object) (schema.GroupVersionKind, error) {
+	said := obj.GetObjectKind().GroupVersionKind()
+	if _, ok := obj.(runtime.Unstructured); ok {
+		if said.Version == "" || said.Kind == "" {
+			return said, fmt.Errorf("apiVersion and kind must be set")
+		}
+		return said, nil
+	}
+	kinds, _, err := Scheme().ObjectKinds(obj)
+	if err != nil {
+		return said, fmt.Errorf("%T is not a type of the scheme: %w", obj, err)
+	}
+	for _, k := range kinds {
+		if said.Empty() || said == k {
+			return k, nil
+		}
+	}
+	return said, fmt.Errorf("apiVersion %q, kind %q is not a %s of %s", said.GroupVersion(), said.Kind, kinds[0].Kind, kinds[0].GroupVersion())
+}
+
+// newFor returns an empty object for a kind: unstructured if the scheme knows nothing of its group.
+func newFor(gvk schema.GroupVersionKind) (Typed, error) {
+	if !Scheme().IsGroupRegistered(gvk.Group) {
+		return &unstructured.Unstructured{}, nil
+	}
+	obj, err := Scheme().New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("apiVersion %q has no kind %q", gvk.GroupVersion(), gvk.Kind)
+	}
+	typed, ok := obj.(Typed)
+	if !ok {
+		return nil, fmt.Errorf("kind %q is not an object that can be applied", gvk.Kind)
+	}
+	return typed, nil
+}
