@@ -1,0 +1,18 @@
+// Package version is the version of the programs of this module. Release builds set it at link time:
+//
+//	go build -ldflags "-X github.com/cluster-network-operator/cno/internal/version.linked=v1.2.3"
+package version
+
+// Default is the version of a build that was not given one.
+const Default = "v0.1.0"
+
+// linked is set by the linker, and nowhere else.
+var linked string
+
+// String returns the version, with the leading v, as it appears in image tags and in release annotations.
+func String() string {
+	if linked != "" {
+		return linked
+	}
+	return Default
+}
