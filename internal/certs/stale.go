@@ -1,0 +1,64 @@
+package certs
+
+import (
+	"crypto/x509"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Stale says why a pair has to be issued anew, as the rest of a sentence that begins with "the certificate"; it is
+// empty while the pair is good. A pair is good while it parses, holds what the request asks for, is signed by
+// signer, and half of its life has not passed.
+func Stale(p Pair, want Request, signer *Authority, now time.Time) string {
+	if p.Empty() {
+		return "is missing"
+	}
+	c, _, err := p.Parse()
+	switch {
+	case err != nil:
+		return "cannot be read: " + err.Error()
+	case now.Before(c.NotBefore):
+		return fmt.Sprintf("is not valid before %s", c.NotBefore.Format(time.RFC3339))
+	case !now.Before(c.NotAfter):
+		return fmt.Sprintf("expired at %s", c.NotAfter.Format(time.RFC3339))
+	case !now.Before(HalfLife(c)):
+		return "has passed half of its life"
+	case c.Subject.CommonName != want.CommonName:
+		return fmt.Sprintf("is one for %q", c.Subject.CommonName)
+	case !covers(c, want):
+		return "lacks a name, an address or a usage"
+	case c.CheckSignatureFrom(signer.certificate) != nil:
+		return "is signed by an authority that is being replaced"
+	}
+	return ""
+}
+
+// HalfLife returns the time when half of a certificate's life has passed, at which it is to be replaced.
+func HalfLife(c *x509.Certificate) time.Time {
+	return c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 2)
+}
+
+func covers(c *x509.Certificate, want Request) bool {
+	for _, usage := range want.usages() {
+		if !slices.Contains(c.ExtKeyUsage, usage) {
+			return false
+		}
+	}
+	for _, name := range want.Names {
+		if !slices.Contains(c.DNSNames, name) {
+			return false
+		}
+	}
+	for _, address := range want.Addresses {
+		raw := address.Unmap()
+		found := false
+		for _, ip := range c.IPAddresses {
+			found = found || ip.Equal(raw.AsSlice())
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
