@@ -1,0 +1,61 @@
+package report
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+func TestBoardKeepsOneEntryPerLoopAndTellsOfChangesOnly(t *testing.T) {
+	var board Board
+	told := 0
+	board.OnChange(func() { told++ })
+	bad := status.Finding{Component: "Flannel", Effect: status.Degraded, Reason: "R", Message: "m"}
+
+	board.Report("b", bad)
+	board.Report("b", bad) // the same again is no change
+	board.Report("a")      // nothing from a loop that had said nothing is none either
+	board.SetRollout(Rollout{Generation: 1})
+	board.SetRollout(Rollout{Generation: 1})
+	if told != 2 {
+		t.Errorf("listener was called %d times, want 2", told)
+	}
+	findings, rollout, ready := board.Snapshot()
+	if diff := cmp.Diff([]status.Finding{bad}, findings); diff != "" || rollout.Generation != 1 || !ready {
+		t.Errorf("snapshot: generation %d, ready %v, findings:\n%s", rollout.Generation, ready, diff)
+	}
+	board.Report("b")
+	if findings, _, _ := board.Snapshot(); len(findings) != 0 {
+		t.Errorf("a loop's new report left its old findings: %v", findings)
+	}
+}
+
+func TestBoardAwaitsTheFirstReportOfALoop(t *testing.T) {
+	var board Board
+	told := 0
+	board.OnChange(func() { told++ })
+	board.Await("flannel")
+	if diff := cmp.Diff([]string{"flannel"}, board.Awaited()); diff != "" {
+		t.Error(diff)
+	}
+	board.Report("flannel") // says that all is well, which is news as long as it was awaited
+	if len(board.Awaited()) != 0 || told != 1 {
+		t.Errorf("after the report %v are awaited, and %d changes were told", board.Awaited(), told)
+	}
+}
+
+func TestBoardMayBeUsedByManyAtOnce(t *testing.T) {
+	var board Board
+	var group sync.WaitGroup
+	for range 8 {
+		group.Go(func() {
+			board.Report("loop", status.Finding{Reason: "R"})
+			board.Snapshot()
+			board.SetRollout(Rollout{})
+		})
+	}
+	group.Wait()
+}
