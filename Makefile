@@ -17,7 +17,7 @@ help: ## List the targets
 	@awk 'BEGIN{FS=":.*## "} /^##@/{print "\n" substr($$0,5)} /^[a-z-]+:.*## /{printf "  %-12s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
 
 lab: images $(LAB) ## A real cluster on this machine, the operator in it, flannel, and proof that pods talk
-	@hack/lab-demo.sh
+	@cd e2e && go run ./cmd/lab-demo
 
 lab-down: $(LAB) ## Take the cluster down again; nothing is left
 	@$(LAB) down
@@ -64,7 +64,7 @@ bench: deps test-assets ## Benchmarks, each with the figure it is compared with
 	@go test -run '^$$' -bench . -benchmem ./... | grep -v -e '^ok' -e '^?' -e '^PASS'
 
 conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab
-	@hack/lab-demo.sh
+	@cd e2e && go run ./cmd/lab-demo
 	@$(LAB) conformance
 
 ##@ Set-up

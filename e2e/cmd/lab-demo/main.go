@@ -1,0 +1,102 @@
+// Command lab-demo is what make lab shows: a cluster whose nodes have no network, the operator started on it, one
+// Network object, and the proof that pods on different nodes talk by address, by service and by name.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\nThe lab is left as it is: look with '_output/lab-bin/lab status' and '_output/lab-bin/lab logs'.\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, w io.Writer) error {
+	k, err := kit.New()
+	if err != nil {
+		return err
+	}
+	start := time.Now()
+	if err := kit.Run(ctx, w, k.Install("network-flannel.yaml")); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "From no cluster to a working network in %s.\n\n", time.Since(start).Round(time.Second))
+	if err := prove(ctx, w, k); err != nil {
+		return err
+	}
+	fmt.Fprint(w, `
+Look around:
+  export KUBECONFIG=$PWD/_output/lab/kubeconfig PATH=$PWD/_output/lab/bin:$PATH
+  kubectl get network.operator.openshift.io cluster
+  kubectl get pods -A -o wide
+  _output/lab-bin/lab exec worker-0 -- ip route
+  make lab-down
+`)
+	return nil
+}
+
+// prove shows each promise with the command that proves it.
+func prove(ctx context.Context, w io.Writer, k *kit.Kit) error {
+	const ns = "lab-demo"
+	if err := client.IgnoreAlreadyExists(k.Client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})); err != nil {
+		return err
+	}
+	labels := map[string]string{"app": "web"}
+	var pods []*corev1.Pod
+	for _, node := range []string{"worker-0", "worker-1"} {
+		pod, err := k.RunPod(ctx, kit.ServerPod(ns, "web-"+node, node, labels))
+		if err != nil {
+			return err
+		}
+		pods = append(pods, pod)
+	}
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(8080)}}},
+	}
+	if err := k.Client.Create(ctx, svc); err != nil {
+		return err
+	}
+	from, to := pods[0], pods[1]
+	inPod := func(command string) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) { return k.Exec(ctx, from, command) }
+	}
+	kubectl := func(args ...string) func(context.Context) (string, error) {
+		return func(ctx context.Context) (string, error) { return k.Kubectl(ctx, args...) }
+	}
+	for _, p := range []struct {
+		promise string
+		do      func(context.Context) (string, error)
+	}{
+		{"The nodes are ready", kubectl("get", "nodes", "-o", "wide")},
+		{"A pod on worker-0 reaches a pod on worker-1 by its address", inPod("ping -c2 " + to.Status.PodIP)},
+		{"It reaches the service by its address", inPod("curl -sS --fail --max-time 3 http://" + svc.Spec.ClusterIP + "/hostname")},
+		{"It finds the service by its name", inPod("dig +short +search web; curl -sS --fail --max-time 3 http://web/hostname")},
+		{"What the operator says", kubectl("get", "networks.operator.openshift.io", "cluster")},
+	} {
+		var out string
+		err := kit.Poll(ctx, time.Minute, func(ctx context.Context) (err error) { out, err = p.do(ctx); return err })
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.promise, err)
+		}
+		fmt.Fprintf(w, "== %s\n%s\n", p.promise, out)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// Names of what is installed.
+const (
+	OperatorNamespace = "openshift-network-operator"
+	FlannelNamespace  = "openshift-flannel"
+	ProxyNamespace    = "openshift-kube-proxy"
+)
+
+// LoadImages brings the images of the checkout into every node of the lab.
+func (k *Kit) LoadImages(ctx context.Context) error {
+	tars, err := filepath.Glob(filepath.Join(k.Root, "_output/images/*.tar"))
+	if err != nil {
+		return err
+	}
+	if len(tars) == 0 {
+		return fmt.Errorf("no images in _output/images; run make images")
+	}
+	_, err = k.Lab(ctx, append([]string{"load-image"}, tars...)...)
+	return err
+}
+
+// InstallOperator applies config/lab.
+func (k *Kit) InstallOperator(ctx context.Context) error {
+	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Root, "config/lab"))
+	if err != nil {
+		return err
+	}
+	_, err = k.Kubectl(ctx, "wait", "--for=condition=Established", "--timeout=30s",
+		"crd/networks.operator.openshift.io", "crd/networkconfigs.networkoperator.openshift.io")
+	return err
+}
+
+// ApplySample applies a file of config/samples.
+func (k *Kit) ApplySample(ctx context.Context, name string) error {
+	data, err := os.ReadFile(filepath.Join(k.Root, "config/samples", name))
+	if err != nil {
+		return err
+	}
+	_, err = k.KubectlInput(ctx, string(data), "apply", "-f", "-")
+	return err
+}
+
+// Network returns Network/cluster.
+func (k *Kit) Network(ctx context.Context) (*operatorv1.Network, error) {
+	n := &operatorv1.Network{}
+	return n, k.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, n)
+}
+
+// Condition returns a condition of Network/cluster; the zero value if there is none.
+func Condition(n *operatorv1.Network, conditionType string) osv1.OperatorCondition {
+	for _, c := range n.Status.Conditions {
+		if c.Type == conditionType {
+			return c
+		}
+	}
+	return osv1.OperatorCondition{}
+}
+
+// Settled returns nil if Network/cluster is available, not progressing and not degraded, and its status speaks
+// of its present generation; else what is in the way.
+func (k *Kit) Settled(ctx context.Context) error {
+	n, err := k.Network(ctx)
+	if err != nil {
+		return err
+	}
+	if n.Status.ObservedGeneration != n.Generation {
+		return fmt.Errorf("status speaks of generation %d, not %d", n.Status.ObservedGeneration, n.Generation)
+	}
+	var wrong []string
+	for _, want := range []struct {
+		condition string
+		status    osv1.ConditionStatus
+	}{{"Available", osv1.ConditionTrue}, {"Progressing", osv1.ConditionFalse}, {"Degraded", osv1.ConditionFalse}} {
+		if c := Condition(n, want.condition); c.Status != want.status {
+			wrong = append(wrong, fmt.Sprintf("%s=%s (%s: %s)", want.condition, c.Status, c.Reason, c.Message))
+		}
+	}
+	if len(wrong) > 0 {
+		return fmt.Errorf("network: %s", strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// NodesReady returns nil if there are nodes and all are Ready; else those that are not.
+func (k *Kit) NodesReady(ctx context.Context) error {
+	nodes := &corev1.NodeList{}
+	if err := k.Client.List(ctx, nodes); err != nil {
+		return err
+	}
+	var not []string
+	for _, n := range nodes.Items {
+		if !NodeReady(&n) {
+			not = append(not, n.Name)
+		}
+	}
+	if len(not) > 0 || len(nodes.Items) == 0 {
+		return fmt.Errorf("of %d nodes, not ready: %s", len(nodes.Items), strings.Join(not, ", "))
+	}
+	return nil
+}
+
+// NodeReady reports whether a node is Ready.
+func NodeReady(n *corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// WaitSettled waits until the network is settled and all nodes are ready.
+func (k *Kit) WaitSettled(ctx context.Context, limit time.Duration) error {
+	return Poll(ctx, limit, func(ctx context.Context) error {
+		if err := k.Settled(ctx); err != nil {
+			return err
+		}
+		return k.NodesReady(ctx)
+	})
+}

@@ -1,0 +1,127 @@
+// Package kit is what the suites and the demonstration share: the lab as its commands show it, clients of its
+// API server, the installation of the operator, and waiting for a condition with the reason why it has not come.
+package kit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// Kit is a checkout with its lab. Client is nil until Connect has succeeded.
+type Kit struct {
+	// Root is the checkout.
+	Root string
+	// Client talks to the lab's API server with cluster-admin rights. It does not cache.
+	Client client.Client
+	// Config is the configuration of Client, for further clients.
+	Config *rest.Config
+}
+
+// New finds the checkout that the working folder lies in.
+func New() (*Kit, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "e2e", "go.mod")); err == nil {
+			return &Kit{Root: dir}, nil
+		}
+	}
+	return nil, errors.New("not inside a checkout: no e2e/go.mod in any folder above")
+}
+
+// Kubeconfig is the path of the lab's kubeconfig.
+func (k *Kit) Kubeconfig() string { return filepath.Join(k.Root, "_output/lab/kubeconfig") }
+
+// Lab runs a command of the lab program, and returns what it printed. The error holds it too.
+func (k *Kit) Lab(ctx context.Context, args ...string) (string, error) {
+	return k.run(ctx, filepath.Join(k.Root, "_output/lab-bin/lab"), nil, args...)
+}
+
+// Kubectl runs kubectl against the lab, and returns what it printed on standard output.
+func (k *Kit) Kubectl(ctx context.Context, args ...string) (string, error) {
+	return k.run(ctx, filepath.Join(k.Root, "_output/lab/bin/kubectl"), nil, append([]string{"--kubeconfig", k.Kubeconfig()}, args...)...)
+}
+
+// KubectlInput is Kubectl with something on standard input.
+func (k *Kit) KubectlInput(ctx context.Context, input string, args ...string) (string, error) {
+	return k.run(ctx, filepath.Join(k.Root, "_output/lab/bin/kubectl"), strings.NewReader(input),
+		append([]string{"--kubeconfig", k.Kubeconfig()}, args...)...)
+}
+
+func (k *Kit) run(ctx context.Context, program string, stdin *strings.Reader, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = k.Root
+	if stdin != nil {
+		cmd.Stdin = stdin
+	}
+	var out, errOut strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	// Descendants may hold the pipes open after the program itself has gone.
+	cmd.WaitDelay = 2 * time.Second
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		return out.String(), fmt.Errorf("%s %s: %w\n%s%s", filepath.Base(program), strings.Join(args, " "), err, out.String(), errOut.String())
+	}
+	return out.String(), nil
+}
+
+// Connect makes the clients of a running lab.
+func (k *Kit) Connect() error {
+	cfg, err := clientcmd.BuildConfigFromFlags("", k.Kubeconfig())
+	if err != nil {
+		return fmt.Errorf("read the lab's kubeconfig: %w", err)
+	}
+	cfg.QPS, cfg.Burst = 100, 200
+	s := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme} {
+		if err := add(s); err != nil {
+			return err
+		}
+	}
+	c, err := client.New(cfg, client.Options{Scheme: s})
+	if err != nil {
+		return err
+	}
+	k.Config, k.Client = cfg, c
+	return nil
+}
+
+// Poll calls a function until it succeeds, and returns its last error when the time is up.
+func Poll(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		// A call cut short by the deadline says less than the one before it.
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("after %s: %w", limit, last)
+		case <-tick.C:
+		}
+	}
+}

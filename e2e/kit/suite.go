@@ -1,0 +1,94 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Step is one thing done, with what to say of it.
+type Step struct {
+	Say string
+	Do  func(context.Context) error
+}
+
+// Run does steps in order, and says of each how long it took. It ends at the first that fails.
+func Run(ctx context.Context, w io.Writer, steps []Step) error {
+	for i, s := range steps {
+		start := time.Now()
+		fmt.Fprintf(w, "[%d/%d] %s ...", i+1, len(steps), s.Say)
+		if err := s.Do(ctx); err != nil {
+			fmt.Fprintf(w, " failed after %s\n", time.Since(start).Round(100*time.Millisecond))
+			return fmt.Errorf("%s: %w", s.Say, err)
+		}
+		fmt.Fprintf(w, " %s\n", time.Since(start).Round(100*time.Millisecond))
+	}
+	return nil
+}
+
+// Install lists the steps from no lab to one whose network is settled. The arguments are those of lab up.
+func (k *Kit) Install(sample string, up ...string) []Step {
+	return []Step{
+		{"take down what is left of an earlier lab", func(ctx context.Context) error { _, err := k.Lab(ctx, "down"); return err }},
+		{"bring up a cluster whose nodes have no network", func(ctx context.Context) error {
+			if _, err := k.Lab(ctx, append([]string{"up"}, up...)...); err != nil {
+				return err
+			}
+			return k.Connect()
+		}},
+		{"load the images into every node", k.LoadImages},
+		{"install the operator", k.InstallOperator},
+		{"apply config/samples/" + sample, func(ctx context.Context) error { return k.ApplySample(ctx, sample) }},
+		{"wait until the network is available and every node ready", func(ctx context.Context) error {
+			return k.WaitSettled(ctx, 4*time.Minute)
+		}},
+	}
+}
+
+// Namespace makes a namespace for one test, and removes it when the test ends.
+func (k *Kit) Namespace(t testing.TB) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	if err := k.Client.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := k.Client.Delete(ctx, ns); err != nil {
+			t.Errorf("remove namespace %s: %v", ns.Name, err)
+		}
+	})
+	return ns.Name
+}
+
+// Eventually fails the test if a function does not succeed within a time.
+func Eventually(t testing.TB, limit time.Duration, promise string, f func(context.Context) error) {
+	t.Helper()
+	if err := Poll(t.Context(), limit, f); err != nil {
+		t.Fatalf("%s: %v", promise, err)
+	}
+}
+
+// ServerOnEachNode runs a server pod on every node, and returns the pods by node name.
+func (k *Kit) ServerOnEachNode(t testing.TB, namespace string, labels map[string]string) map[string]*corev1.Pod {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	if err := k.Client.List(t.Context(), nodes); err != nil {
+		t.Fatal(err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for _, n := range nodes.Items {
+		pod, err := k.RunPod(t.Context(), ServerPod(namespace, "server-"+n.Name, n.Name, labels))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods[n.Name] = pod
+	}
+	return pods
+}

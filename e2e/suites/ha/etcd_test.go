@@ -1,0 +1,114 @@
+// Package ha holds the promises that need more than one control-plane node.
+package ha
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+var (
+	lab   *kit.Kit
+	reuse = flag.Bool("reuse", false, "use the lab that is up, and leave it up")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := 1
+	if err := prepare(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\nthe lab is left as it is: look with 'lab status' and 'lab logs'\n", err)
+	} else if code = m.Run(); code == 0 && !*reuse {
+		if _, err := lab.Lab(context.Background(), "down"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func prepare() error {
+	var err error
+	if lab, err = kit.New(); err != nil {
+		return err
+	}
+	if *reuse {
+		return lab.Connect()
+	}
+	return kit.Run(context.Background(), os.Stdout, lab.Install("network-flannel.yaml", "--control-planes", "3", "--workers", "1"))
+}
+
+// members returns nil when there are three members of flannel's etcd and all are up.
+func members(ctx context.Context) error {
+	list := &appsv1.DeploymentList{}
+	if err := lab.Client.List(ctx, list, client.InNamespace(kit.FlannelNamespace)); err != nil {
+		return err
+	}
+	up := 0
+	for _, d := range list.Items {
+		if d.Status.AvailableReplicas == 1 {
+			up++
+		}
+	}
+	if up != 3 || len(list.Items) != 3 {
+		return fmt.Errorf("%d of %d members of etcd are up, want 3 of 3", up, len(list.Items))
+	}
+	return nil
+}
+
+func TestEtcdGrowsToThreeMembersAndOneMayBeLost(t *testing.T) {
+	kit.Eventually(t, 3*time.Minute, "three control-plane nodes make three members", members)
+	ns := lab.Namespace(t)
+	pods := lab.ServerOnEachNode(t, ns, nil)
+
+	const lost = "cp-2"
+	if _, err := lab.Lab(t.Context(), "stop", lost); err != nil {
+		t.Fatal(err)
+	}
+	for from, pod := range pods {
+		for to, peer := range pods {
+			if from != lost && to != lost {
+				if err := lab.Ping(t.Context(), pod, peer.Status.PodIP); err != nil {
+					t.Errorf("%s to %s while a member is lost: %v", from, to, err)
+				}
+			}
+		}
+	}
+	// A node that joins needs a write to etcd, which needs a quorum.
+	if _, err := lab.Lab(t.Context(), "add-node"); err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.LoadImages(t.Context()); err != nil {
+		t.Log("the lost node could not be given the images:", err)
+	}
+	kit.Eventually(t, 2*time.Minute, "a node can join while a member is lost", func(ctx context.Context) error {
+		n := &corev1.Node{}
+		if err := lab.Client.Get(ctx, client.ObjectKey{Name: "worker-1"}, n); err != nil {
+			return err
+		}
+		if !kit.NodeReady(n) {
+			return fmt.Errorf("it is not ready")
+		}
+		return nil
+	})
+	joined, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "joined", "worker-1", nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.Ping(t.Context(), pods["worker-0"], joined.Status.PodIP); err != nil {
+		t.Error(err)
+	}
+	if _, err := lab.Lab(t.Context(), "start", lost); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 3*time.Minute, "the lost member comes back", members)
+	kit.Eventually(t, 2*time.Minute, "the network is settled again", lab.Settled)
+}

@@ -1,0 +1,88 @@
+package single
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+// uninstall takes away the operator, everything it deployed and everything it remembers, but for the CRDs.
+func uninstall(ctx context.Context) error {
+	for _, ns := range []string{kit.OperatorNamespace, kit.FlannelNamespace, kit.ProxyNamespace} {
+		err := lab.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
+		if client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return kit.Poll(ctx, 2*time.Minute, func(ctx context.Context) error {
+		for _, ns := range []string{kit.OperatorNamespace, kit.FlannelNamespace, kit.ProxyNamespace} {
+			if err := lab.Client.Get(ctx, client.ObjectKey{Name: ns}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("namespace %s is still there (%v)", ns, err)
+			}
+		}
+		return nil
+	})
+}
+
+// kill ends the operator's process on the control-plane node with SIGKILL. It is no error if there is none.
+func kill(ctx context.Context) (bool, error) {
+	out, err := lab.Lab(ctx, "exec", "cp-0", "--", "sh", "-c",
+		"for c in /proc/[0-9]*/cmdline; do p=${c%/cmdline}; tr '\\0' ' ' <$c 2>/dev/null | grep -q '^[^ ]*cluster-network-operator start' && kill -9 ${p#/proc/} && echo killed; done; true")
+	return strings.Contains(out, "killed"), err
+}
+
+func TestAnInstallationThatIsKilledAtRandomPointsConverges(t *testing.T) {
+	if err := uninstall(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := lab.InstallOperator(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	kills := 0
+	for end := time.Now().Add(40 * time.Second); time.Now().Before(end) && kills < 8; {
+		time.Sleep(time.Duration(50+random.IntN(1500)) * time.Millisecond)
+		killed, err := kill(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if killed {
+			kills++
+			// The kubelet backs off from restarting a container that keeps dying; a new pod starts at once.
+			if err := lab.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(kit.OperatorNamespace),
+				client.GracePeriodSeconds(0)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if kills < 3 {
+		t.Fatalf("the operator was killed %d times only: it did not start", kills)
+	}
+	t.Logf("killed %d times", kills)
+	kit.Eventually(t, 3*time.Minute, "the network is settled", lab.Settled)
+	kit.Eventually(t, time.Minute, "the nodes are ready", lab.NodesReady)
+	for _, ds := range []client.ObjectKey{{Namespace: kit.FlannelNamespace, Name: "flanneld"}, {Namespace: kit.ProxyNamespace, Name: "openshift-kube-proxy"}} {
+		if err := lab.Client.Get(t.Context(), ds, &appsv1.DaemonSet{}); err != nil {
+			t.Error(err)
+		}
+	}
+	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
+	for node, pod := range pods {
+		kit.Eventually(t, 30*time.Second, "pods talk from "+node, func(ctx context.Context) error {
+			return lab.Ping(ctx, pod, pods["worker-0"].Status.PodIP)
+		})
+	}
+}

@@ -1,0 +1,89 @@
+package single
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+// edit changes the spec of Network/cluster, and puts it back when the test ends.
+func edit(t *testing.T, change func(*operatorv1.NetworkSpec)) {
+	t.Helper()
+	n, err := lab.Network(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := n.Spec.DeepCopy()
+	change(&n.Spec)
+	if err := lab.Client.Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+		defer cancel()
+		err := kit.Poll(ctx, 10*time.Second, func(ctx context.Context) error {
+			n, err := lab.Network(ctx)
+			if err != nil {
+				return err
+			}
+			n.Spec = *before
+			return lab.Client.Update(ctx, n)
+		})
+		if err == nil {
+			err = kit.Poll(ctx, 2*time.Minute, lab.Settled)
+		}
+		if err != nil {
+			t.Errorf("put Network/cluster back: %v", err)
+		}
+	})
+}
+
+func TestAnUnsafeEditIsRefusedWhileDriftIsStillRepaired(t *testing.T) {
+	ns := lab.Namespace(t)
+	pods := lab.ServerOnEachNode(t, ns, nil)
+	edit(t, func(s *operatorv1.NetworkSpec) {
+		s.ClusterNetwork[0].CIDR = "10.200.0.0/16"
+		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Backend: operatorv1.FlannelBackendVXLAN}
+	})
+	kit.Eventually(t, 10*time.Second, "the refusal names every field, its old and its new value", func(ctx context.Context) error {
+		n, err := lab.Network(ctx)
+		if err != nil {
+			return err
+		}
+		c := kit.Condition(n, "Degraded")
+		for _, want := range []string{"clusterNetwork", "10.244.0.0/16", "10.200.0.0/16", "backend", "host-gw", "vxlan"} {
+			if !strings.Contains(c.Message, want) {
+				return fmt.Errorf("%s %s: %q does not mention %s", c.Status, c.Reason, c.Message, want)
+			}
+		}
+		if c.Reason != "InvalidOperatorConfig" {
+			return fmt.Errorf("reason is %s", c.Reason)
+		}
+		if a := kit.Condition(n, "Available"); a.Status != "True" {
+			return fmt.Errorf("a refused edit made the network unavailable: %s", a.Message)
+		}
+		return nil
+	})
+
+	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: kit.ProxyNamespace, Name: "openshift-kube-proxy"}}
+	if err := lab.Client.Delete(t.Context(), ds, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, repaired, "a deleted operand comes back all the same", func(ctx context.Context) error {
+		return lab.Client.Get(ctx, client.ObjectKeyFromObject(ds), ds)
+	})
+	for node, pod := range pods {
+		if err := lab.Ping(t.Context(), pod, pods["worker-0"].Status.PodIP); err != nil {
+			t.Errorf("traffic from %s during a refusal: %v", node, err)
+		}
+	}
+}
