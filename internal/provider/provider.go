@@ -27,6 +27,13 @@ type Traits struct {
 	IPv6 bool
 	// MaxClusterNetworks is the most entries that spec.clusterNetwork may have; 0 means any number.
 	MaxClusterNetworks int
+	// GrowPools is true if an entry of spec.clusterNetwork may get a shorter prefix, its base unchanged, while the
+	// network is in use. Without it, the entries cannot be changed.
+	GrowPools bool
+	// ConvertDualStack is true if a second IP family may be added and removed while the network is in use.
+	ConvertDualStack bool
+	// MTUMigration is true if the provider understands spec.migration.mtu.
+	MTUMigration bool
 	// HostMTU is true if the provider's defaults need facts.Cluster.HostMTU on a fresh cluster.
 	HostMTU bool
 	// NotBuilt, if not empty, is the sentence with which a type that is known but cannot be installed yet
@@ -35,7 +42,13 @@ type Traits struct {
 }
 
 // Provider is a network that the operator can install. Validate, Default and CheckChange are pure, never
-// change their arguments and never panic, whatever a user has written.
+// change their arguments and never panic, whatever a user has written. Default is only called with what Validate
+// found nothing wrong with, or with what was applied before.
+//
+// What is wrong is told as field errors. Their paths begin with field.NewPath("spec"). Their Detail goes on from
+// the value ("must be between 1 and 65535"), or is a sentence that names the value itself, and ends with the way
+// out. Their Origin is the rule: a short name in lower case with dashes that stays the same for good, since tools
+// read it ("flannel-vni-range"), set with WithOrigin. Old values are not repeated: the pipeline looks them up.
 type Provider interface {
 	Traits() Traits
 	// Validate returns everything that is wrong with the provider's part of the specification, and with the

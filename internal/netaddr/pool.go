@@ -1,0 +1,72 @@
+package netaddr
+
+import "net/netip"
+
+// Pool is a network and the field of the specification that it comes from.
+type Pool struct {
+	Name   string
+	Prefix netip.Prefix
+}
+
+// Overlap is a pair of pools that have addresses in common; First comes before Second in the list.
+type Overlap struct{ First, Second Pool }
+
+// Sentence says how the pools overlap: "spec.a lies inside spec.b", "spec.a contains spec.b", "spec.a is the same
+// as spec.b".
+func (o Overlap) Sentence() string {
+	switch {
+	case o.First.Prefix == o.Second.Prefix:
+		return o.Second.Name + " is the same as " + o.First.Name
+	case Contains(o.First.Prefix, o.Second.Prefix):
+		return o.Second.Name + " lies inside " + o.First.Name
+	}
+	return o.Second.Name + " contains " + o.First.Name
+}
+
+// Overlaps returns every pair of pools with addresses in common, ordered by the second of the pair and then the
+// first. Invalid prefixes overlap nothing. Its time grows with the square of the number of pools.
+func Overlaps(pools []Pool) []Overlap {
+	var found []Overlap
+	for i, second := range pools {
+		for _, first := range pools[:i] {
+			if first.Prefix.IsValid() && second.Prefix.IsValid() && first.Prefix.Overlaps(second.Prefix) {
+				found = append(found, Overlap{First: first, Second: second})
+			}
+		}
+	}
+	return found
+}
+
+// Families says which IP families a set of networks has.
+type Families struct{ IPv4, IPv6 bool }
+
+// FamiliesOf returns the families of the valid ones among the prefixes.
+func FamiliesOf(prefixes []netip.Prefix) Families {
+	var f Families
+	for _, p := range prefixes {
+		f.IPv4 = f.IPv4 || p.Addr().Is4()
+		f.IPv6 = f.IPv6 || p.Addr().Is6()
+	}
+	return f
+}
+
+// Dual reports whether both families are there.
+func (f Families) Dual() bool { return f.IPv4 && f.IPv6 }
+
+// String is "IPv4-only", "IPv6-only", "dual-stack" or "empty".
+func (f Families) String() string {
+	switch f {
+	case Families{IPv4: true}:
+		return "IPv4-only"
+	case Families{IPv6: true}:
+		return "IPv6-only"
+	case Families{IPv4: true, IPv6: true}:
+		return "dual-stack"
+	}
+	return "empty"
+}
+
+// SameFamily reports whether two valid prefixes are of the same IP family.
+func SameFamily(a, b netip.Prefix) bool {
+	return a.IsValid() && b.IsValid() && a.Addr().Is4() == b.Addr().Is4()
+}

@@ -1,0 +1,63 @@
+// Package suggest finds what a person probably meant to write.
+//
+// It is pure.
+package suggest
+
+import "strings"
+
+// Closest returns the candidate with the smallest Distance to a word, not counting upper and lower case, and
+// whether there is one within the limit. Of several equally close ones the first counts.
+func Closest(word string, candidates []string, limit int) (string, bool) {
+	best, found := "", false
+	for _, c := range candidates {
+		if d, ok := Distance(strings.ToLower(word), strings.ToLower(c), limit); ok {
+			best, found = c, true
+			limit = d - 1
+		}
+	}
+	return best, found
+}
+
+// Distance returns the number of letters to insert, delete or replace to turn a into b (Levenshtein's distance),
+// and whether that is within the limit. Beyond the limit the number means nothing; long words that differ much
+// cost no time.
+func Distance(a, b string, limit int) (int, bool) {
+	if limit < 0 || len(a) > 4*(len(b)+limit) || len(b) > 4*(len(a)+limit) {
+		return 0, false
+	}
+	from, to := []rune(a), []rune(b)
+	if abs(len(from)-len(to)) > limit {
+		return 0, false
+	}
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i, r := range from {
+		least := nextRow(row, i+1, r, to)
+		if least > limit {
+			return 0, false
+		}
+	}
+	d := row[len(to)]
+	return d, d <= limit
+}
+
+// nextRow turns the distances of the first i-1 letters into those of the first i, the last of which is r, and
+// returns the least of them.
+func nextRow(row []int, i int, r rune, to []rune) int {
+	diagonal, least := row[0], i
+	row[0] = i
+	for j, t := range to {
+		cost := 1
+		if r == t {
+			cost = 0
+		}
+		d := min(row[j+1]+1, row[j]+1, diagonal+cost)
+		diagonal, row[j+1] = row[j+1], d
+		least = min(least, d)
+	}
+	return least
+}
+
+func abs(n int) int { return max(n, -n) }
