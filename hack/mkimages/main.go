@@ -1,0 +1,80 @@
+// Command mkimages builds the images of images/, all of them or those that are named, as docker-archive tars,
+// without a container engine or a registry. Programs must have been built before.
+//
+//	go run ./hack/mkimages [-root DIR] [-components DIR] [-version TAG] [NAME...]
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/image"
+	"github.com/cluster-network-operator/cno/internal/version"
+)
+
+func main() {
+	root := flag.String("root", ".", "root of the repository")
+	components := flag.String("components", "", "folder of the programs of other modules (default ROOT/_output/lab/bin)")
+	tag := flag.String("version", version.String(), "tag of the images")
+	flag.Parse()
+	if *components == "" {
+		*components = filepath.Join(*root, "_output", "lab", "bin")
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	inputs := image.Inputs{
+		Programs:   filepath.Join(*root, "_output", "linux", runtime.GOARCH),
+		Components: *components,
+		Version:    *tag,
+	}
+	if err := run(ctx, *root, inputs, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "mkimages:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, root string, inputs image.Inputs, names []string) error {
+	if len(names) == 0 {
+		entries, err := os.ReadDir(filepath.Join(root, "images"))
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+	}
+	out := filepath.Join(root, "_output", "images")
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return err
+	}
+	start := time.Now()
+	for i, name := range names {
+		step := func(s string) {
+			fmt.Printf("[%d/%d %4.1fs] %s: %s\n", i+1, len(names), time.Since(start).Seconds(), name, s)
+		}
+		builder := image.Builder{Cache: image.DefaultCache(os.Getenv), Progress: step}
+		if err := build(ctx, builder, root, inputs, name, filepath.Join(out, name+".tar")); err != nil {
+			return err
+		}
+		step("done")
+	}
+	return nil
+}
+
+func build(ctx context.Context, b image.Builder, root string, inputs image.Inputs, name, out string) error {
+	data, err := os.ReadFile(filepath.Join(root, "images", name, "image.yaml"))
+	if err != nil {
+		return err
+	}
+	definition, err := image.ParseDefinition(data)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return b.Build(ctx, definition.Spec(inputs), out)
+}

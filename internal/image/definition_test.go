@@ -1,0 +1,132 @@
+package image
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const repositoryRoot = "../.."
+
+// definitions reads the image.yaml of every image.
+func definitions(t *testing.T) map[string]Definition {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(repositoryRoot, "images", "*", "image.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no image definitions: %v", err)
+	}
+	all := map[string]Definition{}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := ParseDefinition(data)
+		if err != nil {
+			t.Fatalf("%s: %v", f, err)
+		}
+		all[filepath.Base(filepath.Dir(f))] = d
+	}
+	return all
+}
+
+func TestEveryImageDefinitionNamesProgramsThatExist(t *testing.T) {
+	tools, err := filepath.Glob(filepath.Join(repositoryRoot, "e2e", "components", "*", "tools.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var imports strings.Builder
+	for _, f := range tools {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		imports.Write(data)
+	}
+	for folder, d := range definitions(t) {
+		if d.Name != folder {
+			t.Errorf("images/%s is the image %s", folder, d.Name)
+		}
+		for _, f := range d.Files {
+			if f.Program != "" {
+				if _, err := os.Stat(filepath.Join(repositoryRoot, "cmd", f.Program)); err != nil {
+					t.Errorf("images/%s: %v", folder, err)
+				}
+				continue
+			}
+			// The server of etcd is named for its module.
+			pattern := fmt.Sprintf(`/%s("|/v\d+")|/etcd/server/v\d+"`, regexp.QuoteMeta(f.Component))
+			if f.Component != "etcd" {
+				pattern = fmt.Sprintf(`/%s("|/v\d+")`, regexp.QuoteMeta(f.Component))
+			}
+			if !regexp.MustCompile(pattern).MatchString(imports.String()) {
+				t.Errorf("images/%s: no component %s is pinned below e2e/components", folder, f.Component)
+			}
+		}
+	}
+}
+
+func TestDockerfilesMakeTheSameImages(t *testing.T) {
+	copied := regexp.MustCompile(`(?m)^COPY --from=build /out/(\S+) (\S+)$`)
+	installed := regexp.MustCompile(`apt-get install -y --no-install-recommends ([a-z0-9 .+-]+)`)
+	for folder, d := range definitions(t) {
+		data, err := os.ReadFile(filepath.Join(repositoryRoot, "images", folder, "Dockerfile"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		got := Definition{Name: d.Name}
+		for _, m := range copied.FindAllStringSubmatch(text, -1) {
+			f := DefinedFile{Component: m[1], Path: m[2]}
+			if strings.Contains(text, "build-go.sh "+m[1]+"\n") {
+				f = DefinedFile{Program: m[1], Path: m[2]}
+			}
+			got.Files = append(got.Files, f)
+		}
+		if m := installed.FindStringSubmatch(text); m != nil {
+			got.Packages = strings.Fields(m[1])
+			slices.Sort(got.Packages)
+		}
+		if m := regexp.MustCompile(`(?m)^USER (\S+)$`).FindStringSubmatch(text); m != nil {
+			got.User = m[1]
+		}
+		if m := regexp.MustCompile(`(?m)^ENTRYPOINT \["(\S+)"\]$`).FindStringSubmatch(text); m != nil {
+			got.Entrypoint = []string{m[1]}
+		}
+		if diff := cmp.Diff(d, got); diff != "" {
+			t.Errorf("images/%s: image.yaml (-) and Dockerfile (+) differ:\n%s", folder, diff)
+		}
+	}
+}
+
+func TestDefinitionsAreChecked(t *testing.T) {
+	for yaml, want := range map[string]string{
+		"name: x\nfils: []":                                          `unknown field "fils"`,
+		"files: [{program: x, path: /x}]":                            "name is missing",
+		"name: x\nfiles: [{path: /x}]":                               "files[0]: exactly one of",
+		"name: x\nfiles: [{program: x, component: y, path: /x}]":     "files[0]: exactly one of",
+		"name: x\nfiles: [{program: x, path: x}]":                    `files[0].path: "x" is not absolute`,
+		"name: x\nfiles: [{program: x, path: x}, {path: usr/bin/y}]": "files[1].path",
+	} {
+		if _, err := ParseDefinition([]byte(yaml)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", yaml, err, want)
+		}
+	}
+}
+
+func TestADefinitionFindsItsProgramsWhereTheyWereBuilt(t *testing.T) {
+	d := Definition{Name: "x", Packages: []string{"p"}, User: "1", Files: []DefinedFile{{Program: "a", Path: "/a"}, {Component: "b", Path: "/b"}}}
+	want := Spec{
+		Reference: "localhost/cno/x:v1", DebianPackages: []string{"p"}, User: "1",
+		Files: []File{{Source: "/programs/a", Path: "/a", Mode: 0o755}, {Source: "/components/b", Path: "/b", Mode: 0o755}},
+	}
+	if diff := cmp.Diff(want, d.Spec(Inputs{Programs: "/programs", Components: "/components", Version: "v1"})); diff != "" {
+		t.Error(diff)
+	}
+}
