@@ -79,6 +79,9 @@ type Output struct {
 	// Waiting, if not empty, is a sentence that says what rendering waits for. Objects are then incomplete, and
 	// nothing is deleted.
 	Waiting string
+	// Unavailable, if not empty, is a sentence that says why a component does not serve although it is asked
+	// for. It becomes <Component>Available=False, and holds nothing up: neither the rest, nor deletion.
+	Unavailable string
 }
 
 // Component is a part that is deployed beside the default network, whatever its type: kube-proxy, the
