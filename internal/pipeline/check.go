@@ -1,0 +1,101 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// The rules about changes of what is applied, as Refusal.Rule names them.
+const (
+	RuleTypeChange          = "type-change"
+	RuleServiceChange       = "service-network-change"
+	RuleClusterChange       = "cluster-network-change"
+	RuleClusterShrink       = "cluster-network-shrink"
+	RuleClusterOrder        = "cluster-network-order"
+	RuleHostPrefixChange    = "hostprefix-change"
+	RuleDualStackConversion = "dual-stack-conversion"
+	RuleDuringMigration     = "change-during-migration"
+)
+
+// change is a change of what is applied: both filled.
+type change struct {
+	prev, next *operatorv1.NetworkSpec
+	traits     provider.Traits // of next
+	platform   string
+}
+
+// check refuses changes that would cut or mislead traffic of a network in use. Every unsafe one is told, with what
+// is applied and what is wanted. Whatever is not told is safe.
+func check(_ context.Context, s *state) error {
+	prev, next := s.result.Previous, s.result.Spec
+	if prev == nil || s.trusted {
+		return nil
+	}
+	c := change{prev: prev, next: next, traits: s.result.Traits, platform: s.in.Cluster.Platform}
+	errs := c.checkType()
+	errs = append(errs, c.checkPools()...)
+	if prev.DefaultNetwork.Type == next.DefaultNetwork.Type {
+		errs = append(errs, s.network.CheckChange(prev, next)...)
+	}
+	for _, component := range s.registry.Components {
+		errs = append(errs, component.CheckChange(prev, next)...)
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return refusals(errs, lookupIn(prev), lookupIn(next))
+}
+
+func (c change) checkType() field.ErrorList {
+	from, to := c.prev.DefaultNetwork.Type, c.next.DefaultNetwork.Type
+	if from == to {
+		return nil
+	}
+	detail := fmt.Sprintf("cannot change default network type from %s to %s: pods would lose their network; set it back to %s", from, to, from)
+	return field.ErrorList{field.Forbidden(typePath, detail).WithOrigin(RuleTypeChange)}
+}
+
+// migrating reports whether a migration is announced: nothing else may then move.
+func (c change) migrating() bool { return c.prev.Migration != nil && c.prev.Migration.MTU != nil }
+
+// checkPools compares the address pools. Converting between one family and two changes both lists, and has rules of
+// its own.
+func (c change) checkPools() field.ErrorList {
+	if samePools(c.prev, c.next) {
+		return nil
+	}
+	was, is := len(c.prev.ServiceNetwork), len(c.next.ServiceNetwork)
+	if !c.migrating() && (was == 1 && is == 2 || was == 2 && is == 1) {
+		return c.checkConversion()
+	}
+	return append(c.checkService(), c.checkCluster()...)
+}
+
+func (c change) checkService() field.ErrorList {
+	if sameServices(c.prev, c.next) {
+		return nil
+	}
+	if c.migrating() {
+		return forbid(servicePath, RuleDuringMigration, "cannot change ServiceNetwork during migration; put it back to %s", list(c.prev.ServiceNetwork))
+	}
+	return forbid(servicePath, RuleServiceChange,
+		"unsupported change to ServiceNetwork from %s to %s: services would keep their old addresses; put it back", list(c.prev.ServiceNetwork), list(c.next.ServiceNetwork))
+}
+
+// forbid makes one field error of a rule.
+func forbid(path *field.Path, rule, format string, args ...any) field.ErrorList {
+	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(format, args...)).WithOrigin(rule)}
+}
+
+// list writes networks as a sentence has them.
+func list(networks []string) string {
+	if len(networks) == 0 {
+		return "nothing"
+	}
+	return some(networks)
+}

@@ -1,0 +1,106 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// fill makes every default explicit, so that the record of what is applied says all of it, and a new default of a
+// newer operator does not change a cluster. What an older operator applied is filled first: a setting that it did
+// not have yet then compares equal to its default.
+func fill(_ context.Context, s *state) error {
+	prev := s.in.Applied
+	if prev != nil {
+		filled, err := s.fillOne(prev, prev, s.in.Cluster)
+		if err != nil {
+			return fmt.Errorf("fill what is applied: %w", err)
+		}
+		prev = filled
+	}
+	filled, err := s.fillOne(s.result.Spec, prev, s.in.Cluster)
+	if err != nil {
+		return err
+	}
+	if err := s.needsHostMTU(filled, prev); err != nil {
+		return err
+	}
+	s.result.Spec, s.result.Previous = filled, prev
+	return nil
+}
+
+// fillOne returns a filled copy of a specification.
+func (s *state) fillOne(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) (*operatorv1.NetworkSpec, error) {
+	network := s.registry.provider(spec.DefaultNetwork.Type)
+	traits := network.Traits()
+	out := fillShared(spec, traits)
+	if !standIn(network) {
+		out = network.Default(out, prev.DeepCopy(), f)
+	}
+	for _, c := range s.registry.Components {
+		if out == nil {
+			break
+		}
+		out = c.Default(out, prev.DeepCopy(), traits, f)
+	}
+	if out == nil {
+		return nil, fmt.Errorf("bug in the operator, please report it: network type %s or a component returned no specification", traits.Type)
+	}
+	return out, nil
+}
+
+// standIn reports whether a provider stands for a network that is not rendered here.
+func standIn(p provider.Provider) bool {
+	_, foreign := p.(thirdParty)
+	return foreign || p.Traits().NotBuilt != ""
+}
+
+// fillShared returns a copy with the defaults that hold for all networks.
+func fillShared(spec *operatorv1.NetworkSpec, t provider.Traits) *operatorv1.NetworkSpec {
+	out := spec.DeepCopy()
+	if out.ManagementState == "" {
+		out.ManagementState = osv1.Managed
+	}
+	if out.LogLevel == "" {
+		out.LogLevel = osv1.Normal
+	}
+	if out.OperatorLogLevel == "" {
+		out.OperatorLogLevel = osv1.Normal
+	}
+	if out.DisableMultiNetwork == nil {
+		out.DisableMultiNetwork = new(false)
+	}
+	if out.UseMultiNetworkPolicy == nil {
+		out.UseMultiNetworkPolicy = new(false)
+	}
+	if out.DeployKubeProxy == nil {
+		out.DeployKubeProxy = new(!t.ServiceProxy)
+	}
+	return out
+}
+
+// needsHostMTU refuses to go on when a value depends on the MTU of the nodes and that is not known: what is filled
+// now is recorded for good. Whether it does is found by trying two of them, so that no provider has to tell.
+func (s *state) needsHostMTU(filled, prev *operatorv1.NetworkSpec) error {
+	if !s.result.Traits.HostMTU || s.in.Cluster.HostMTU > 0 {
+		return nil
+	}
+	for _, mtu := range []int{1500, 9000} {
+		f := s.in.Cluster
+		f.HostMTU = mtu
+		other, err := s.fillOne(s.result.Spec, prev, f)
+		if err != nil {
+			return err
+		}
+		if !equality.Semantic.DeepEqual(filled, other) {
+			return ErrHostMTUUnknown
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+// Package pipeline turns the network that a user wants into the objects that make it. It is a list of stages,
+// which are the same in the operator and on the command line:
+//
+//	Merge      copies the specification and repairs deprecated spellings
+//	Validate   finds everything that is wrong with it
+//	Fill       makes every default explicit, and carries forward what may not change
+//	Check      refuses changes of what is applied that are unsafe
+//	Bootstrap  lets the provider and the components read from the cluster what they render from
+//	Render     lets them render
+//
+// The input is never changed, and the same input gives the same output. Only Bootstrap reads, through the reader
+// it is given; nothing here writes to the cluster. No stage panics: a panic of a provider becomes an error.
+package pipeline
+
+import (
+	"context"
+	"log/slog"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// Pipeline runs the stages for the networks and components of a Registry. It keeps no state, and may be used by
+// several goroutines at once.
+type Pipeline struct {
+	// Registry is what can be installed.
+	Registry Registry
+	// Log gets the stacks of panics, and nothing else. nil is slog.Default.
+	Log *slog.Logger
+}
+
+// Input is everything that the stages know.
+type Input struct {
+	// Desired is the network that the user wants. It must not be nil.
+	Desired *operatorv1.NetworkSpec
+	// Applied is the network that was applied last, as it was recorded; nil on a fresh cluster, and when a change
+	// is forced. While one is being rolled out, it is that one: see applied.Record.Baseline.
+	Applied *operatorv1.NetworkSpec
+	// Cluster is what is known about the cluster. Offline it may be the zero value; nothing is then checked
+	// against nodes.
+	Cluster facts.Cluster
+	// Reader reads the cluster. It is nil offline: then everything is rendered as for a fresh cluster.
+	Reader client.Reader
+}
+
+// Result is what the stages made of the input.
+type Result struct {
+	// Spec is the specification as far as the stages came: canonical after Merge, with every default after Fill.
+	// It is nil if Merge failed.
+	Spec *operatorv1.NetworkSpec
+	// Previous is Input.Applied with the defaults that a newer operator has and an older one had not recorded.
+	// It is nil before Fill, and when nothing is applied.
+	Previous *operatorv1.NetworkSpec
+	// Traits are those of the provider of Spec. For a network that somebody else installs, they are all that is
+	// known of it.
+	Traits provider.Traits
+	// Outputs are what the provider and the enabled components render, in the order in which to apply them. There
+	// is none for a network that somebody else installs.
+	Outputs []ComponentOutput
+	// Warnings are what is wrong with the cluster as it is, where refusing would help nobody: the pools that are in
+	// use have no block left for a new node, or contain a node's address.
+	Warnings Refusals
+	// MTU is the MTU in bytes that pods get; 0 if the provider does not say.
+	MTU int
+	// Refused is set by Reconcile alone: why the desired specification was put aside, and the one that is applied
+	// was used instead. It is an *Error of the stage that refused, and holds Refusals if the user is to blame.
+	Refused error
+}
+
+// ComponentOutput is what one component wants to be in the cluster.
+type ComponentOutput struct {
+	// Name is the type of the default network, or the name of the component: the <Component> in conditions.
+	Name string
+	// Output has the component's objects, labelled, in the order in which to apply them. It is zero if Err is set.
+	Output provider.Output
+	// Err says why the component could not be rendered. What it rendered before must then be kept.
+	Err error
+}
+
+// Run runs all stages up to and including the last.
+//
+// The error is an *Error that names the stage, or several of them joined. What is wrong with the specification is
+// told all at once: the error then holds Refusals (see RefusalsOf). A component that fails in Bootstrap or Render
+// does not hold up the others: the error joins one *Error for each that failed, and the Result has the outputs of
+// all of them, with Err set in those that failed. After an error of any other stage there are no outputs.
+func (p Pipeline) Run(ctx context.Context, in Input, last Stage) (Result, error) {
+	return p.run(ctx, in, last, false)
+}
+
+// Reconcile runs all stages, as Run does, for the desired specification. When that is invalid or its change is
+// refused, and there is an applied one, it runs them for the applied one instead, which is then neither validated
+// nor checked: a bad edit must not keep the network from being repaired and upgraded. Result.Refused then says why.
+func (p Pipeline) Reconcile(ctx context.Context, in Input) (Result, error) {
+	res, err := p.run(ctx, in, Render, false)
+	if err == nil || in.Applied == nil || !refusedBy(err) {
+		return res, err
+	}
+	in.Desired = in.Applied
+	fallback, ferr := p.run(ctx, in, Render, true)
+	fallback.Refused = err
+	return fallback, ferr
+}
+
+// refusedBy reports whether the fault lies in the desired specification, so that the applied one may do better.
+func refusedBy(err error) bool {
+	switch StageOf(err) {
+	case Merge, Validate, Fill, Check:
+		return true
+	}
+	return false
+}
+
+// run runs the stages. A trusted specification was applied before: it is neither validated nor checked.
+func (p Pipeline) run(ctx context.Context, in Input, last Stage, trusted bool) (Result, error) {
+	s := &state{registry: p.Registry, in: in, trusted: trusted, log: p.Log}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	for _, st := range stages() {
+		if err := ctx.Err(); err != nil {
+			return s.result, &Error{Stage: st.name, Err: err}
+		}
+		if err := s.do(ctx, st); err != nil {
+			return s.result, err
+		}
+		if st.name == last {
+			break
+		}
+	}
+	return s.result, s.failed()
+}
+
+// stage is one step: a function that makes the state know more.
+type stage struct {
+	name Stage
+	run  func(context.Context, *state) error
+}
+
+func stages() []stage {
+	return []stage{{Merge, merge}, {Validate, validate}, {Fill, fill}, {Check, check}, {Bootstrap, bootstrap}, {Render, render}}
+}
+
+// state is what the stages of one run share.
+type state struct {
+	registry Registry
+	in       Input
+	trusted  bool
+	log      *slog.Logger
+
+	network provider.Provider // of result.Spec, from Merge on
+	parts   []*part           // from Bootstrap on
+	result  Result
+}
+
+// do runs one stage, and turns its error or panic into an *Error.
+func (s *state) do(ctx context.Context, st stage) error {
+	if err := s.guard(st.name, "", func() error { return st.run(ctx, s) }); err != nil {
+		return &Error{Stage: st.name, Err: err}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package pipeline
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// Refusal is one thing that is wrong with a specification, or with a change of what is applied.
+type Refusal struct {
+	// Field is the path of the field, for example spec.clusterNetwork[0].cidr.
+	Field string `json:"field"`
+	// Old is the value that is applied, for changes alone. New is the value that is refused. Both are nil when
+	// there is no such value; otherwise they are what encoding/json makes of any JSON.
+	Old any `json:"old,omitempty"`
+	New any `json:"new,omitempty"`
+	// Rule is the short name of the rule that is broken. It never changes: tools may rely on it.
+	Rule string `json:"rule"`
+	// Message says what is wrong, what is allowed and what to do, for people. It does not repeat the field.
+	Message string `json:"message"`
+}
+
+// String is the field and the message.
+func (r Refusal) String() string { return r.Field + ": " + r.Message }
+
+// Refusals are all things that are wrong with a specification or a change, at least one.
+type Refusals []Refusal
+
+// Error joins all of them in one line.
+func (r Refusals) Error() string {
+	lines := make([]string, len(r))
+	for i, one := range r {
+		lines[i] = one.String()
+	}
+	return strings.Join(lines, "; ")
+}
+
+// Has reports whether a rule is among those that are broken.
+func (r Refusals) Has(rule string) bool {
+	return slices.ContainsFunc(r, func(one Refusal) bool { return one.Rule == rule })
+}
+
+// RefusalsOf returns the refusals that an error holds, and nil if the user is not to blame for it.
+func RefusalsOf(err error) Refusals {
+	r, _ := errors.AsType[Refusals](err)
+	return r
+}
+
+// defaultRules names the rule of a field error that does not say which one it broke.
+func defaultRule(t field.ErrorType) string {
+	switch t {
+	case field.ErrorTypeRequired:
+		return "required"
+	case field.ErrorTypeForbidden:
+		return "forbidden"
+	case field.ErrorTypeNotSupported:
+		return "unsupported"
+	case field.ErrorTypeDuplicate:
+		return "duplicate"
+	case field.ErrorTypeTooLong, field.ErrorTypeTooMany:
+		return "too-many"
+	}
+	return "invalid"
+}
+
+// refusals turns field errors into refusals, each once, in their order. It is nil for none.
+func refusals(errs field.ErrorList, old, updated lookup) Refusals {
+	var out Refusals
+	for _, e := range errs {
+		r := Refusal{Field: e.Field, Rule: e.Origin, New: updated.value(e.Field), Old: old.value(e.Field), Message: message(e)}
+		if r.Rule == "" {
+			r.Rule = defaultRule(e.Type)
+		}
+		if r.New == nil && hasValue(e) {
+			r.New = plain(e.BadValue)
+		}
+		if !slices.ContainsFunc(out, func(o Refusal) bool { return o.Field == r.Field && o.Rule == r.Rule && o.Message == r.Message }) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// message is the detail of a field error, with the value in front if the detail does not name it.
+func message(e *field.Error) string {
+	detail := e.Detail
+	if detail == "" {
+		detail = "is refused: " + strings.ToLower(e.Type.String())
+	}
+	if !hasValue(e) {
+		return detail
+	}
+	text := valueText(e.BadValue)
+	bare := strings.Trim(text, `"`)
+	if bare != "" && regexp.MustCompile(`(^|[^\w./-])`+regexp.QuoteMeta(bare)+`($|[^\w/-])`).MatchString(detail) {
+		return detail
+	}
+	return text + " " + detail
+}
+
+// hasValue reports whether the value of a field error says anything: it does not when something is missing, or
+// should not be there at all.
+func hasValue(e *field.Error) bool {
+	switch e.Type {
+	case field.ErrorTypeRequired, field.ErrorTypeForbidden, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeInternal:
+		return false
+	}
+	return plain(e.BadValue) != nil
+}
+
+// valueText writes a value as a user would in YAML, at most 80 bytes of it.
+func valueText(v any) string {
+	switch v := plain(v).(type) {
+	case nil:
+		return "null"
+	case string:
+		return strconv.Quote(shorten(v))
+	default:
+		raw, err := json.Marshal(v)
+		if err != nil {
+			return shorten(fmt.Sprint(v))
+		}
+		return shorten(string(raw))
+	}
+}
+
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// plain returns a value as encoding/json would read it back: pointers, named types and structs become plain ones.
+// It is nil for what JSON cannot say.
+func plain(v any) any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	var out any
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return nil
+	}
+	return out
+}

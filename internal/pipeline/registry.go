@@ -1,0 +1,57 @@
+package pipeline
+
+import (
+	"fmt"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// Registry is what can be installed. The zero value knows no network.
+type Registry struct {
+	// Providers are the networks that can be chosen by type, the known ones that are not built yet included (see
+	// NotBuilt). Their order is that of the types in messages.
+	Providers []provider.Provider
+	// Components are what is deployed beside the default network, in the order in which they are applied.
+	Components []provider.Component
+}
+
+// Check reports what makes a registry unusable: the same type or name twice, or none. It is a bug of the program
+// that made it.
+func (r Registry) Check() error {
+	seen := map[string]bool{}
+	for _, name := range r.names() {
+		if name == "" || seen[name] {
+			return fmt.Errorf("registry of networks: the name %q is given twice or is empty", name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (r Registry) names() []string {
+	names := r.types()
+	for _, c := range r.Components {
+		names = append(names, c.Name())
+	}
+	return names
+}
+
+// types returns the types of all providers, in their order.
+func (r Registry) types() []string {
+	types := make([]string, 0, len(r.Providers))
+	for _, p := range r.Providers {
+		types = append(types, string(p.Traits().Type))
+	}
+	return types
+}
+
+// provider returns the provider of a type, or the one that stands for networks that somebody else installs.
+func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
+	for _, p := range r.Providers {
+		if p.Traits().Type == t {
+			return p
+		}
+	}
+	return thirdParty{t}
+}

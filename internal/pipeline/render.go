@@ -1,0 +1,84 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// render lets every part make its objects, and marks them as the operator's. Like bootstrap, it keeps what fails in
+// the part.
+func render(_ context.Context, s *state) error {
+	owners := map[manifest.Key]string{}
+	for _, p := range s.parts {
+		out := ComponentOutput{Name: p.name}
+		if p.err == nil {
+			err := s.guard(Render, p.name, func() (err error) {
+				out.Output, err = s.renderPart(p, owners)
+				return err
+			})
+			if err != nil {
+				p.err, out.Output = &Error{Stage: Render, Component: p.name, Err: err}, provider.Output{}
+			}
+		}
+		out.Err = p.err
+		s.result.Outputs = append(s.result.Outputs, out)
+		if p.name == string(s.result.Spec.DefaultNetwork.Type) {
+			s.result.MTU = out.Output.MTU
+		}
+	}
+	return nil
+}
+
+// renderPart renders one part. owners remembers which part has which object: no two may have the same one.
+func (s *state) renderPart(p *part, owners map[manifest.Key]string) (provider.Output, error) {
+	out, err := p.renderer.Render(s.result.Spec, s.in.Cluster)
+	if err != nil {
+		return provider.Output{}, err
+	}
+	marked, own := make([]manifest.Object, 0, len(out.Objects)), map[manifest.Key]string{}
+	for i, o := range out.Objects {
+		if o.Object == nil || o.Object.GetAPIVersion() == "" || o.Object.GetKind() == "" || o.Object.GetName() == "" {
+			return provider.Output{}, fmt.Errorf("object %d of %d has no apiVersion, kind or name", i+1, len(out.Objects))
+		}
+		// Renderers may hand out objects that they keep.
+		o.Object = o.Object.DeepCopy()
+		if owner := owners[o.Key()] + own[o.Key()]; owner != "" {
+			return provider.Output{}, fmt.Errorf("%s is rendered twice: by %s and %s", o.Key(), owner, p.name)
+		}
+		own[o.Key()] = p.name
+		marked = append(marked, o)
+	}
+	for _, o := range marked {
+		manifest.Stamp(o, p.name, s.in.Cluster.ReleaseVersion)
+		if err := stampPods(o.Object, p.name); err != nil {
+			return provider.Output{}, fmt.Errorf("label the pods of %s: %w", o.Key(), err)
+		}
+	}
+	maps.Copy(owners, own)
+	out.Objects = manifest.Sorted(marked)
+	return out, nil
+}
+
+// stampPods labels the pods of a workload with the component, so that all pods of one can be listed. The version is
+// left out: a new version whose pods are the same must not restart them.
+func stampPods(o *unstructured.Unstructured, component string) error {
+	if !manifest.IsWorkload(manifest.KeyOf(o).GroupKind()) {
+		return nil
+	}
+	path := []string{"spec", "template", "metadata", "labels"}
+	labels, _, err := unstructured.NestedStringMap(o.Object, path...)
+	if err != nil {
+		return err
+	}
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[manifest.LabelManagedBy], labels[manifest.LabelComponent] = manifest.ManagedBy, component
+	return unstructured.SetNestedStringMap(o.Object, labels, path...)
+}

@@ -1,0 +1,50 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// thirdParty stands for a network that the operator does not know: somebody else installs it. It restricts
+// nothing and renders nothing.
+type thirdParty struct{ name operatorv1.NetworkType }
+
+func (t thirdParty) Traits() provider.Traits {
+	return provider.Traits{Type: t.name, DualStack: true, IPv6: true, ConvertDualStack: true, MTUMigration: true}
+}
+
+func (thirdParty) Validate(*operatorv1.NetworkSpec) field.ErrorList { return nil }
+
+func (thirdParty) Default(spec, _ *operatorv1.NetworkSpec, _ facts.Cluster) *operatorv1.NetworkSpec {
+	return spec.DeepCopy()
+}
+
+func (thirdParty) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
+
+func (thirdParty) Observe(context.Context, client.Reader, *operatorv1.NetworkSpec) (provider.Renderer, error) {
+	return nil, errNothingToRender
+}
+
+// errNothingToRender cannot be met: Bootstrap asks neither kind of stand-in.
+var errNothingToRender = errors.New("this network has nothing to render")
+
+// NotBuilt returns a provider for a type whose name is known, so that it is not taken for somebody else's, but
+// which cannot be installed yet. Validate refuses it with the rule not-built.
+func NotBuilt(t operatorv1.NetworkType) provider.Provider { return notBuilt{thirdParty{t}} }
+
+// notBuilt stands for a network that is known and cannot be installed yet.
+type notBuilt struct{ thirdParty }
+
+func (n notBuilt) Traits() provider.Traits {
+	t := n.thirdParty.Traits()
+	t.NotBuilt = fmt.Sprintf("network type %s is not built yet", n.name)
+	return t
+}

@@ -1,0 +1,175 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/suggest"
+)
+
+// The rules that hold for every network, as Refusal.Rule names them.
+const (
+	RuleTypeRequired     = "type-required"
+	RuleUnknownType      = "unknown-type"
+	RuleNotBuilt         = "not-built"
+	RuleForeignSettings  = "foreign-settings"
+	RuleManagementState  = "management-state"
+	RuleLogLevel         = "log-level"
+	RuleMigrationType    = "migration-type"
+	RuleMigrationFeature = "migration-features"
+	RuleMigrationMTU     = "migration-mtu"
+	RuleServiceRequired  = "service-network-required"
+	RuleServiceFamilies  = "service-network-families"
+	RuleClusterRequired  = "cluster-network-required"
+	RuleClusterCount     = "cluster-network-count"
+	RuleCIDRSyntax       = "cidr-syntax"
+	RuleCIDRHostBits     = "cidr-host-bits"
+	RuleCIDRSpecial      = "cidr-special"
+	RulePoolOverlap      = "pool-overlap"
+	RuleHostPrefix       = "hostprefix-range"
+	RuleFamilySymmetry   = "family-symmetry"
+	RuleIPv6             = "ipv6-unsupported"
+	RuleDualStack        = "dual-stack-unsupported"
+	RuleNodeAddress      = "node-address-in-pool"
+	RulePoolCapacity     = "pool-capacity"
+)
+
+var (
+	specPath    = field.NewPath("spec")
+	typePath    = specPath.Child("defaultNetwork", "type")
+	clusterPath = specPath.Child("clusterNetwork")
+	servicePath = specPath.Child("serviceNetwork")
+)
+
+// typoDistance is how many letters a name may differ from that of a known network and still be taken for a typing
+// error, and not for the network of somebody else.
+const typoDistance = 2
+
+// validate finds everything that is wrong with the specification: with what all networks share, then with the
+// settings of the provider, then with those of the components. Networks that are not built yet are refused here.
+func validate(_ context.Context, s *state) error {
+	spec, traits := s.result.Spec, s.result.Traits
+	errs := validateNotBuilt(spec, traits)
+	if !s.trusted {
+		pools := readPools(spec)
+		errs = append(errs, s.validateType(spec)...)
+		errs = append(errs, validateSettings(spec)...)
+		errs = append(errs, validateLevels(spec)...)
+		errs = append(errs, validateMigration(spec, traits)...)
+		errs = append(errs, validatePools(pools, traits)...)
+		errs = append(errs, s.validateNodes(pools)...)
+		errs = append(errs, s.network.Validate(spec)...)
+		for _, c := range s.registry.Components {
+			errs = append(errs, c.Validate(spec, traits)...)
+		}
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return refusals(errs, lookup{}, lookupIn(spec))
+}
+
+func validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
+	if t.NotBuilt == "" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(typePath, spec.DefaultNetwork.Type, t.NotBuilt).WithOrigin(RuleNotBuilt)}
+}
+
+// validateType refuses a type that is missing, and one that looks like a known one misspelled. Any other unknown
+// name stands for a network that somebody else installs.
+func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
+	name := string(spec.DefaultNetwork.Type)
+	if strings.TrimSpace(name) == "" {
+		detail := "spec.defaultNetwork.type is required; write one of " + strings.Join(s.registry.types(), ", ")
+		return field.ErrorList{field.Required(typePath, detail).WithOrigin(RuleTypeRequired)}
+	}
+	if _, unknown := s.network.(thirdParty); !unknown {
+		return nil
+	}
+	close, ok := suggest.Closest(name, s.registry.types(), typoDistance)
+	if !ok {
+		return nil
+	}
+	detail := fmt.Sprintf("is not known; did you mean %s? The name of a network that somebody else installs must differ from it in more than %d letters", close, typoDistance)
+	return field.ErrorList{field.Invalid(typePath, name, detail).WithOrigin(RuleUnknownType)}
+}
+
+// validateSettings refuses the settings of a provider that is not the one chosen: they would have no effect, and
+// whoever wrote them expects one.
+func validateSettings(spec *operatorv1.NetworkSpec) field.ErrorList {
+	var errs field.ErrorList
+	n := spec.DefaultNetwork
+	for _, s := range []struct {
+		of    operatorv1.NetworkType
+		field string
+		set   bool
+	}{
+		{operatorv1.NetworkTypeOpenShiftSDN, "openshiftSDNConfig", n.OpenShiftSDNConfig != nil},
+		{operatorv1.NetworkTypeOVNKubernetes, "ovnKubernetesConfig", n.OVNKubernetesConfig != nil},
+		{operatorv1.NetworkTypeFlannel, "flannelConfig", n.FlannelConfig != nil},
+		{operatorv1.NetworkTypeKuryr, "kuryrConfig", n.KuryrConfig != nil},
+		{operatorv1.NetworkTypeNuage, "nuageConfig", n.NuageConfig != nil},
+		{operatorv1.NetworkTypeContiv, "contivConfig", n.ContivConfig != nil},
+	} {
+		if s.set && s.of != n.Type {
+			detail := fmt.Sprintf("is set, but spec.defaultNetwork.type is %q; remove it, or set the type to %s", shorten(string(n.Type)), s.of)
+			errs = append(errs, field.Forbidden(specPath.Child("defaultNetwork", s.field), detail).WithOrigin(RuleForeignSettings))
+		}
+	}
+	return errs
+}
+
+// validateLevels checks the words that all operators of OpenShift share.
+func validateLevels(spec *operatorv1.NetworkSpec) field.ErrorList {
+	var errs field.ErrorList
+	switch spec.ManagementState {
+	case "", osv1.Managed, osv1.Unmanaged, osv1.Force:
+	case osv1.Removed:
+		errs = append(errs, field.Invalid(specPath.Child("managementState"), spec.ManagementState,
+			"is refused: a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is").WithOrigin(RuleManagementState))
+	default:
+		errs = append(errs, field.Invalid(specPath.Child("managementState"), spec.ManagementState,
+			"is not a management state; use Managed or Unmanaged").WithOrigin(RuleManagementState))
+	}
+	errs = append(errs, validateLogLevel("logLevel", spec.LogLevel)...)
+	return append(errs, validateLogLevel("operatorLogLevel", spec.OperatorLogLevel)...)
+}
+
+func validateLogLevel(name string, level osv1.LogLevel) field.ErrorList {
+	switch level {
+	case "", osv1.Normal, osv1.Debug, osv1.Trace, osv1.TraceAll:
+		return nil
+	}
+	return field.ErrorList{field.Invalid(specPath.Child(name), level, "is not a log level; use Normal, Debug, Trace or TraceAll").WithOrigin(RuleLogLevel)}
+}
+
+// validateMigration refuses what this operator cannot migrate.
+func validateMigration(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
+	m := spec.Migration
+	if m == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	path := specPath.Child("migration")
+	if m.NetworkType != "" {
+		errs = append(errs, field.Forbidden(path.Child("networkType"), "network type migration is not supported; remove the field").WithOrigin(RuleMigrationType))
+	}
+	if m.Mode != "" {
+		errs = append(errs, field.Forbidden(path.Child("mode"), "network type migration is not supported; remove the field").WithOrigin(RuleMigrationType))
+	}
+	if m.Features != nil {
+		errs = append(errs, field.Forbidden(path.Child("features"), "network feature migration is not supported; remove the field").WithOrigin(RuleMigrationFeature))
+	}
+	if m.MTU != nil && !t.MTUMigration {
+		detail := fmt.Sprintf("MTU migration is not supported for network type %s; remove the field", t.Type)
+		errs = append(errs, field.Forbidden(path.Child("mtu"), detail).WithOrigin(RuleMigrationMTU))
+	}
+	return errs
+}

@@ -1,0 +1,82 @@
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+)
+
+// validateNodes compares the pools with the nodes of the cluster. What is wrong is refused when the pools are new.
+// When they are those that are applied, it becomes a warning instead: they cannot be changed any more, and refusing
+// would block every other edit, too.
+func (s *state) validateNodes(p pools) field.ErrorList {
+	errs := append(s.nodesInPools(p), s.tooManyNodes(p)...)
+	if len(errs) == 0 || s.in.Applied == nil || !samePools(s.in.Applied, s.result.Spec) {
+		return errs
+	}
+	s.result.Warnings = refusals(errs, lookup{}, lookupIn(s.result.Spec))
+	return nil
+}
+
+// nodesInPools refuses pools that contain the address of a node: its traffic would go to a pod.
+func (s *state) nodesInPools(p pools) field.ErrorList {
+	var errs field.ErrorList
+	names := slices.Sorted(maps.Keys(s.in.Cluster.NodeAddresses))
+	for _, one := range p.all() {
+		if one.err != nil {
+			continue
+		}
+		var inside []string
+		for _, name := range names {
+			for _, a := range s.in.Cluster.NodeAddresses[name] {
+				if one.prefix.Contains(a.Unmap()) {
+					inside = append(inside, fmt.Sprintf("node %s address %s", name, a.Unmap()))
+				}
+			}
+		}
+		if len(inside) > 0 {
+			detail := fmt.Sprintf("%s contains %s; pods could not reach it; choose a range outside the machine network", one.prefix, some(inside))
+			errs = append(errs, field.Invalid(one.cidrPath, one.text, detail).WithOrigin(RuleNodeAddress))
+		}
+	}
+	return errs
+}
+
+// some lists up to three of many.
+func some(list []string) string {
+	const most = 3
+	if len(list) <= most {
+		return strings.Join(list, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+}
+
+// tooManyNodes refuses pools that have fewer blocks than there are nodes, for each family.
+func (s *state) tooManyNodes(p pools) field.ErrorList {
+	if !s.result.Traits.HostPrefix || s.in.Cluster.NodeCount <= 0 {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, v4 := range []bool{true, false} {
+		var total uint64
+		var parts []string
+		for _, one := range p.cluster {
+			if one.err == nil && one.prefix.Addr().Is4() == v4 {
+				total = netaddr.Add(total, netaddr.Blocks(one.prefix, one.hostPrefix))
+				parts = append(parts, fmt.Sprintf("%s with hostPrefix %d", one.prefix, one.hostPrefix))
+			}
+		}
+		// No block at all means that hostPrefix is wrong, which has been told.
+		if total > 0 && total < uint64(s.in.Cluster.NodeCount) {
+			detail := fmt.Sprintf("%s supports %d nodes; the cluster has %d; use a shorter prefix for the pool, or a longer hostPrefix",
+				strings.Join(parts, " and "), total, s.in.Cluster.NodeCount)
+			errs = append(errs, field.Forbidden(clusterPath, detail).WithOrigin(RulePoolCapacity))
+		}
+	}
+	return errs
+}
