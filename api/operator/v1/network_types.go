@@ -13,8 +13,16 @@ const NetworkName = "cluster"
 // settings, and what is deployed beside it. There is one, named "cluster".
 //
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:path=networks,scope=Cluster,categories=cno
+// +kubebuilder:resource:path=networks,scope=Cluster,shortName=netop,categories=cno
 // +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name=Type,type=string,JSONPath=`.spec.defaultNetwork.type`,description="The provider of the pod network"
+// +kubebuilder:printcolumn:name=Pods,type=string,JSONPath=`.spec.clusterNetwork[*].cidr`,description="The first address pool for pods"
+// +kubebuilder:printcolumn:name=Services,type=string,JSONPath=`.spec.serviceNetwork[*]`,description="The first address pool for services"
+// +kubebuilder:printcolumn:name=Available,type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Whether the network works"
+// +kubebuilder:printcolumn:name=Progressing,type=string,JSONPath=`.status.conditions[?(@.type=="Progressing")].status`,description="Whether a change is being rolled out"
+// +kubebuilder:printcolumn:name=Degraded,type=string,JSONPath=`.status.conditions[?(@.type=="Degraded")].status`,description="Whether something needs attention"
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name == 'cluster'",message="metadata.name must be \"cluster\" (there is one network per cluster)"
 type Network struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata; the name must be "cluster".
@@ -38,8 +46,20 @@ type NetworkList struct {
 	Items []Network `json:"items"`
 }
 
-// NetworkSpec is the network that is wanted. Only the two address pools and the type of the default
-// network are required; everything else has a default, which the operator records when it applies it.
+// NetworkSpec is the network that is wanted. Needed are the two address pools and the type of the default
+// network; everything else has a default, which the operator records when it applies it. Where the cluster has
+// an object Network.config.openshift.io, what it says takes the place of these three, and they may be left out.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.managementState) || self.managementState != 'Removed'",fieldPath=".managementState",message="\"Removed\" is not allowed, since a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterNetwork) || !self.clusterNetwork.exists(i, a, self.clusterNetwork.exists(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr))))",messageExpression="self.clusterNetwork.transformList(i, a, self.clusterNetwork.exists(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr))), self.clusterNetwork.transformList(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr)), 'spec.clusterNetwork[%d] %s %s spec.clusterNetwork[%d] %s; choose non-overlapping ranges'.format([j, b.cidr, (a.cidr == b.cidr ? 'is the same as' : cidr(a.cidr).containsCIDR(b.cidr) ? 'lies inside' : 'contains'), i, a.cidr]))[0])[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterNetwork) || !has(self.serviceNetwork) || !self.clusterNetwork.exists(a, self.serviceNetwork.exists(b, isCIDR(a.cidr) && isCIDR(b) && (cidr(a.cidr).containsCIDR(b) || cidr(b).containsCIDR(a.cidr))))",messageExpression="self.clusterNetwork.transformList(i, a, self.serviceNetwork.exists(b, isCIDR(a.cidr) && isCIDR(b) && (cidr(a.cidr).containsCIDR(b) || cidr(b).containsCIDR(a.cidr))), self.serviceNetwork.transformList(j, b, isCIDR(a.cidr) && isCIDR(b) && (cidr(a.cidr).containsCIDR(b) || cidr(b).containsCIDR(a.cidr)), 'spec.serviceNetwork[%d] %s %s spec.clusterNetwork[%d] %s; choose non-overlapping ranges'.format([j, b, (a.cidr == b ? 'is the same as' : cidr(a.cidr).containsCIDR(b) ? 'lies inside' : 'contains'), i, a.cidr]))[0])[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceNetwork) || !self.serviceNetwork.exists(i, a, self.serviceNetwork.exists(j, b, i < j && isCIDR(a) && isCIDR(b) && cidr(a).ip().family() == cidr(b).ip().family()))",messageExpression="self.serviceNetwork.transformList(i, a, self.serviceNetwork.exists(j, b, i < j && isCIDR(a) && isCIDR(b) && cidr(a).ip().family() == cidr(b).ip().family()), self.serviceNetwork.transformList(j, b, i < j && isCIDR(a) && isCIDR(b) && cidr(a).ip().family() == cidr(b).ip().family(), 'spec.serviceNetwork[%d] %s is a second IPv%d network; there may be at most one IPv4 and one IPv6 network. Remove it'.format([j, b, cidr(b).ip().family()]))[0])[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterNetwork) || !has(self.serviceNetwork) || self.clusterNetwork.size() == 0 || self.serviceNetwork.size() == 0 || !self.clusterNetwork.all(c, isCIDR(c.cidr)) || !self.serviceNetwork.all(s, isCIDR(s)) || [4, 6].all(f, self.clusterNetwork.exists(c, cidr(c.cidr).ip().family() == f) == self.serviceNetwork.exists(s, cidr(s).ip().family() == f))",messageExpression="'spec.clusterNetwork is %s, spec.serviceNetwork is %s; both must have the same IP families. Add or remove a range of the family that only one has'.format([(self.clusterNetwork.exists(c, cidr(c.cidr).ip().family() == 4) ? (self.clusterNetwork.exists(c, cidr(c.cidr).ip().family() == 6) ? 'IPv4 and IPv6' : 'IPv4') : 'IPv6'), (self.serviceNetwork.exists(s, cidr(s).ip().family() == 4) ? (self.serviceNetwork.exists(s, cidr(s).ip().family() == 6) ? 'IPv4 and IPv6' : 'IPv4') : 'IPv6')])"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterNetwork) || !has(self.defaultNetwork) || !has(self.defaultNetwork.type) || !(self.defaultNetwork.type in ['Flannel', 'OVNKubernetes']) || self.clusterNetwork.all(c, has(c.hostPrefix) && c.hostPrefix > 0)",messageExpression="self.clusterNetwork.transformList(i, c, !has(c.hostPrefix) || c.hostPrefix == 0, 'spec.clusterNetwork[%d].hostPrefix is missing; type %s gives each node a block of the range. Set its prefix length, e.g. %s'.format([i, self.defaultNetwork.type, c.cidr.contains(':') ? '64' : '23 for 510 pods a node']))[0]"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterNetwork) || !has(self.defaultNetwork) || !has(self.defaultNetwork.flannelConfig) || !has(self.defaultNetwork.flannelConfig.mtu) || self.defaultNetwork.flannelConfig.mtu >= 1280 || self.defaultNetwork.flannelConfig.mtu < 576 || !self.clusterNetwork.exists(c, isCIDR(c.cidr) && cidr(c.cidr).ip().family() == 6)",messageExpression="'spec.defaultNetwork.flannelConfig.mtu: %d is too small for IPv6; it must be at least 1280, since spec.clusterNetwork has an IPv6 range'.format([self.defaultNetwork.flannelConfig.mtu])"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterNetwork) || !has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.mtu) || self.defaultNetwork.ovnKubernetesConfig.mtu >= 1280 || self.defaultNetwork.ovnKubernetesConfig.mtu < 576 || !self.clusterNetwork.exists(c, isCIDR(c.cidr) && cidr(c.cidr).ip().family() == 6)",messageExpression="'spec.defaultNetwork.ovnKubernetesConfig.mtu: %d is too small for IPv6; it must be at least 1280, since spec.clusterNetwork has an IPv6 range'.format([self.defaultNetwork.ovnKubernetesConfig.mtu])"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultNetwork) || !has(self.defaultNetwork.openshiftSDNConfig) || !has(self.defaultNetwork.openshiftSDNConfig.mode) || self.defaultNetwork.openshiftSDNConfig.mode in ['', 'Subnet', 'Multitenant', 'NetworkPolicy']",fieldPath=".defaultNetwork.openshiftSDNConfig.mode",messageExpression="'\"%s\" is not a mode; use Subnet, Multitenant or NetworkPolicy'.format([self.defaultNetwork.openshiftSDNConfig.mode])"
+// +kubebuilder:validation:XValidation:rule="!has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements) || self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements != 'Enabled' || (has(self.additionalRoutingCapabilities) && 'FRR' in self.additionalRoutingCapabilities.providers)",message="spec.defaultNetwork.ovnKubernetesConfig.routeAdvertisements: Enabled needs FRR; add FRR to spec.additionalRoutingCapabilities.providers"
 type NetworkSpec struct {
 	// managementState says whether the operator looks after the network: Managed (the default) or
 	// Unmanaged, which leaves everything as it is. Force is accepted and means Managed; Removed is refused,
@@ -71,16 +91,25 @@ type NetworkSpec struct {
 	ObservedConfig *runtime.RawExtension `json:"observedConfig,omitempty"`
 
 	// clusterNetwork is the list of address pools for pods. How many are allowed, and whether they may be of
-	// both IP families, depends on the type of the default network.
+	// both IP families, depends on the type of the default network. It cannot be changed while the network is in
+	// use.
 	// +listType=atomic
-	ClusterNetwork []ClusterNetworkEntry `json:"clusterNetwork"`
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	ClusterNetwork []ClusterNetworkEntry `json:"clusterNetwork,omitempty"`
 
 	// serviceNetwork is the address pool for services in CIDR notation: one, or one of each IP family. It must
-	// be what the API server was started with.
+	// be what the API server was started with. It cannot be changed while the network is in use.
 	// +listType=atomic
-	ServiceNetwork []string `json:"serviceNetwork"`
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:XValidation:rule="isCIDR(self)",messageExpression="'\"%s\" is not a CIDR; %s'.format([self, self.matches('^[0-9]+[.][0-9]+[.][0-9]+/[0-9]+$') ? 'write four octets and a prefix, e.g. %s.0/%s'.format(self.split('/')) : isIP(self) ? 'add the length of its prefix after a slash' : 'write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48'])"
+	// +kubebuilder:validation:items:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"%s\" has host bits set; did you mean %s?'.format([self, string(cidr(self).masked())])"
+	// +optional
+	ServiceNetwork []string `json:"serviceNetwork,omitempty"`
 
 	// defaultNetwork is the network that every pod gets.
+	// +optional
 	DefaultNetwork DefaultNetworkDefinition `json:"defaultNetwork"`
 
 	// additionalNetworks are further networks that pods may ask for, when multiple networks are enabled.
@@ -111,6 +140,8 @@ type NetworkSpec struct {
 	// kubeProxyConfig is the configuration of the kube-proxy that is deployed. Everything in it is optional and
 	// safe to change.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.iptablesSyncPeriod) || self.iptablesSyncPeriod == '' || self.iptablesSyncPeriod.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$')",fieldPath=".iptablesSyncPeriod",messageExpression="self.iptablesSyncPeriod.matches('^[0-9]+$') ? '\"%s\" has no unit; write %ss'.format([self.iptablesSyncPeriod, self.iptablesSyncPeriod]) : '\"%s\" is not a duration; write a number and a unit, e.g. 30s or 2m'.format([self.iptablesSyncPeriod])"
+	// +kubebuilder:validation:XValidation:rule="!has(self.bindAddress) || self.bindAddress == '' || isIP(self.bindAddress)",fieldPath=".bindAddress",messageExpression="'\"%s\" is not an IP address; write one without a prefix or a port, e.g. 0.0.0.0 or ::'.format([self.bindAddress])"
 	KubeProxyConfig *osv1.ProxyConfig `json:"kubeProxyConfig,omitempty"`
 
 	// exportNetworkFlows configures the export of flow records from the pod network (OVNKubernetes only).
@@ -127,8 +158,14 @@ type NetworkSpec struct {
 }
 
 // ClusterNetworkEntry is one address pool for pods. Each node gets a block of it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.hostPrefix) || self.hostPrefix == 0 || !isCIDR(self.cidr) || self.hostPrefix >= cidr(self.cidr).prefixLength()",fieldPath=".hostPrefix",messageExpression="'%d must be between %d and %d for a /%d'.format([self.hostPrefix, cidr(self.cidr).prefixLength(), cidr(self.cidr).ip().family() == 4 ? 30 : 126, cidr(self.cidr).prefixLength()])"
+// +kubebuilder:validation:XValidation:rule="!has(self.hostPrefix) || !isCIDR(self.cidr) || self.hostPrefix <= (cidr(self.cidr).ip().family() == 4 ? 30 : 126)",fieldPath=".hostPrefix",messageExpression="'%d leaves no usable pod address per node; use %s'.format([self.hostPrefix, cidr(self.cidr).ip().family() == 4 ? '30 or less (23 gives 510)' : '126 or less (64 is usual)'])"
 type ClusterNetworkEntry struct {
 	// cidr is the pool in CIDR notation, without host bits, for example 10.128.0.0/14.
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"%s\" is not a CIDR; %s'.format([self, self.matches('^[0-9]+[.][0-9]+[.][0-9]+/[0-9]+$') ? 'write four octets and a prefix, e.g. %s.0/%s'.format(self.split('/')) : isIP(self) ? 'add the length of its prefix after a slash' : 'write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48'])"
+	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"%s\" has host bits set; did you mean %s?'.format([self, string(cidr(self).masked())])"
 	CIDR string `json:"cidr"`
 
 	// hostPrefix is the prefix length of the block that each node gets: 23 makes blocks of 510 pod addresses.
@@ -140,19 +177,34 @@ type ClusterNetworkEntry struct {
 }
 
 // DefaultNetworkDefinition is the provider of the default network and its settings. Only the settings that
-// belong to the type may be set.
+// belong to the type may be set; those of OpenShift's own types may stand beside one another, as they do in a
+// cluster that has moved from one to the other.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.openshiftSDNConfig) || !has(self.type) || !(self.type in ['Flannel', 'Nuage', 'Contiv'])",messageExpression="'spec.defaultNetwork.openshiftSDNConfig is set but type is %s; remove one'.format([self.type])"
+// +kubebuilder:validation:XValidation:rule="!has(self.ovnKubernetesConfig) || !has(self.type) || !(self.type in ['Flannel', 'Nuage', 'Contiv'])",messageExpression="'spec.defaultNetwork.ovnKubernetesConfig is set but type is %s; remove one'.format([self.type])"
+// +kubebuilder:validation:XValidation:rule="!has(self.flannelConfig) || !has(self.type) || self.type in ['', 'Flannel']",messageExpression="'spec.defaultNetwork.flannelConfig is set but type is %s; remove one'.format([self.type])"
+// +kubebuilder:validation:XValidation:rule="!has(self.kuryrConfig) || !has(self.type) || !(self.type in ['Flannel', 'Nuage', 'Contiv'])",messageExpression="'spec.defaultNetwork.kuryrConfig is set but type is %s; remove one'.format([self.type])"
+// +kubebuilder:validation:XValidation:rule="!has(self.nuageConfig) || !has(self.type) || self.type in ['', 'Nuage']",messageExpression="'spec.defaultNetwork.nuageConfig is set but type is %s; remove one'.format([self.type])"
+// +kubebuilder:validation:XValidation:rule="!has(self.contivConfig) || !has(self.type) || self.type in ['', 'Contiv']",messageExpression="'spec.defaultNetwork.contivConfig is set but type is %s; remove one'.format([self.type])"
 type DefaultNetworkDefinition struct {
 	// type is the provider: Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage or Contiv. Any other name stands
 	// for a network that somebody else installs: nothing is deployed for it, everything beside it is.
 	// It cannot be changed while the network is in use.
-	Type NetworkType `json:"type"`
+	// +kubebuilder:validation:MaxLength=63
+	// +optional
+	Type NetworkType `json:"type,omitempty"`
 
 	// openshiftSDNConfig are the settings of type OpenShiftSDN.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.mtu) || (self.mtu >= 576 && self.mtu <= 65536)",fieldPath=".mtu",messageExpression="'%d is out of range; it must be 576 to 65536'.format([self.mtu])"
+	// +kubebuilder:validation:XValidation:rule="!has(self.vxlanPort) || (self.vxlanPort >= 1 && self.vxlanPort <= 65535)",fieldPath=".vxlanPort",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self.vxlanPort])"
 	OpenShiftSDNConfig *osv1.OpenShiftSDNConfig `json:"openshiftSDNConfig,omitempty"`
 
 	// ovnKubernetesConfig are the settings of type OVNKubernetes.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.mtu) || (self.mtu >= 576 && self.mtu <= 65536)",fieldPath=".mtu",messageExpression="'%d is out of range; it must be 576 to 65536 (IPv6 needs at least 1280)'.format([self.mtu])"
+	// +kubebuilder:validation:XValidation:rule="!has(self.genevePort) || (self.genevePort >= 1 && self.genevePort <= 65535)",fieldPath=".genevePort",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self.genevePort])"
+	// +kubebuilder:validation:XValidation:rule="!has(self.gatewayConfig) || !has(self.gatewayConfig.ipForwarding) || self.gatewayConfig.ipForwarding in ['', 'Restricted', 'Global']",fieldPath=".gatewayConfig.ipForwarding",messageExpression="'\"%s\" is not a mode of forwarding; use Restricted or Global'.format([self.gatewayConfig.ipForwarding])"
 	OVNKubernetesConfig *osv1.OVNKubernetesConfig `json:"ovnKubernetesConfig,omitempty"`
 
 	// flannelConfig are the settings of type Flannel.
@@ -173,9 +225,6 @@ type DefaultNetworkDefinition struct {
 }
 
 // NetworkType names the provider of the default network.
-//
-// +kubebuilder:validation:MinLength=1
-// +kubebuilder:validation:MaxLength=63
 type NetworkType string
 
 // The types of default network that the operator knows. Any other name is a network that somebody else
