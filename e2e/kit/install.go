@@ -9,6 +9,7 @@ import (
 	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -133,4 +134,17 @@ func (k *Kit) WaitSettled(ctx context.Context, limit time.Duration) error {
 		}
 		return k.NodesReady(ctx)
 	})
+}
+
+// OperatorRuns returns nil when the operator's Deployment is available.
+func (k *Kit) OperatorRuns(ctx context.Context) error {
+	d := &appsv1.Deployment{}
+	key := client.ObjectKey{Namespace: OperatorNamespace, Name: "cluster-network-operator"}
+	if err := k.Client.Get(ctx, key, d); err != nil {
+		return err
+	}
+	if d.Status.AvailableReplicas == 0 {
+		return fmt.Errorf("the operator is not available: %d of %d pods", d.Status.AvailableReplicas, d.Status.Replicas)
+	}
+	return nil
 }

@@ -1,0 +1,72 @@
+// Package bench measures in the lab what no benchmark of a single package can: how long a cluster waits for its
+// network, and what pods get compared with the nodes themselves, in the same run.
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+var (
+	lab *kit.Kit
+	// available is how long it took from the Network object to a settled network, measured once.
+	available time.Duration
+	reuse     = flag.Bool("reuse", false, "use the lab that is up, and leave it up")
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := 1
+	if err := prepare(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	} else {
+		code = m.Run()
+	}
+	if lab != nil && !*reuse {
+		if _, err := lab.Lab(context.Background(), "down"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func prepare(ctx context.Context) error {
+	var err error
+	if lab, err = kit.New(); err != nil {
+		return err
+	}
+	if *reuse {
+		return lab.Connect()
+	}
+	steps := lab.Install("network-flannel.yaml")
+	// The last two steps are what is measured: the object is created, and the network is there.
+	if err := kit.Run(ctx, os.Stderr, steps[:len(steps)-2]); err != nil {
+		return err
+	}
+	if err := kit.Poll(ctx, time.Minute, lab.OperatorRuns); err != nil {
+		return err
+	}
+	start := time.Now()
+	err = kit.Run(ctx, os.Stderr, steps[len(steps)-2:])
+	available = time.Since(start)
+	return err
+}
+
+// netbench runs the program of that name in a node and decodes its answer.
+func netbench(ctx context.Context, node string, into any, args ...string) error {
+	program := filepath.Join(lab.Root, "_output/lab-bin/netbench")
+	out, err := lab.Lab(ctx, append([]string{"exec", node, "--", program}, args...)...)
+	if err != nil || into == nil {
+		return err
+	}
+	return json.Unmarshal([]byte(out), into)
+}
