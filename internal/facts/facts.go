@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 )
 
 // Cluster is what is known about the cluster. The zero value is a cluster of which nothing is known yet.
@@ -54,7 +55,9 @@ type Node struct {
 	Addresses []netip.Addr
 }
 
-// Images maps the names of environment variables (FLANNEL_IMAGE, KUBE_PROXY_IMAGE, ...) to image references.
+// Images maps the names of environment variables (FLANNEL_IMAGE, KUBE_PROXY_IMAGE, ...) to image references. The
+// entry without a name, if there is one, stands for every variable that is not listed; the sequence %s in it
+// is replaced by the variable's name. Offline rendering makes placeholders with it.
 type Images map[string]string
 
 // ErrNoImage is wrapped by the error of Images.Get.
@@ -64,6 +67,9 @@ var ErrNoImage = errors.New("image not given")
 func (i Images) Get(variable, neededBy string) (string, error) {
 	if ref := i[variable]; ref != "" {
 		return ref, nil
+	}
+	if pattern := i[""]; pattern != "" {
+		return strings.ReplaceAll(pattern, "%s", variable), nil
 	}
 	return "", fmt.Errorf("%w: the environment variable %s of the operator must name the image for %s", ErrNoImage, variable, neededBy)
 }
