@@ -1,0 +1,85 @@
+// Package defaultroute tells what the host's default routes allow. It reads the routes and links of the network
+// namespace that it runs in, and changes nothing.
+package defaultroute
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/vishvananda/netlink"
+)
+
+// ErrNoRoute is returned by MTU on a host without a default route.
+var ErrNoRoute = errors.New("no default route, neither IPv4 nor IPv6")
+
+// Host is what is read of the host: a *netlink.Handle, or a fake.
+type Host interface {
+	RouteList(link netlink.Link, family int) ([]netlink.Route, error)
+	LinkByIndex(index int) (netlink.Link, error)
+}
+
+// MTU returns the least MTU in bytes of the links of all default routes, IPv4 and IPv6, every next hop of a
+// multipath route included, and the names of those links in order. Traffic between nodes may leave by any of
+// them.
+func MTU(host Host) (int, []string, error) {
+	indexes, err := links(host)
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(indexes) == 0 {
+		return 0, nil, ErrNoRoute
+	}
+	least, names := 0, []string(nil)
+	for _, index := range indexes {
+		link, err := host.LinkByIndex(index)
+		if err != nil {
+			return 0, nil, fmt.Errorf("read link %d of a default route: %w", index, err)
+		}
+		names = append(names, link.Attrs().Name)
+		if mtu := link.Attrs().MTU; least == 0 || mtu < least {
+			least = mtu
+		}
+	}
+	return least, names, nil
+}
+
+// links returns the indexes of the links of all default routes, each once, in order.
+func links(host Host) ([]int, error) {
+	var indexes []int
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		routes, err := host.RouteList(nil, family)
+		if err != nil {
+			return nil, fmt.Errorf("list routes: %w", err)
+		}
+		for _, route := range routes {
+			if !isDefault(route) {
+				continue
+			}
+			if route.LinkIndex > 0 {
+				indexes = append(indexes, route.LinkIndex)
+			}
+			for _, hop := range route.MultiPath {
+				indexes = append(indexes, hop.LinkIndex)
+			}
+		}
+	}
+	slices.Sort(indexes)
+	return slices.Compact(indexes), nil
+}
+
+// isDefault reports whether a route is for all addresses. Unreachable and blackhole defaults, which every IPv6
+// host has, go nowhere.
+func isDefault(route netlink.Route) bool {
+	if route.Type != 0 && route.Type != unicast {
+		return false
+	}
+	if route.Dst == nil {
+		return true
+	}
+	ones, _ := route.Dst.Mask.Size()
+	return ones == 0 && route.Dst.IP.IsUnspecified()
+}
+
+// unicast is RTN_UNICAST of linux/rtnetlink.h.
+const unicast = 1

@@ -1,0 +1,155 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/cluster-network-operator/cno/internal/facts"
+)
+
+const (
+	// defaultAPIServerPort is where API servers listen on control-plane nodes.
+	defaultAPIServerPort = 6443
+	// probeTimeout is how long one address may take to answer.
+	probeTimeout = 3 * time.Second
+)
+
+// Surroundings are the values from which the API server's address can be told. All of them may be empty.
+type Surroundings struct {
+	// OverrideHost and OverridePort are what an administrator says it is.
+	OverrideHost, OverridePort string
+	// URLFile is the content of /etc/kubernetes/apiserver-url.env, which OpenShift's nodes have.
+	URLFile string
+	// HostIP is the address of the node that the operator runs on.
+	HostIP string
+	// ServiceHost and ServicePort are the service kubernetes, which may not work before there is a network.
+	ServiceHost, ServicePort string
+}
+
+// Candidates returns the addresses at which the API server may be, the best first, each once. Values that do
+// not make an address are left out.
+func (s Surroundings) Candidates() []facts.HostPort {
+	file := parseEnvFile(s.URLFile)
+	var found []facts.HostPort
+	for _, c := range [][2]string{
+		{s.OverrideHost, s.OverridePort},
+		{file["KUBERNETES_SERVICE_HOST"], file["KUBERNETES_SERVICE_PORT"]},
+		{s.HostIP, ""},
+		{s.ServiceHost, s.ServicePort},
+	} {
+		hp, ok := hostPort(c[0], c[1])
+		if ok && !contains(found, hp) {
+			found = append(found, hp)
+		}
+	}
+	return found
+}
+
+func contains(list []facts.HostPort, hp facts.HostPort) bool {
+	for _, have := range list {
+		if have == hp {
+			return true
+		}
+	}
+	return false
+}
+
+func hostPort(host, port string) (facts.HostPort, bool) {
+	if host == "" {
+		return facts.HostPort{}, false
+	}
+	hp := facts.HostPort{Host: strings.Trim(host, "[]"), Port: defaultAPIServerPort}
+	if port != "" {
+		n, err := strconv.Atoi(port)
+		if err != nil || n < 1 || n > 65535 {
+			return facts.HostPort{}, false
+		}
+		hp.Port = n
+	}
+	return hp, true
+}
+
+// parseEnvFile reads lines of the form KEY=value, export and quotes allowed.
+func parseEnvFile(content string) map[string]string {
+	values := map[string]string{}
+	for line := range strings.Lines(content) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "export ")
+		if key, value, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
+			values[strings.TrimSpace(key)] = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	return values
+}
+
+// FindAPIServer tries the candidates in order, over and over, until one answers with a certificate that the
+// configuration trusts, and returns it. It gives up only when the context ends: an operator without an API
+// server has nothing else to do.
+func FindAPIServer(ctx context.Context, config *rest.Config, candidates []facts.HostPort, log *slog.Logger) (facts.HostPort, error) {
+	if len(candidates) == 0 {
+		return facts.HostPort{}, errors.New("find API server: no address is known; set APISERVER_OVERRIDE_HOST, or HOST_IP by the downward API")
+	}
+	wait := time.Second
+	for {
+		var errs []error
+		for _, c := range candidates {
+			err := probeAPIServer(ctx, config, c)
+			if err == nil {
+				return c, nil
+			}
+			errs = append(errs, err)
+		}
+		log.Warn("no API server answers yet", "error", errors.Join(errs...))
+		select {
+		case <-ctx.Done():
+			return facts.HostPort{}, fmt.Errorf("find API server: %w", errors.Join(errs...))
+		case <-time.After(wait):
+			wait = min(2*wait, 10*time.Second)
+		}
+	}
+}
+
+// probeAPIServer asks one address for the version of the server.
+func probeAPIServer(ctx context.Context, config *rest.Config, at facts.HostPort) error {
+	probe := At(config, at)
+	probe.Timeout = probeTimeout
+	client, err := rest.HTTPClientFor(probe)
+	if err != nil {
+		return fmt.Errorf("make client for %s: %w", probe.Host, err)
+	}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, probe.Host+"/version", nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)); err != nil {
+		return fmt.Errorf("read version of %s: %w", probe.Host, err)
+	}
+	// Whoever answers has shown the right certificate; that it lets nobody ask is its own business.
+	if response.StatusCode >= http.StatusInternalServerError {
+		return fmt.Errorf("%s answers %s", probe.Host, response.Status)
+	}
+	return nil
+}
+
+// At returns a copy of a configuration for another address of the same API server.
+func At(config *rest.Config, at facts.HostPort) *rest.Config {
+	moved := rest.CopyConfig(config)
+	moved.Host = (&url.URL{Scheme: "https", Host: net.JoinHostPort(at.Host, strconv.Itoa(at.Port))}).String()
+	return moved
+}
