@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -18,7 +19,7 @@ var serverMetadata = [...]string{"creationTimestamp", "deletionGracePeriodSecond
 // struct held by value that is empty ("resources: {}", "strategy: {}"), so that server-side apply does not make the
 // operator the owner of fields it does not care for. What is empty and means something stays: a pointer to an empty
 // struct ("emptyDir: {}"), an empty selector ("podSelector: {}" selects everything), an empty list entry
-// ("ingress: [{}]"), and everything in an unstructured object but null.
+// ("ingress: [{}]"), and everything but null in an unstructured object of a kind that has no Go type here.
 func New(obj Typed, p Policy) (Object, error) {
 	gvk, err := kindOf(obj)
 	if err != nil {
@@ -55,7 +56,22 @@ func said(obj Typed) (map[string]any, error) {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		content := runtime.DeepCopyJSON(u.Object)
 		dropNulls(content)
-		return content, nil
+		typed, err := newFor(u.GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := typed.(*unstructured.Unstructured); ok {
+			return content, nil
+		}
+		// By way of its Go type, values get the form in which the API server returns them.
+		const strict = true
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(content, typed, strict); err != nil {
+			return nil, err
+		}
+		obj = typed
+	}
+	if secret, ok := obj.(*corev1.Secret); ok && len(secret.StringData) > 0 {
+		obj = withoutStringData(secret)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
@@ -63,4 +79,17 @@ func said(obj Typed) (map[string]any, error) {
 	}
 	dropUnsaid(obj, content)
 	return content, nil
+}
+
+// withoutStringData says in data what a Secret says in stringData, which the API server never returns.
+func withoutStringData(secret *corev1.Secret) *corev1.Secret {
+	secret = secret.DeepCopy()
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	secret.StringData = nil
+	return secret
 }

@@ -119,6 +119,32 @@ func TestNewOfUnstructuredKeepsWhatIsWritten(t *testing.T) {
 	}
 }
 
+func TestNewGivesValuesTheFormOfTheServer(t *testing.T) {
+	written, err := Decode[unstructured.Unstructured](file(`
+apiVersion: v1
+kind: Secret
+metadata: {name: x, labels: {}}
+data: {a: MQ==}
+stringData: {b: "1"}
+immutable: null
+`), "a.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := New(written, Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"a": "MQ==", "b": "MQ=="}}
+	if diff := cmp.Diff(want, got.Object.Object); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	written.Object["dat"] = "typo"
+	if _, err := New(written, Policy{}); !strings.Contains(errText(err), "dat") {
+		t.Errorf("a field that the kind has not: error %v", err)
+	}
+}
+
 func TestNewRefusesWhatCannotBeApplied(t *testing.T) {
 	for want, obj := range map[string]Typed{
 		"no name":                         &corev1.ConfigMap{},

@@ -1,0 +1,246 @@
+package plan
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+// maxReasons is how many differences of one object are named.
+const maxReasons = 8
+
+// Differences returns the wanted values that an object does not have, each as a sentence like
+// "spec.template.spec.containers[flanneld].image: a -> b". It is nil if all are there.
+//
+// What else the object has does not count, as long as server-side apply would leave it alone: defaults, and what
+// others have added. So lists with a key are compared by their entries, whatever their order, while lists and maps
+// that are one value for the API server have to be equal but for defaults. That is known for the kinds of
+// Kubernetes itself; in those of others, all lists count as one value, whose entries may have more fields.
+func Differences(want, live *unstructured.Unstructured) []string {
+	d := newDiffer(want)
+	for field, value := range want.Object {
+		switch field {
+		case "apiVersion", "kind", "status":
+		case "metadata":
+			d.metadata(value, live.Object[field])
+		default:
+			d.path = append(d.path[:0], field)
+			d.compare(value, live.Object[field], field, false)
+		}
+	}
+	return d.reasons()
+}
+
+// differ walks two trees and collects what the second lacks.
+type differ struct {
+	path    []string // where it is; names of fields, and entries of lists in brackets
+	builtIn bool     // the kind is one of Kubernetes itself
+	secret  bool     // values must not be named
+	found   []string
+}
+
+func newDiffer(want *unstructured.Unstructured) *differ {
+	key := manifest.KeyOf(want)
+	return &differ{builtIn: isBuiltIn(key.Group), secret: key.Group == "" && key.Kind == "Secret", path: make([]string, 0, 16)}
+}
+
+// metadata compares what a client can set. The name is the same anyway.
+func (d *differ) metadata(want, live any) {
+	wanted, _ := want.(map[string]any)
+	there, _ := live.(map[string]any)
+	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
+		if value := wanted[field]; !isEmpty(value) {
+			d.path = append(d.path[:0], "metadata", field)
+			d.compare(value, there[field], field, false)
+		}
+	}
+}
+
+// compare compares two values of a field. If exact, there may not be more in live than in want.
+func (d *differ) compare(want, live any, field string, exact bool) {
+	switch want := want.(type) {
+	case nil:
+		if exact && live != nil {
+			d.differ(want, live)
+		}
+	case map[string]any:
+		there, ok := live.(map[string]any)
+		if !ok {
+			d.differ(want, live)
+			return
+		}
+		d.compareMaps(want, there, field, exact || d.builtIn && isAtomicMap(field))
+	case []any:
+		there, ok := live.([]any)
+		switch keys := d.keysOf(field, want, exact); {
+		case !ok && (len(want) > 0 || live != nil):
+			d.differ(want, live)
+		case keys != nil:
+			d.compareKeyed(want, there, field, keys)
+		default:
+			d.compareLists(want, there, field)
+		}
+	default:
+		if !equal(want, live, field) {
+			d.differ(want, live)
+		}
+	}
+}
+
+func (d *differ) compareMaps(want, live map[string]any, field string, exact bool) {
+	for name, value := range want {
+		d.path = append(d.path, name)
+		if isQuantityMap(field) && sameQuantity(value, live[name]) {
+			d.path = d.path[:len(d.path)-1]
+			continue
+		}
+		d.compare(value, live[name], name, exact)
+		d.path = d.path[:len(d.path)-1]
+	}
+	if !exact {
+		return
+	}
+	for name, value := range live {
+		if _, ok := want[name]; !ok && !isNothing(value) && !isDefault(name, value) {
+			d.path = append(d.path, name)
+			d.differ(nil, value)
+			d.path = d.path[:len(d.path)-1]
+		}
+	}
+}
+
+// compareLists compares lists that are one value. Their entries have to be equal where defaults are known.
+func (d *differ) compareLists(want, live []any, field string) {
+	if len(want) != len(live) {
+		d.differ(want, live)
+		return
+	}
+	for i := range want {
+		d.path = append(d.path, fmt.Sprintf("[%d]", i))
+		d.compare(want[i], live[i], field, d.builtIn)
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+// compareKeyed compares lists of which each entry is found by the values of some of its fields.
+func (d *differ) compareKeyed(want, live []any, field string, keys []string) {
+	for _, entry := range want {
+		d.path = append(d.path, "["+nameOf(entry, keys)+"]")
+		at := slices.IndexFunc(live, func(other any) bool { return sameKey(entry, other, keys) })
+		if at < 0 {
+			d.differ(entry, nil)
+		} else {
+			d.compare(entry, live[at], field, false)
+		}
+		d.path = d.path[:len(d.path)-1]
+	}
+}
+
+// equal compares two values that are neither maps nor lists. JSON has one kind of number, Go has two.
+func equal(want, live any, field string) bool {
+	if want == live {
+		return true
+	}
+	a, wantNumber := asFloat(want)
+	b, liveNumber := asFloat(live)
+	if wantNumber && liveNumber {
+		return a == b
+	}
+	return isQuantity(field) && sameQuantity(want, live)
+}
+
+func asFloat(v any) (float64, bool) {
+	switch v := v.(type) {
+	case int64:
+		return float64(v), true
+	case float64:
+		return v, true
+	}
+	return 0, false
+}
+
+func sameQuantity(want, live any) bool {
+	if want == nil || live == nil {
+		return false
+	}
+	a, errA := resource.ParseQuantity(fmt.Sprint(want))
+	b, errB := resource.ParseQuantity(fmt.Sprint(live))
+	return errA == nil && errB == nil && a.Cmp(b) == 0
+}
+
+// differ notes that the value at the present path should be another one.
+func (d *differ) differ(want, live any) {
+	var path strings.Builder
+	for i, segment := range d.path {
+		if i > 0 && !strings.HasPrefix(segment, "[") {
+			path.WriteByte('.')
+		}
+		path.WriteString(segment)
+	}
+	switch {
+	case live == nil:
+		path.WriteString(": missing")
+	case want == nil:
+		path.WriteString(": not wanted")
+	case d.secret:
+		path.WriteString(": differs")
+	default:
+		fmt.Fprintf(&path, ": %s -> %s", short(live), short(want))
+	}
+	d.found = append(d.found, path.String())
+}
+
+// reasons returns what was found, in the same order each time.
+func (d *differ) reasons() []string {
+	slices.SortFunc(d.found, cmp.Compare[string])
+	if n := len(d.found); n > maxReasons {
+		return append(d.found[:maxReasons:maxReasons], fmt.Sprintf("and %d more", n-maxReasons))
+	}
+	return d.found
+}
+
+// short prints a value so that it fits in a line.
+func short(v any) string {
+	const most = 60
+	var text string
+	switch v := v.(type) {
+	case string:
+		if strings.ContainsAny(v, "\n\t") || v == "" {
+			text = fmt.Sprintf("%q", v)
+		} else {
+			text = v
+		}
+	case map[string]any:
+		return "{...}"
+	case []any:
+		if len(v) == 0 || isComposed(v[0]) {
+			return fmt.Sprintf("[%d entries]", len(v))
+		}
+		text = fmt.Sprint(v)
+	default:
+		text = fmt.Sprint(v)
+	}
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "..."
+	}
+	return text
+}
+
+func isEmpty(v any) bool {
+	m, ok := v.(map[string]any)
+	return v == nil || ok && len(m) == 0
+}
+
+func isComposed(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,249 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+// Make makes a plan. The only error is that an object is wanted twice.
+func Make(in Input) (Plan, error) {
+	if in.Serves == nil {
+		in.Serves = func(schema.GroupKind) bool { return true }
+	}
+	if in.Health == nil {
+		in.Health = RolledOut
+	}
+	m := maker{Input: in, known: in.Inventory.byKey(), wanted: make(map[manifest.Key]bool, len(in.Desired)), defined: map[schema.GroupKind]bool{}}
+	for _, o := range in.Desired {
+		key := o.Key()
+		if m.wanted[key] {
+			return Plan{}, fmt.Errorf("make plan: %s is rendered twice", key)
+		}
+		m.wanted[key] = true
+		if isCRD(key) {
+			m.defined[definedBy(o.Object)] = true
+		}
+	}
+	p := Plan{Inventory: in.Inventory, Actions: make([]Action, 0, len(in.Desired))}
+	for _, o := range manifest.Sorted(in.Desired) {
+		p.Actions = append(p.Actions, m.apply(o))
+	}
+	p.Actions = append(p.Actions, m.unrendered(m.waitsFor(p.Actions))...)
+	return p, nil
+}
+
+type maker struct {
+	Input
+	known   map[manifest.Key]Entry
+	wanted  map[manifest.Key]bool
+	defined map[schema.GroupKind]bool // kinds whose CustomResourceDefinition is wanted
+}
+
+// apply decides about an object that is wanted.
+func (m maker) apply(o manifest.Object) Action {
+	key := o.Key()
+	a := Action{Key: key, Version: o.Object.GroupVersionKind().Version, Component: o.Object.GetLabels()[manifest.LabelComponent], Adopted: m.known[key].Adopted}
+	if !m.Serves(key.GroupKind()) && !m.defined[key.GroupKind()] {
+		a.Verb, a.Reasons = Blocked, []string{fmt.Sprintf("the API server does not serve %s in %s", key.Kind, o.Object.GetAPIVersion())}
+		if o.Policy.IgnoreMissingKind {
+			a.Verb = Skip
+		}
+		return a
+	}
+	live, found := m.Live(key)
+	if !found {
+		return a.write(Create, o, "it is not there")
+	}
+	a.UID = live.GetUID()
+	if live.GetDeletionTimestamp() != nil {
+		a.Verb, a.Reasons = Blocked, []string{"it is being deleted; " + holdsUp(live)}
+		return a
+	}
+	if o.Policy.CreateOnly {
+		a.Verb = None
+		return a
+	}
+	return m.change(a, o, live)
+}
+
+// change decides about an object that is wanted and there.
+func (m maker) change(a Action, o manifest.Object, live *unstructured.Unstructured) Action {
+	var reasons []string
+	foreign := live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy
+	if _, recorded := m.known[a.Key]; foreign && !recorded {
+		a.Adopted = true
+		reasons = append(reasons, "it was there before, without the operator's label: the operator takes over the fields that it wants, and will never delete it")
+	}
+	if fixed := immutable(o.Object, live); len(fixed) > 0 {
+		return m.recreate(a, o, live, append(reasons, fixed...))
+	}
+	reasons = append(reasons, Differences(o.Object, live)...)
+	if len(reasons) == 0 {
+		if live.GetAnnotations()[manifest.AnnotationHash] == manifest.Hash(o) {
+			a.Verb = None
+			return a
+		}
+		reasons = []string{"a field that was wanted before is not wanted any more, or another version of the operator wrote it"}
+	}
+	return a.write(Apply, o, reasons...)
+}
+
+// recreate decides about an object of which a field differs that cannot be changed.
+func (m maker) recreate(a Action, o manifest.Object, live *unstructured.Unstructured, reasons []string) Action {
+	switch {
+	case isCRD(a.Key):
+		a.Verb, a.Reasons = Blocked, append(reasons, "making it anew would delete all objects of its kind")
+		return a
+	case a.Adopted:
+		a.Verb, a.Reasons = Blocked, append(reasons, "it is not the operator's, which therefore does not delete it to make it anew: delete or rename it")
+		return a
+	}
+	a.Orphan = adopts(o.Object, live)
+	return a.write(Recreate, o, reasons...)
+}
+
+// write completes an action that brings an object into the cluster.
+func (a Action) write(verb Verb, o manifest.Object, reasons ...string) Action {
+	hash := manifest.Hash(o)
+	o.Object = o.Object.DeepCopy()
+	annotations := o.Object.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[manifest.AnnotationHash] = hash
+	o.Object.SetAnnotations(annotations)
+	a.Verb, a.Object, a.Reasons = verb, o, reasons
+	return a
+}
+
+// waitsFor returns why nothing may be deleted yet, or nothing.
+func (m maker) waitsFor(actions []Action) string {
+	if m.Incomplete != "" {
+		return m.Incomplete
+	}
+	policies := map[manifest.Key]manifest.Policy{}
+	for _, o := range m.Desired {
+		policies[o.Key()] = o.Policy
+	}
+	var why []string
+	for _, a := range actions {
+		if policies[a.Key].NonCritical || !manifest.IsWorkload(a.Key.GroupKind()) {
+			continue
+		}
+		if a.Verb != None {
+			why = append(why, fmt.Sprintf("%s: it is to be %s", a.Key, pastOf(a.Verb)))
+			continue
+		}
+		live, _ := m.Live(a.Key)
+		if healthy, sentence := m.Health(live); !healthy {
+			why = append(why, sentence)
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+func pastOf(v Verb) string {
+	if v == Apply {
+		return "changed"
+	}
+	if v == Blocked || v == Skip {
+		return string(v) // it can only be reported
+	}
+	return string(v) + "d"
+}
+
+// unrendered decides about the objects of the inventory that are not wanted any more.
+func (m maker) unrendered(waitsFor string) []Action {
+	var actions []Action
+	for _, e := range m.Inventory {
+		if !m.wanted[e.Key] {
+			actions = append(actions, m.remove(e, waitsFor))
+		}
+	}
+	slices.SortStableFunc(actions, func(a, b Action) int {
+		return manifest.Rank(b.Key.GroupKind()) - manifest.Rank(a.Key.GroupKind())
+	})
+	return actions
+}
+
+func (m maker) remove(e Entry, waitsFor string) Action {
+	a := Action{Verb: Keep, Key: e.Key, Version: e.Version, Component: e.Component, UID: e.UID, Adopted: e.Adopted}
+	live, found := m.Live(e.Key)
+	if !found {
+		// It may have been made a moment ago, so that only the API server knows.
+		a.Verb, a.UID, a.Reasons = Delete, "", []string{"it is not rendered any more, and was not seen"}
+		return a
+	}
+	a.UID = live.GetUID()
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		a.Reasons = []string{"it is being deleted; " + holdsUp(live)}
+	case e.Adopted:
+		a.Reasons = []string{"it was there before the operator took it over"}
+	case live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy:
+		a.Reasons = []string{"it does not have the operator's label " + manifest.LabelManagedBy + "=" + manifest.ManagedBy + "; delete it by hand if nobody needs it"}
+	case waitsFor != "":
+		a.Reasons = []string{"it is not rendered any more, and is deleted when what takes its place works: " + waitsFor}
+	case isCRD(e.Key) && m.InUse != nil && m.InUse(live):
+		a.Reasons = []string{InUseReason(live)}
+	case m.holds(e.Key) != "":
+		a.Reasons = []string{"it still holds " + m.holds(e.Key)}
+	default:
+		a.Verb, a.Reasons = Delete, []string{"it is not rendered any more"}
+	}
+	return a
+}
+
+// InUseReason is the sentence for a CustomResourceDefinition that is kept since there are objects of its kind.
+func InUseReason(crd *unstructured.Unstructured) string {
+	return fmt.Sprintf("there are objects of kind %s, which would be deleted with it; delete them first", definedBy(crd).Kind)
+}
+
+// holds returns a wanted object that is in a namespace, if key is one.
+func (m maker) holds(key manifest.Key) string {
+	if key.Group != "" || key.Kind != "Namespace" {
+		return ""
+	}
+	for _, o := range m.Desired {
+		if o.Object.GetNamespace() == key.Name {
+			return o.Key().String()
+		}
+	}
+	return ""
+}
+
+func isCRD(key manifest.Key) bool {
+	return key.Group == "apiextensions.k8s.io" && key.Kind == "CustomResourceDefinition"
+}
+
+// definedBy returns the kind that a CustomResourceDefinition defines.
+func definedBy(crd *unstructured.Unstructured) schema.GroupKind {
+	group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+	kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+	return schema.GroupKind{Group: group, Kind: kind}
+}
+
+// holdsUp says what an object that is being deleted waits for.
+func holdsUp(live *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(live.Object, "status", "conditions")
+	var said []string
+	for _, c := range conditions {
+		// Namespaces say in conditions which objects and finalizers are left.
+		if c, ok := c.(map[string]any); ok && c["status"] == "True" && live.GetKind() == "Namespace" {
+			said = append(said, fmt.Sprint(c["message"]))
+		}
+	}
+	if finalizers := live.GetFinalizers(); len(finalizers) > 0 {
+		said = append(said, "finalizers "+strings.Join(finalizers, ", "))
+	}
+	if len(said) == 0 {
+		return "it will be made anew when it is gone"
+	}
+	return "what holds it up: " + strings.Join(said, "; ")
+}
