@@ -1,8 +1,6 @@
 package v1
 
 // FlannelBackend is the way in which flannel carries packets between nodes.
-//
-// +kubebuilder:validation:Enum=host-gw;vxlan
 type FlannelBackend string
 
 // The backends of flannel.
@@ -15,16 +13,19 @@ const (
 )
 
 // FlannelConfig are the settings of type Flannel. All of them are optional.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.vxlan) || (has(self.backend) && self.backend == 'vxlan')",fieldPath=".vxlan",messageExpression="'is set but the backend is %s; remove it, or set backend to vxlan'.format([has(self.backend) && self.backend != '' ? self.backend : 'host-gw'])"
 type FlannelConfig struct {
 	// backend is the way packets are carried between nodes: host-gw (the default) or vxlan. It cannot be
 	// changed while the network is in use.
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self in ['', 'host-gw', 'vxlan']",messageExpression="'\"%s\" is not a backend; use host-gw if all nodes are on one link, vxlan if there are routers between them'.format([self])"
 	// +optional
 	Backend FlannelBackend `json:"backend,omitempty"`
 
 	// mtu is the MTU of pod interfaces in bytes. The default is the least MTU of all nodes' default-route
 	// interfaces, less 50 for vxlan. It cannot be changed while the network is in use.
-	// +kubebuilder:validation:Minimum=576
-	// +kubebuilder:validation:Maximum=65536
+	// +kubebuilder:validation:XValidation:rule="self >= 576 && self <= 65536",messageExpression="'%d is out of range; it must be 576 to 65536 (IPv6 needs at least 1280)'.format([self])"
 	// +optional
 	MTU *uint32 `json:"mtu,omitempty"`
 
@@ -34,8 +35,8 @@ type FlannelConfig struct {
 
 	// interface is the name of the nodes' network interface that carries pod traffic. The default is the
 	// interface of the default route.
-	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:Pattern=`^[^\s/]*$`
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^[:space:]/:]{0,15}$') && !(self in ['.', '..'])",messageExpression="'\"%s\" is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1'.format([self])"
 	// +optional
 	Interface string `json:"interface,omitempty"`
 
@@ -47,22 +48,23 @@ type FlannelConfig struct {
 // FlannelVXLAN are the settings of flannel's vxlan backend.
 type FlannelVXLAN struct {
 	// vni is the VXLAN network identifier, 1 to 16777215. The default is 1.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=16777215
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 16777215",messageExpression="'%d is out of range; it must be 1 to 16777215'.format([self])"
 	// +optional
 	VNI *uint32 `json:"vni,omitempty"`
 
 	// port is the UDP port. The default is 8472, which is Linux's own.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self])"
 	// +optional
 	Port *uint32 `json:"port,omitempty"`
 }
 
 // FlannelEtcd is the etcd that flannel keeps its subnets in: external or managed, not both.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.managed)",message="external and managed are both set; remove one (without either, the operator runs etcd)"
 type FlannelEtcd struct {
 	// prefix is the key under which everything is kept. The default is /coreos.com/network.
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^(/[^/]+)+$')",messageExpression="'\"%s\" is not a prefix of keys; it must begin with a slash, not end with one, and have no empty parts, e.g. /coreos.com/network'.format([self])"
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
 
@@ -76,43 +78,52 @@ type FlannelEtcd struct {
 }
 
 // FlannelExternalEtcd is an etcd that somebody else runs.
+//
+// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || (has(self.caConfigMap) && self.caConfigMap != '')",message="caConfigMap is required with https endpoints; name the ConfigMap whose key ca-bundle.crt holds the authorities of the members, in the operator's namespace"
+// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || (has(self.clientCertificateSecret) && self.clientCertificateSecret != '')",message="clientCertificateSecret is required with https endpoints; name the Secret of type kubernetes.io/tls with the certificate to present to the members, in the operator's namespace"
+// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || !self.endpoints.exists(e, e.startsWith('http://'))",fieldPath=".endpoints",message="http and https are mixed; use one scheme for all members"
 type FlannelExternalEtcd struct {
 	// endpoints are the URLs of the members, for example https://192.0.2.10:2379. They must be reachable from
-	// every node without the service network.
+	// every node without the service network. All have the same scheme.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=9
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && url(self).getPort() != '' && url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@')",messageExpression="self.contains('@') ? 'the URL must not hold a user name or a password; use clientCertificateSecret' : '\"%s\" is not the URL of a member; write scheme, host and port, e.g. https://192.0.2.10:2379'.format([self])"
 	Endpoints []string `json:"endpoints"`
 
 	// caConfigMap names a ConfigMap in the operator's namespace whose key ca-bundle.crt holds the certificate
 	// authorities that the members' certificates are checked against. Required with https endpoints.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	CAConfigMap string `json:"caConfigMap,omitempty"`
 
 	// clientCertificateSecret names a Secret of type kubernetes.io/tls in the operator's namespace that holds
-	// the certificate and key to present to the members.
+	// the certificate and key to present to the members. Required with https endpoints.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ClientCertificateSecret string `json:"clientCertificateSecret,omitempty"`
 }
 
 // FlannelManagedEtcd is an etcd that the operator runs. The members talk mutual TLS, and keep their data on
 // the nodes' disks.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.clientPort) ? self.clientPort : 12379) != (has(self.peerPort) ? self.peerPort : 12380)",messageExpression="'clientPort and peerPort are both %d; choose two different ports'.format([(has(self.clientPort) ? self.clientPort : 12379)])"
 type FlannelManagedEtcd struct {
 	// clientPort is the port of the members for clients. The default is 12379, to keep out of the way of the
 	// etcd of the cluster itself on the same nodes.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self])"
 	// +optional
 	ClientPort *uint32 `json:"clientPort,omitempty"`
 
 	// peerPort is the port of the members for one another. The default is 12380.
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self])"
 	// +optional
 	PeerPort *uint32 `json:"peerPort,omitempty"`
 
 	// dataDir is the folder on the nodes that holds the data. The default is /var/lib/cno/flannel-etcd.
-	// +kubebuilder:validation:Pattern=`^/.*[^/]$`
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self == '' || (self.matches('^(/[^/:]+)+$') && !self.matches('/[.]{1,2}(/|$)'))",messageExpression="'\"%s\" is not the path of a folder; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd'.format([self])"
 	// +optional
 	DataDir string `json:"dataDir,omitempty"`
 }
