@@ -1,0 +1,129 @@
+package flannel
+
+import (
+	"embed"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+//go:embed assets
+var assets embed.FS
+
+// Render turns a filled specification into objects. On a fresh cluster it waits for the operator's loop to name the
+// members of the managed etcd, and to make what agents present to it: until then, they could connect to nothing.
+func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
+	etcd, err := etcdSettings(settings(spec).Etcd, f)
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
+	}
+	image, err := f.Images.Get(record.FlannelImage, "flannel's agents")
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
+	}
+	if o.offline && etcd.Managed != nil {
+		o.members = record.Found(candidates(f.ControlPlane), *etcd.Managed)
+	}
+	config, err := agentConfig(spec, etcd, o.members)
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
+	}
+	if err := o.checkMTU(config, f); err != nil {
+		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
+	}
+	var list objects
+	addFoundation(&list, etcd, config)
+	if etcd.Managed != nil {
+		addMembers(&list, o.members, managedFolder(spec))
+	}
+	waiting := o.waiting(etcd)
+	if waiting == "" {
+		addAgents(&list, image, config, o.members.ClientTrust)
+	}
+	if list.err != nil {
+		return provider.Output{}, fmt.Errorf("render flannel: %w", list.err)
+	}
+	return provider.Output{Objects: list.all, MTU: config.MTU, Waiting: waiting}, nil
+}
+
+// waiting says what agents cannot start without, in a sentence; it is empty when all is there.
+func (o observed) waiting(etcd record.Settings) string {
+	switch {
+	case o.offline:
+		return ""
+	case etcd.Managed != nil && len(o.members.Members) == 0:
+		return "flannel waits for the operator to choose the control-plane nodes that run its etcd"
+	case encrypted(etcd) && o.members.ClientTrust == "":
+		return "flannel waits for the certificates with which its agents reach etcd"
+	}
+	return ""
+}
+
+// checkMTU refuses an MTU that the nodes cannot carry, before anything runs with it. Afterwards it is too late: a
+// node that joins with less is the business of the conditions, not a reason to leave all others without repair.
+func (o observed) checkMTU(c agentconfig.Config, f facts.Cluster) error {
+	extra := overhead(operatorv1.FlannelBackend(c.Backend.Type))
+	if f.HostMTU == 0 || c.MTU+extra <= f.HostMTU || c.MTU == o.mtu {
+		return nil
+	}
+	return fmt.Errorf("%s: %d needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out",
+		configPath.Child("mtu"), c.MTU, c.MTU+extra, c.Backend.Type, extra, f.HostMTU, f.HostMTU-extra)
+}
+
+func candidates(nodes []facts.Node) []record.Candidate {
+	var out []record.Candidate
+	for _, n := range nodes {
+		if len(n.Addresses) > 0 {
+			out = append(out, record.Candidate{Name: n.Name, UID: n.UID, Address: n.Addresses[0]})
+		}
+	}
+	return out
+}
+
+// objects collects what is rendered, and the first error.
+type objects struct {
+	all []manifest.Object
+	err error
+}
+
+// typed is a pointer to a Kubernetes type.
+type typed[T any] interface {
+	*T
+	manifest.Typed
+	runtime.Object
+}
+
+// addAsset adds the object of a file, after set has filled in what depends on the cluster; nil if nothing does.
+func addAsset[T any, P typed[T]](list *objects, file string, set func(P)) {
+	obj, err := manifest.Decode[T](assets, "assets/"+file)
+	if err != nil {
+		list.fail(err)
+		return
+	}
+	if set != nil {
+		set(P(obj))
+	}
+	list.add(P(obj))
+}
+
+func (l *objects) add(obj manifest.Typed) {
+	o, err := manifest.New(obj, manifest.Policy{})
+	if err != nil {
+		l.fail(err)
+		return
+	}
+	l.all = append(l.all, o)
+}
+
+func (l *objects) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}

@@ -1,0 +1,109 @@
+package flannel
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+const (
+	agentKey   = "flanneld.json"
+	healthPort = 19099
+	procSys    = "/host/proc/sys"
+	tlsDir     = "/etc/flannel-etcd/tls"
+)
+
+// etcdSettings returns what the operator's loop is told.
+func etcdSettings(e *operatorv1.FlannelEtcd, f facts.Cluster) (record.Settings, error) {
+	if x := orZero(e).External; x != nil {
+		return record.Settings{External: &record.External{
+			Endpoints: x.Endpoints, CAConfigMap: x.CAConfigMap, ClientSecret: x.ClientCertificateSecret,
+		}}, nil
+	}
+	m := orZero(orZero(e).Managed)
+	if m.ClientPort == nil || m.PeerPort == nil {
+		return record.Settings{}, errors.New("the specification is not filled: the ports of the managed etcd are missing")
+	}
+	image, err := f.Images.Get(record.EtcdImage, "flannel's etcd")
+	if err != nil {
+		return record.Settings{}, err
+	}
+	return record.Settings{Managed: &record.Managed{
+		ClientPort: uint16(*m.ClientPort), PeerPort: uint16(*m.PeerPort), Image: image,
+	}}, nil
+}
+
+// encrypted reports whether etcd is reached with TLS.
+func encrypted(s record.Settings) bool { return s.Managed != nil || s.External.ClientSecret != "" }
+
+// agentConfig returns what the agents are told.
+func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Membership) (agentconfig.Config, error) {
+	c, out := settings(spec), agentconfig.Default()
+	if len(spec.ClusterNetwork) != 1 || c.MTU == nil || c.Etcd == nil {
+		return out, errors.New("the specification is not filled: it lacks the pool, the MTU or the etcd")
+	}
+	network, err := netip.ParsePrefix(spec.ClusterNetwork[0].CIDR)
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", clusterPath.Index(0).Child("cidr"), err)
+	}
+	out.Network = agentconfig.Network{IPv4: network, IPv4SubnetLen: int(spec.ClusterNetwork[0].HostPrefix)}
+	out.Etcd = agentconfig.Etcd{Endpoints: etcd.Endpoints(m), Prefix: c.Etcd.Prefix}
+	if encrypted(etcd) {
+		out.Etcd.CAFile, out.Etcd.CertFile, out.Etcd.KeyFile = tlsDir+"/"+record.BundleKey, tlsDir+"/tls.crt", tlsDir+"/tls.key"
+	}
+	out.Backend.Type = string(c.Backend)
+	if c.VXLAN != nil && c.Backend == operatorv1.FlannelBackendVXLAN {
+		out.Backend.VNI, out.Backend.Port = int(*orZero(c.VXLAN.VNI)), int(*orZero(c.VXLAN.Port))
+	}
+	out.Interface, out.MTU, out.ProcSys = c.Interface, int(*c.MTU), procSys
+	return out, nil
+}
+
+// addFoundation adds what is there before anything runs: the namespace, and what agents and the operator's loop go by.
+func addFoundation(list *objects, etcd record.Settings, config agentconfig.Config) {
+	addAsset[corev1.Namespace](list, "namespace.yaml", nil)
+	addAsset[corev1.ServiceAccount](list, "serviceaccount.yaml", nil)
+	agent, err := config.Encode()
+	if err != nil {
+		list.fail(err)
+	}
+	loop, err := etcd.Encode()
+	if err != nil {
+		list.fail(err)
+	}
+	list.add(&corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.ConfigMap},
+		Data:       map[string]string{agentKey: string(agent), record.SettingsKey: loop},
+	})
+}
+
+// addAgents adds the DaemonSet. Its pods read their configuration and certificates once, hence the hash of both.
+func addAgents(list *objects, image string, config agentconfig.Config, trust string) {
+	content, err := config.Encode()
+	if err != nil {
+		list.fail(err)
+	}
+	addAsset(list, "flanneld.yaml", func(d *appsv1.DaemonSet) {
+		template := &d.Spec.Template
+		template.Annotations = map[string]string{record.ConfigHash: record.Hash(string(content), trust)}
+		template.Spec.InitContainers[0].Image = image
+		template.Spec.Containers[0].Image = image
+		if config.Etcd.CertFile == "" {
+			return
+		}
+		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: "etcd-tls", VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: record.ClientSecret, DefaultMode: new(int32(0o400))},
+		}})
+		agent := &template.Spec.Containers[0]
+		agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "etcd-tls", MountPath: tlsDir, ReadOnly: true})
+	})
+}

@@ -1,0 +1,86 @@
+// Package durable writes files so that a reader, also one after a power failure, sees the old content or the new
+// one, never a part.
+package durable
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// temporary is what the names of unfinished files contain. They begin with a dot, so that programs that read
+// whole folders leave them alone.
+const temporary = ".unfinished-"
+
+// WriteFile replaces a file. Folders above it are made as needed. The file has exactly the given permissions.
+func WriteFile(name string, data []byte, perm fs.FileMode) error {
+	return Copy(name, bytes.NewReader(data), perm)
+}
+
+// Copy replaces a file with what it reads.
+func Copy(name string, from io.Reader, perm fs.FileMode) error {
+	dir := filepath.Dir(name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make folder: %w", err)
+	}
+	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+temporary+"*")
+	if err != nil {
+		return fmt.Errorf("make temporary file: %w", err)
+	}
+	if err := fill(f, from, perm); err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), os.Remove(f.Name()))
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return errors.Join(fmt.Errorf("put file in place: %w", err), os.Remove(f.Name()))
+	}
+	return syncDir(dir)
+}
+
+func fill(f *os.File, from io.Reader, perm fs.FileMode) error {
+	_, err := io.Copy(f, from)
+	if err == nil {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// syncDir makes a rename survive a power failure.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("open folder: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("sync folder: %w", err)
+	}
+	return nil
+}
+
+// WriteIfChanged replaces a file unless it has the given content already, and reports whether it did.
+func WriteIfChanged(name string, data []byte, perm fs.FileMode) (bool, error) {
+	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) {
+		return false, nil
+	}
+	return true, WriteFile(name, data, perm)
+}
+
+// Clean removes what a crash left unfinished beside name.
+func Clean(name string) error {
+	left, err := filepath.Glob(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+temporary+"*"))
+	if err != nil {
+		return fmt.Errorf("look for unfinished files: %w", err)
+	}
+	for _, file := range left {
+		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove unfinished file: %w", err)
+		}
+	}
+	return nil
+}

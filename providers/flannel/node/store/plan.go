@@ -1,0 +1,157 @@
+package store
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/flannel-io/flannel/pkg/lease"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// Request is what a node wants.
+type Request struct {
+	Node    string
+	Network agentconfig.Network
+	// Attrs is the value that the lease is to have.
+	Attrs lease.LeaseAttrs
+	// PreviousIPv4 and PreviousIPv6 are what the node remembers to have held; zero if nothing. They only matter
+	// when there is no reservation.
+	PreviousIPv4, PreviousIPv6 netip.Prefix
+}
+
+// Claim is what to write in one transaction so that a node holds a subnet.
+type Claim struct {
+	// Key is the lease's key, IPv4 and IPv6 its subnets.
+	Key        string
+	IPv4, IPv6 netip.Prefix
+	// Revision is the revision that the lease's key must still have; 0 if it must not exist.
+	Revision int64
+	// Existing is the etcd lease of the key as it is, if that is the node's own and may go on being used.
+	Existing clientv3.LeaseID
+	// Reservation is to be written if it is not nil. ReservationRevision is the revision that the node's
+	// reservation must still have; 0 if it must not exist.
+	Reservation         *agentconfig.Reservation
+	ReservationRevision int64
+	// Release are other leases of the node, to be deleted if they are still what they were.
+	Release []Lease
+	// Guarded says that the subnet was chosen by looking at all others, so that none may have appeared since.
+	Guarded bool
+}
+
+// HeldError says that the subnet reserved for a node is held by another one.
+type HeldError struct {
+	Subnet netip.Prefix
+	Holder netip.Addr
+}
+
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("subnet %s is reserved for this node, but the node with address %s holds its lease; it is taken when that lease ends", e.Subnet, e.Holder)
+}
+
+// Plan decides which subnet a node takes, given what etcd holds: the one that is reserved for it, else one that it
+// holds or held before, else one that is free. It does not look at the clock: a lease in the snapshot is alive.
+func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
+	reservation, reserved := snap.Reservations[req.Node]
+	claim := Claim{ReservationRevision: reservation.Revision, Guarded: !reserved}
+	mine := ownership{node: req.Node, address: publicIP(req.Attrs), former: reservation.PublicIP, snap: snap}
+	if reserved {
+		claim.IPv4, claim.IPv6 = reservation.Subnet, reservation.IPv6Subnet
+	} else if l, ok := mine.adoptable(req.Network); ok {
+		claim.IPv4, claim.IPv6 = l.IPv4, l.IPv6
+	}
+	if err := claim.complete(req, snap); err != nil {
+		return Claim{}, err
+	}
+	claim.Key = agentconfig.SubnetKey(prefix, claim.IPv4, claim.IPv6)
+
+	if holder, ok := snap.Leases[claim.Key]; ok {
+		if !mine.holds(holder) {
+			return Claim{}, &HeldError{Subnet: claim.IPv4, Holder: holder.PublicIP()}
+		}
+		claim.Revision, claim.Existing = holder.Revision, holder.ID
+	}
+	for _, l := range snap.Leases {
+		if l.Key == claim.Key {
+			continue
+		}
+		if mine.holds(l) {
+			claim.Release = append(claim.Release, l)
+		} else if l.IPv4.Overlaps(claim.IPv4) {
+			return Claim{}, &HeldError{Subnet: claim.IPv4, Holder: l.PublicIP()}
+		}
+	}
+	slices.SortFunc(claim.Release, func(a, b Lease) int { return a.IPv4.Addr().Compare(b.IPv4.Addr()) })
+
+	want := reservation.Reservation
+	want.Node, want.Subnet, want.IPv6Subnet, want.PublicIP = req.Node, claim.IPv4, claim.IPv6, mine.address
+	if !reserved || want != reservation.Reservation {
+		claim.Reservation = &want
+	}
+	return claim, nil
+}
+
+// complete fills in the families for which there is no usable subnet yet.
+func (c *Claim) complete(req Request, snap Snapshot) error {
+	n := req.Network
+	var err error
+	if !agentconfig.Usable(n.IPv4, n.IPv4SubnetLen, c.IPv4) {
+		c.IPv4, err = choose(n.IPv4, n.IPv4SubnetLen, req.Node, req.PreviousIPv4, snap.Taken(req.Node, false))
+		c.Guarded = true
+	}
+	if !n.DualStack() {
+		c.IPv6 = netip.Prefix{}
+	} else if err == nil && !agentconfig.Usable(n.IPv6, n.IPv6SubnetLen, c.IPv6) {
+		c.IPv6, err = choose(n.IPv6, n.IPv6SubnetLen, req.Node, req.PreviousIPv6, snap.Taken(req.Node, true))
+		c.Guarded = true
+	}
+	return err
+}
+
+func choose(network netip.Prefix, length int, node string, previous netip.Prefix, taken []netip.Prefix) (netip.Prefix, error) {
+	free := func(t netip.Prefix) bool { return !t.Overlaps(previous) }
+	if agentconfig.Usable(network, length, previous) && !slices.ContainsFunc(taken, func(t netip.Prefix) bool { return !free(t) }) {
+		return previous, nil
+	}
+	subnet, ok := agentconfig.Pick(network, length, node, taken)
+	if !ok {
+		return netip.Prefix{}, fmt.Errorf("network %s has no free subnet of length %d: %d are taken by leases and reservations; delete the reservations of nodes that are gone", network, length, len(taken))
+	}
+	return subnet, nil
+}
+
+// ownership tells which leases are a node's own.
+type ownership struct {
+	node string
+	// address is the node's address, former the one that its reservation was last used under.
+	address, former netip.Addr
+	snap            Snapshot
+}
+
+// holds reports whether a lease is the node's: it has the node's address, or the one that the node had when it
+// last held its reservation. A subnet that is reserved for another node is never this node's.
+func (o ownership) holds(l Lease) bool {
+	for name, r := range o.snap.Reservations {
+		if name != o.node && r.Subnet == l.IPv4 {
+			return false
+		}
+	}
+	holder := l.PublicIP()
+	own, ok := o.snap.Reservations[o.node]
+	return holder == o.address || ok && own.Subnet == l.IPv4 && o.former.IsValid() && holder == o.former
+}
+
+// adoptable returns the node's lease from before there were reservations; the first one if there are several.
+func (o ownership) adoptable(n agentconfig.Network) (Lease, bool) {
+	var found Lease
+	for _, l := range o.snap.Leases {
+		if o.holds(l) && agentconfig.Usable(n.IPv4, n.IPv4SubnetLen, l.IPv4) && (found.Key == "" || l.Key < found.Key) {
+			found = l
+		}
+	}
+	return found, found.Key != ""
+}
+
+func publicIP(attrs lease.LeaseAttrs) netip.Addr { return Lease{Attrs: attrs}.PublicIP() }

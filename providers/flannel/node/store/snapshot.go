@@ -1,0 +1,155 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+
+	"github.com/flannel-io/flannel/pkg/lease"
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// Lease is a node's hold on a subnet.
+type Lease struct {
+	// Key is the lease's key in etcd; it names the subnets.
+	Key string
+	// IPv4 and IPv6 are the subnets; IPv6 is zero if there is none.
+	IPv4, IPv6 netip.Prefix
+	// Attrs is the value, in flannel's form.
+	Attrs lease.LeaseAttrs
+	// Revision is when the key was last written.
+	Revision int64
+	// ID is etcd's lease that the key goes with; 0 means that it stays for ever.
+	ID clientv3.LeaseID
+}
+
+// PublicIP is the address of the node that holds the lease.
+func (l Lease) PublicIP() netip.Addr {
+	addr, _ := netip.AddrFromSlice(l.Attrs.PublicIP.ToIP().To4())
+	return addr
+}
+
+// PublicIPv6 is the IPv6 address of the node that holds the lease; zero if it has none.
+func (l Lease) PublicIPv6() netip.Addr {
+	if l.Attrs.PublicIPv6 == nil {
+		return netip.Addr{}
+	}
+	addr, _ := netip.AddrFromSlice(l.Attrs.PublicIPv6.ToIP().To16())
+	return addr
+}
+
+// Reservation is a reservation and when it was last written.
+type Reservation struct {
+	agentconfig.Reservation
+	Revision int64
+}
+
+// Snapshot is what etcd held at one revision.
+type Snapshot struct {
+	// Cluster tells one etcd from another that replaced it.
+	Cluster uint64
+	// Revision is the revision of everything below.
+	Revision int64
+	// NetworkConfig is the value of flannel's configuration key; nil if there is none.
+	NetworkConfig []byte
+	// Leases are by key, Reservations by node.
+	Leases       map[string]Lease
+	Reservations map[string]Reservation
+	// Unreadable are the keys whose values cannot be understood. Their subnets count as taken where the key says
+	// which they are.
+	Unreadable []string
+}
+
+// Taken returns every subnet of the given family that a lease or a reservation holds, but for the node's own
+// reservation.
+func (s Snapshot) Taken(node string, v6 bool) []netip.Prefix {
+	var out []netip.Prefix
+	add := func(v4Subnet, v6Subnet netip.Prefix) {
+		if v6 {
+			v4Subnet = v6Subnet
+		}
+		if v4Subnet.IsValid() {
+			out = append(out, v4Subnet)
+		}
+	}
+	for _, l := range s.Leases {
+		add(l.IPv4, l.IPv6)
+	}
+	for name, r := range s.Reservations {
+		if name != node {
+			add(r.Subnet, r.IPv6Subnet)
+		}
+	}
+	return out
+}
+
+// snapshotOps read a snapshot; decodeSnapshot understands the answers.
+func snapshotOps(prefix string) []clientv3.Op {
+	return []clientv3.Op{
+		clientv3.OpGet(agentconfig.ConfigKey(prefix)),
+		clientv3.OpGet(agentconfig.SubnetDir(prefix), clientv3.WithPrefix()),
+		clientv3.OpGet(agentconfig.ReservationDir(prefix), clientv3.WithPrefix()),
+	}
+}
+
+func decodeSnapshot(prefix string, header *etcdserverpb.ResponseHeader, responses []*etcdserverpb.ResponseOp) Snapshot {
+	snap := Snapshot{
+		Cluster:      header.GetClusterId(),
+		Revision:     header.GetRevision(),
+		Leases:       map[string]Lease{},
+		Reservations: map[string]Reservation{},
+	}
+	for _, response := range responses {
+		for _, kv := range response.GetResponseRange().GetKvs() {
+			snap.add(prefix, kv)
+		}
+	}
+	return snap
+}
+
+func (s *Snapshot) add(prefix string, kv *mvccpb.KeyValue) {
+	if string(kv.GetKey()) == agentconfig.ConfigKey(prefix) {
+		s.NetworkConfig = kv.GetValue()
+		return
+	}
+	l, r, err := decode(prefix, kv)
+	if err != nil {
+		s.Unreadable = append(s.Unreadable, fmt.Sprintf("%s: %v", kv.GetKey(), err))
+	}
+	if l != nil {
+		s.Leases[l.Key] = *l
+	}
+	if r != nil {
+		s.Reservations[r.Node] = *r
+	}
+}
+
+// decode understands a lease or a reservation. A lease whose value is broken is returned with the error, since
+// its key still says which subnet is taken.
+func decode(prefix string, kv *mvccpb.KeyValue) (*Lease, *Reservation, error) {
+	key := string(kv.GetKey())
+	if v4, v6, ok := agentconfig.ParseSubnetKey(prefix, key); ok {
+		l := &Lease{Key: key, IPv4: v4, IPv6: v6, Revision: kv.GetModRevision(), ID: clientv3.LeaseID(kv.GetLease())}
+		if err := json.Unmarshal(kv.GetValue(), &l.Attrs); err != nil {
+			l.Attrs = lease.LeaseAttrs{}
+			return l, nil, fmt.Errorf("decode lease: %w", err)
+		}
+		return l, nil, nil
+	}
+	node, ok := agentconfig.ParseNodeKey(agentconfig.ReservationDir(prefix), key)
+	if !ok {
+		return nil, nil, fmt.Errorf("is neither a lease nor a reservation")
+	}
+	r, err := agentconfig.DecodeReservation(kv.GetValue())
+	if err != nil {
+		return nil, nil, err
+	}
+	if r.Node != node {
+		return nil, nil, fmt.Errorf("the reservation under this key is for node %q", r.Node)
+	}
+	return nil, &Reservation{Reservation: r, Revision: kv.GetModRevision()}, nil
+}

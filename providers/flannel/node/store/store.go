@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// ErrExpired is returned by Renew when etcd no longer knows the lease.
+var ErrExpired = errors.New("the lease has expired or was revoked")
+
+// Store is flannel's part of an etcd, as one node uses it. It may be used by several goroutines.
+type Store struct {
+	client *clientv3.Client
+	config agentconfig.Config
+	ttl    time.Duration
+}
+
+// New returns a store. ttl is how long a lease lives unless it is renewed; at least a second.
+func New(client *clientv3.Client, config agentconfig.Config, ttl time.Duration) *Store {
+	return &Store{client: client, config: config, ttl: ttl}
+}
+
+// Held is a lease that a node holds.
+type Held struct {
+	Lease
+	// Revision of the store when the lease was taken or confirmed.
+	AsOf int64
+}
+
+// Snapshot reads everything at one revision.
+func (s *Store) Snapshot(ctx context.Context) (Snapshot, error) {
+	resp, err := s.client.Txn(ctx).Then(snapshotOps(s.config.Etcd.Prefix)...).Commit()
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("read subnets from etcd: %w", err)
+	}
+	return decodeSnapshot(s.config.Etcd.Prefix, resp.Header, resp.Responses), nil
+}
+
+// Acquire takes the node's subnet, see Plan. It tries until it succeeds, Plan refuses, etcd answers with an
+// error, or the context ends.
+func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
+	snap, err := s.Snapshot(ctx)
+	if err != nil {
+		return Held{}, err
+	}
+	var id clientv3.LeaseID
+	for {
+		if snap.NetworkConfig != nil {
+			if err := s.config.CheckNetworkConfig(snap.NetworkConfig); err != nil {
+				return Held{}, err
+			}
+		}
+		claim, err := Plan(s.config.Etcd.Prefix, req, snap)
+		if err != nil {
+			return Held{}, s.giveBack(ctx, id, err)
+		}
+		if held, ok := s.confirm(ctx, claim, req, snap); ok {
+			return held, s.giveBack(ctx, id, nil)
+		}
+		if id == 0 {
+			if id, err = s.grant(ctx); err != nil {
+				return Held{}, err
+			}
+		}
+		held, ok, next, err := s.commit(ctx, claim, req, id, snap.Revision)
+		if err != nil {
+			return Held{}, s.giveBack(ctx, id, err)
+		}
+		if ok {
+			return held, nil
+		}
+		snap = next
+		// Somebody else was first. A short random pause keeps many nodes from meeting again and again.
+		select {
+		case <-ctx.Done():
+			return Held{}, s.giveBack(ctx, id, ctx.Err())
+		case <-time.After(time.Duration(rand.Int64N(int64(10 * time.Millisecond)))):
+		}
+	}
+}
+
+func (s *Store) grant(ctx context.Context) (clientv3.LeaseID, error) {
+	resp, err := s.client.Grant(ctx, int64(s.ttl/time.Second))
+	if err != nil {
+		return 0, fmt.Errorf("get a lease from etcd: %w", err)
+	}
+	return resp.ID, nil
+}
+
+// giveBack ends an etcd lease that no key was put under, and returns err.
+func (s *Store) giveBack(ctx context.Context, id clientv3.LeaseID, err error) error {
+	if id == 0 {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	// It would end by itself; this only keeps etcd tidy.
+	_, _ = s.client.Revoke(ctx, id)
+	return err
+}
+
+// confirm goes on with a lease that is already as wanted, without writing anything: a restart of all agents at
+// once costs etcd nothing but reads.
+func (s *Store) confirm(ctx context.Context, claim Claim, req Request, snap Snapshot) (Held, bool) {
+	have, ok := snap.Leases[claim.Key]
+	if !ok || claim.Existing == 0 || claim.Reservation != nil || len(claim.Release) > 0 || !sameAttrs(have, req) {
+		return Held{}, false
+	}
+	if s.Renew(ctx, have.ID) != nil {
+		return Held{}, false
+	}
+	return Held{Lease: have, AsOf: snap.Revision}, true
+}
+
+func sameAttrs(l Lease, req Request) bool {
+	a, errA := json.Marshal(l.Attrs)
+	b, errB := json.Marshal(req.Attrs)
+	return errA == nil && errB == nil && string(a) == string(b)
+}
+
+// commit writes a claim. If ok is false, something changed meanwhile, and next is how things are.
+func (s *Store) commit(ctx context.Context, claim Claim, req Request, id clientv3.LeaseID, seen int64) (held Held, ok bool, next Snapshot, err error) {
+	value, err := json.Marshal(req.Attrs)
+	if err != nil {
+		return held, false, next, fmt.Errorf("encode lease: %w", err)
+	}
+	prefix := s.config.Etcd.Prefix
+	reservationKey := agentconfig.ReservationKey(prefix, req.Node)
+	conditions := []clientv3.Cmp{
+		clientv3.Compare(clientv3.ModRevision(claim.Key), "=", claim.Revision),
+		clientv3.Compare(clientv3.ModRevision(reservationKey), "=", claim.ReservationRevision),
+	}
+	writes := []clientv3.Op{clientv3.OpPut(claim.Key, string(value), clientv3.WithLease(id))}
+	if claim.Reservation != nil {
+		reservation, err := claim.Reservation.Encode()
+		if err != nil {
+			return held, false, next, err
+		}
+		writes = append(writes, clientv3.OpPut(reservationKey, string(reservation)))
+	}
+	for _, l := range claim.Release {
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(l.Key), "=", l.Revision))
+		writes = append(writes, clientv3.OpDelete(l.Key))
+	}
+	if claim.Guarded {
+		conditions = append(conditions,
+			clientv3.Compare(clientv3.ModRevision(agentconfig.ReservationDir(prefix)), "<", seen+1).WithPrefix(),
+			clientv3.Compare(clientv3.CreateRevision(agentconfig.SubnetDir(prefix)), "<", seen+1).WithPrefix())
+	}
+	resp, err := s.client.Txn(ctx).If(conditions...).Then(writes...).Else(snapshotOps(prefix)...).Commit()
+	if err != nil {
+		return held, false, next, fmt.Errorf("take subnet %s in etcd: %w", claim.IPv4, err)
+	}
+	if !resp.Succeeded {
+		return held, false, decodeSnapshot(prefix, resp.Header, resp.Responses), nil
+	}
+	revision := resp.Header.GetRevision()
+	l := Lease{Key: claim.Key, IPv4: claim.IPv4, IPv6: claim.IPv6, Attrs: req.Attrs, Revision: revision, ID: id}
+	return Held{Lease: l, AsOf: revision}, true, next, nil
+}
+
+// Renew makes a lease live its whole time again. It wraps ErrExpired if the lease is gone.
+func (s *Store) Renew(ctx context.Context, id clientv3.LeaseID) error {
+	_, err := s.client.KeepAliveOnce(ctx, id)
+	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return ErrExpired
+	}
+	if err != nil {
+		return fmt.Errorf("renew lease: %w", err)
+	}
+	return nil
+}
+
+// Report writes what an agent reports, so that it goes with the node's lease.
+func (s *Store) Report(ctx context.Context, status agentconfig.AgentStatus, id clientv3.LeaseID) error {
+	value, err := status.Encode()
+	if err != nil {
+		return err
+	}
+	if _, err := s.client.Put(ctx, agentconfig.AgentKey(s.config.Etcd.Prefix, status.Node), string(value), clientv3.WithLease(id)); err != nil {
+		return fmt.Errorf("report to etcd: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// ErrReplaced is returned by Verify when etcd is not the one that was read before, or has lost what it held.
+var ErrReplaced = errors.New("etcd was replaced or set back")
+
+// Event is one change. If neither Lease nor Reservation is set, the key was deleted.
+type Event struct {
+	Key         string
+	Revision    int64
+	Lease       *Lease
+	Reservation *Reservation
+}
+
+// Watch calls handle with every change of leases and reservations after a revision, in order, until the context
+// ends or the watch breaks. After an error the caller reads a new snapshot. Values that cannot be understood
+// are left out.
+func (s *Store) Watch(ctx context.Context, after int64, handle func([]Event)) error {
+	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+	defer cancel()
+	prefix := s.config.Etcd.Prefix
+	leases := s.client.Watch(ctx, agentconfig.SubnetDir(prefix), clientv3.WithPrefix(), clientv3.WithRev(after+1))
+	reservations := s.client.Watch(ctx, agentconfig.ReservationDir(prefix), clientv3.WithPrefix(), clientv3.WithRev(after+1))
+	for {
+		var resp clientv3.WatchResponse
+		var ok bool
+		select {
+		case resp, ok = <-leases:
+		case resp, ok = <-reservations:
+		}
+		if err := resp.Err(); err != nil {
+			return fmt.Errorf("watch etcd: %w", err)
+		}
+		if !ok {
+			return fmt.Errorf("watch etcd: it ended: %w", context.Cause(ctx))
+		}
+		if events := decodeEvents(prefix, resp.Events); len(events) > 0 {
+			handle(events)
+		}
+	}
+}
+
+func decodeEvents(prefix string, in []*clientv3.Event) []Event {
+	var out []Event
+	for _, e := range in {
+		event := Event{Key: string(e.Kv.GetKey()), Revision: e.Kv.GetModRevision()}
+		if e.Type != clientv3.EventTypeDelete {
+			event.Lease, event.Reservation, _ = decode(prefix, e.Kv)
+			if event.Lease == nil && event.Reservation == nil {
+				continue
+			}
+		}
+		out = append(out, event)
+	}
+	return out
+}
+
+// Verify asks etcd whether it still is the one that a revision was read from. A watch does not notice when a
+// store that was emptied counts its revisions from one again: it waits for a revision that is far away.
+func (s *Store) Verify(ctx context.Context, cluster uint64, revision int64) error {
+	resp, err := s.client.Get(ctx, agentconfig.ConfigKey(s.config.Etcd.Prefix))
+	if err != nil {
+		return fmt.Errorf("read from etcd: %w", err)
+	}
+	if resp.Header.GetClusterId() != cluster || resp.Header.GetRevision() < revision {
+		return ErrReplaced
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package flannel
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// observed is what rendering needs to know of the cluster.
+type observed struct {
+	// offline is true if there is no cluster to ask.
+	offline bool
+	// members is what the operator's loop has come to.
+	members record.Membership
+	// mtu is what agents are told now; 0 if none are.
+	mtu int
+}
+
+// Observe reads how far the operator's loop has come with etcd, and what agents are told now.
+func (Flannel) Observe(ctx context.Context, r client.Reader, _ *operatorv1.NetworkSpec) (provider.Renderer, error) {
+	if r == nil {
+		return observed{offline: true}, nil
+	}
+	var o observed
+	content, found, err := readKey(ctx, r, record.MembersConfigMap, record.MembersKey)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		if o.members, err = record.DecodeMembership(content); err != nil {
+			return nil, err
+		}
+	}
+	if content, _, err = readKey(ctx, r, record.ConfigMap, agentKey); err != nil {
+		return nil, err
+	}
+	// What cannot be read is about to be written anew.
+	if config, err := agentconfig.Decode([]byte(content)); err == nil {
+		o.mtu = config.MTU
+	}
+	return o, nil
+}
+
+// readKey reads one key of a ConfigMap in flannel's namespace. found is false if there is no such ConfigMap; one
+// without the key is as good as empty, which no decoder accepts.
+func readKey(ctx context.Context, r client.Reader, name, key string) (content string, found bool, err error) {
+	var cm corev1.ConfigMap
+	err = r.Get(ctx, client.ObjectKey{Namespace: record.Namespace, Name: name}, &cm)
+	if apierrors.IsNotFound(err) {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("read ConfigMap %s/%s: %w", record.Namespace, name, err)
+	}
+	return cm.Data[key], true, nil
+}

@@ -1,0 +1,79 @@
+package record
+
+import (
+	"fmt"
+	"net/netip"
+
+	"sigs.k8s.io/yaml"
+)
+
+// MetricsPort is the port on which members answer probes, on the loopback interface only.
+const MetricsPort = 12381
+
+// Paths are where a member finds its files.
+type Paths struct {
+	// Data is the folder that holds the member's own folder, TLS the one with tls.crt, tls.key and ca.crt.
+	Data, TLS string
+	// MetricsURL is where it answers probes.
+	MetricsURL string
+}
+
+// PodPaths are the paths inside the pods of members.
+func PodPaths() Paths {
+	return Paths{Data: "/var/lib/etcd", TLS: "/etc/flannel-etcd/tls", MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", MetricsPort)}
+}
+
+// etcdConfig is the part of etcd's configuration file that is used here. The names are etcd's.
+type etcdConfig struct {
+	Name                    string       `json:"name"`
+	DataDir                 string       `json:"data-dir"`
+	ListenPeerURLs          string       `json:"listen-peer-urls"`
+	ListenClientURLs        string       `json:"listen-client-urls"`
+	ListenMetricsURLs       string       `json:"listen-metrics-urls"`
+	AdvertisePeerURLs       string       `json:"initial-advertise-peer-urls"`
+	AdvertiseClientURLs     string       `json:"advertise-client-urls"`
+	InitialCluster          string       `json:"initial-cluster"`
+	InitialClusterState     string       `json:"initial-cluster-state"`
+	InitialClusterToken     string       `json:"initial-cluster-token"`
+	StrictReconfigCheck     bool         `json:"strict-reconfig-check"`
+	AutoCompactionMode      string       `json:"auto-compaction-mode"`
+	AutoCompactionRetention string       `json:"auto-compaction-retention"`
+	EnableGRPCGateway       bool         `json:"enable-grpc-gateway"`
+	ClientSecurity          etcdSecurity `json:"client-transport-security"`
+	PeerSecurity            etcdSecurity `json:"peer-transport-security"`
+	TLSMinVersion           string       `json:"tls-min-version"`
+}
+
+type etcdSecurity struct {
+	CertFile      string `json:"cert-file"`
+	KeyFile       string `json:"key-file"`
+	ClientAuth    bool   `json:"client-cert-auth"`
+	TrustedCAFile string `json:"trusted-ca-file"`
+}
+
+// EtcdConfig returns the configuration file with which a member starts. What it says of the cluster counts only
+// when the member's folder is empty; afterwards etcd goes by what it has on disk.
+func (m Membership) EtcdConfig(member Member, p Paths) (string, error) {
+	if _, err := netip.ParseAddr(member.Address); err != nil {
+		return "", fmt.Errorf("configure etcd member %s: %w", member.Name, err)
+	}
+	security := etcdSecurity{CertFile: p.TLS + "/tls.crt", KeyFile: p.TLS + "/tls.key", ClientAuth: true, TrustedCAFile: p.TLS + "/" + BundleKey}
+	state, cluster := "existing", member.InitialCluster
+	if member.State == New {
+		state = "new"
+	}
+	if cluster == "" {
+		// A founder knows nobody else. Should it lose its disk in a cluster of several, it finds nobody to join
+		// with this, and stops, which is what it ought to do.
+		cluster = member.Name + "=" + member.PeerURL
+	}
+	out, err := yaml.Marshal(etcdConfig{
+		Name: member.Name, DataDir: p.Data + "/" + member.Name,
+		ListenPeerURLs: member.PeerURL, ListenClientURLs: member.ClientURL, ListenMetricsURLs: p.MetricsURL,
+		AdvertisePeerURLs: member.PeerURL, AdvertiseClientURLs: member.ClientURL,
+		InitialCluster: cluster, InitialClusterState: state, InitialClusterToken: m.Token,
+		StrictReconfigCheck: true, AutoCompactionMode: "periodic", AutoCompactionRetention: "1h",
+		ClientSecurity: security, PeerSecurity: security, TLSMinVersion: "TLS1.2",
+	})
+	return string(out), err
+}

@@ -1,0 +1,102 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+)
+
+// Membership says who the members of the managed etcd are, and what agents present to etcd. The zero value is a
+// cluster that was never founded.
+type Membership struct {
+	// ClientTrust is the hash of ClientSecret. Agents read it once, so that they have to be started anew when it
+	// changes. Empty while there is no such Secret, or none is needed.
+	ClientTrust string `json:"clientTrust,omitempty"`
+	// Token tells this cluster from one that was founded earlier on the same nodes.
+	Token string `json:"token,omitempty"`
+	// Members in the order in which they joined.
+	Members []Member `json:"members,omitempty"`
+}
+
+// State is how far a member has come.
+type State string
+
+// The states of a member, in their order.
+const (
+	// Promised members are going to be added to etcd. Nothing runs for them yet.
+	Promised State = "promised"
+	// Learner members were added to etcd, and have no vote until they have caught up.
+	Learner State = "learner"
+	// New is the state of the one founder for as long as it is alone: if its disk is lost, it founds again.
+	New State = "new"
+	// Existing members have a vote in a cluster of several. Should they lose their disk, they never found a
+	// cluster of their own.
+	Existing State = "existing"
+)
+
+// Member is one member of the managed etcd.
+type Member struct {
+	// Name is the member's name in etcd and of its folder on the node. It is made of the node's name and UID, so
+	// that a node that was replaced never finds the data of the one before.
+	Name string `json:"name"`
+	// Node and UID tell the node it runs on; UID is that of the Node object.
+	Node string `json:"node"`
+	UID  string `json:"uid"`
+	// Address is the node's address, which the URLs are made of.
+	Address   string `json:"address"`
+	PeerURL   string `json:"peerURL"`
+	ClientURL string `json:"clientURL"`
+	State     State  `json:"state"`
+	// ID is etcd's own number for the member, in hexadecimal; empty while etcd has not given one.
+	ID string `json:"memberID,omitempty"`
+	// InitialCluster is what the member is told of the others when it starts with an empty disk.
+	InitialCluster string `json:"initialCluster,omitempty"`
+	// Image is what it runs, Trust the hash of the certificates that it trusts. They differ between members only
+	// while a change goes round, one member at a time.
+	Image string `json:"image"`
+	Trust string `json:"trust,omitempty"`
+}
+
+// NewMember returns a member for a node, without a state. Ports and image are those of Managed.
+func NewMember(c Candidate, m Managed) Member {
+	name := c.Name
+	if c.UID != "" {
+		name += "-" + c.UID[:min(8, len(c.UID))]
+	}
+	return Member{
+		Name: name, Node: c.Name, UID: c.UID, Address: c.Address.String(), Image: m.Image,
+		PeerURL: endpoint(c.Address, m.PeerPort), ClientURL: endpoint(c.Address, m.ClientPort),
+	}
+}
+
+func endpoint(a netip.Addr, port uint16) string {
+	return "https://" + netip.AddrPortFrom(a, port).String()
+}
+
+// Runs reports whether a Deployment is to be rendered for the member.
+func (m Member) Runs() bool { return m.State != Promised }
+
+// Votes reports whether the member counts for the quorum.
+func (m Member) Votes() bool { return m.State == New || m.State == Existing }
+
+// Encode writes a membership out as JSON.
+func (m Membership) Encode() (string, error) {
+	out, err := json.MarshalIndent(m, "", "  ")
+	return string(out) + "\n", err
+}
+
+// DecodeMembership reads a membership. What cannot be read is an error, never an empty membership: founding a second
+// cluster beside the first would give the same subnets out twice.
+func DecodeMembership(content string) (Membership, error) {
+	var m Membership
+	if err := json.Unmarshal([]byte(content), &m); err != nil {
+		return Membership{}, fmt.Errorf("decode members of flannel's etcd: %w", err)
+	}
+	for _, member := range m.Members {
+		if _, err := netip.ParseAddr(member.Address); err != nil || member.Name == "" || member.Node == "" {
+			return Membership{}, fmt.Errorf("decode members of flannel's etcd: member %q on node %q with address %q is not one",
+				member.Name, member.Node, member.Address)
+		}
+	}
+	return m, nil
+}

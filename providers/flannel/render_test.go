@@ -1,0 +1,197 @@
+package flannel
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.out.yaml anew")
+
+// cluster is the cluster that goldens are rendered for.
+func cluster() facts.Cluster {
+	node := func(name, address string) facts.Node {
+		return facts.Node{Name: name, UID: name + "-0000-uid", Addresses: []netip.Addr{netip.MustParseAddr(address)}}
+	}
+	return facts.Cluster{
+		HostMTU: 1500, NodeCount: 5,
+		Images:       facts.Images{record.FlannelImage: "registry.test/flannel:v1", record.EtcdImage: "registry.test/etcd:v1"},
+		ControlPlane: []facts.Node{node("cp-0", "192.0.2.10"), node("cp-1", "192.0.2.11"), node("cp-2", "192.0.2.12")},
+	}
+}
+
+// configMaps is a cluster that has only ConfigMaps.
+type configMaps []*corev1.ConfigMap
+
+func (c configMaps) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	for _, cm := range c {
+		if client.ObjectKeyFromObject(cm) == key {
+			cm.DeepCopyInto(into.(*corev1.ConfigMap))
+			return nil
+		}
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, key.Name)
+}
+
+func (configMaps) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("nothing is to be listed")
+}
+
+// load reads a Network and the ConfigMaps of the cluster that it is rendered for. Without ConfigMaps, there is no
+// cluster.
+func load(t *testing.T, path string) (*operatorv1.NetworkSpec, client.Reader) {
+	t.Helper()
+	docs, err := manifest.DecodeAll(os.DirFS(filepath.Dir(path)), filepath.Base(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	network := docs[0].(*operatorv1.Network)
+	if len(docs) == 1 {
+		return &network.Spec, nil
+	}
+	var reader configMaps
+	for _, d := range docs[1:] {
+		reader = append(reader, d.(*corev1.ConfigMap))
+	}
+	return &network.Spec, reader
+}
+
+func render(t *testing.T, spec *operatorv1.NetworkSpec, r client.Reader, f facts.Cluster) (provider.Output, error) {
+	t.Helper()
+	if errs := (Flannel{}).Validate(spec); len(errs) > 0 {
+		t.Fatalf("the specification is not valid: %v", errs.ToAggregate())
+	}
+	renderer, err := Flannel{}.Observe(t.Context(), r, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return renderer.Render(Flannel{}.Default(spec, nil, f), f)
+}
+
+// TestRender compares what is rendered for testdata/*.in.yaml with testdata/*.out.yaml.
+func TestRender(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.in.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("no inputs: %v", err)
+	}
+	for _, in := range inputs {
+		t.Run(strings.TrimSuffix(filepath.Base(in), ".in.yaml"), func(t *testing.T) {
+			spec, reader := load(t, in)
+			out, err := render(t, spec, reader, cluster())
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := manifest.Encode(out.Objects)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.Waiting != "" {
+				got = append(got, "# waiting: "+out.Waiting+"\n"...)
+			}
+			compare(t, strings.TrimSuffix(in, ".in.yaml")+".out.yaml", got)
+		})
+	}
+}
+
+func compare(t *testing.T, golden string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it anew):\n%s", golden, diff)
+	}
+}
+
+// TestMemberPodsDoNotRestartWhileTheClusterGrows holds the promise that a member's configuration may change without
+// its pod starting anew, which with three members at once would stop them all.
+func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
+	f := cluster()
+	m := record.Found(candidates(f.ControlPlane), record.Managed{ClientPort: 12379, PeerPort: 12380, Image: "registry.test/etcd:v1"})
+	template := func(m record.Membership) any {
+		var list objects
+		addMembers(&list, m, "/data")
+		for _, o := range list.all {
+			if o.Key().Kind == "Deployment" && o.Key().Name == "flannel-etcd-cp-0" {
+				return o.Object.Object
+			}
+		}
+		t.Fatal("no Deployment for the founder")
+		return nil
+	}
+	alone := template(m)
+	m.Members[0].State, m.Members[0].ID = record.Existing, "8e9e05c52164694d"
+	m.Members[1].State, m.Members[1].InitialCluster = record.Learner, "a=b,c=d"
+	if diff := cmp.Diff(alone, template(m)); diff != "" {
+		t.Errorf("the founder's Deployment changed when a second member joined:\n%s", diff)
+	}
+	m.Members[0].Trust = "0123456789abcdef"
+	if cmp.Equal(alone, template(m)) {
+		t.Error("a new authority does not start the member anew, though etcd reads it only once")
+	}
+}
+
+func TestRenderRefusesAnMTUThatNodesCannotCarryBeforeItIsInUse(t *testing.T) {
+	spec := &operatorv1.NetworkSpec{
+		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},
+		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel, FlannelConfig: &operatorv1.FlannelConfig{
+			Backend: operatorv1.FlannelBackendVXLAN, MTU: new(uint32(1460)),
+		}},
+	}
+	_, err := render(t, spec, nil, cluster())
+	const want = "spec.defaultNetwork.flannelConfig.mtu: 1460 needs links of at least 1510 (vxlan adds 50), and a node has one of 1500; use 1450 or less"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want one with %q", err, want)
+	}
+	inUse := configMaps{{Data: map[string]string{agentKey: `{"version":1,"mtu":1460}`}}}
+	inUse[0].Namespace, inUse[0].Name = record.Namespace, record.ConfigMap
+	if _, err := render(t, spec, inUse, cluster()); err != nil {
+		t.Errorf("a node that joined with less stops the repair of all others: %v", err)
+	}
+}
+
+func TestRenderNamesTheImageThatIsMissing(t *testing.T) {
+	spec, reader := load(t, "testdata/managed.in.yaml")
+	for _, variable := range []string{record.FlannelImage, record.EtcdImage} {
+		f := cluster()
+		delete(f.Images, variable)
+		if _, err := render(t, spec, reader, f); !errors.Is(err, facts.ErrNoImage) || !strings.Contains(err.Error(), variable) {
+			t.Errorf("without %s: %v", variable, err)
+		}
+	}
+}
+
+func TestObserveNeverTakesADamagedRecordForAFreshCluster(t *testing.T) {
+	for name, content := range map[string]map[string]string{
+		"emptied by hand": {}, "not JSON": {record.MembersKey: "{"}, "no address": {record.MembersKey: `{"members":[{"name":"a","node":"b"}]}`},
+	} {
+		cm := &corev1.ConfigMap{Data: content}
+		cm.Namespace, cm.Name = record.Namespace, record.MembersConfigMap
+		if _, err := (Flannel{}).Observe(t.Context(), configMaps{cm}, nil); err == nil {
+			t.Errorf("%s: taken for a record", name)
+		}
+	}
+}
