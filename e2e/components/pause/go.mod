@@ -1,0 +1,3 @@
+module github.com/cluster-network-operator/cno/e2e/components/pause
+
+go 1.26

@@ -1,0 +1,119 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/addon"
+	"github.com/cluster-network-operator/cno/e2e/lab/config"
+	"github.com/cluster-network-operator/cno/e2e/lab/pki"
+	"github.com/cluster-network-operator/cno/e2e/lab/topology"
+)
+
+// pollInterval is short against the seconds that programs take to start.
+const pollInterval = 200 * time.Millisecond
+
+// adminConfig is where a control-plane node keeps its own kubeconfig with all
+// rights.
+const adminConfig = "/etc/kubernetes/admin.conf"
+
+func (l *Lab) awaitAPI(ctx context.Context, n topology.Node) error {
+	return poll(ctx, func() error {
+		_, err := l.output(ctx, n.Name, "kubectl", "--kubeconfig", adminConfig, "get", "--raw", "/readyz")
+		return err
+	})
+}
+
+func (l *Lab) awaitCluster(ctx context.Context) error {
+	return poll(ctx, func() error {
+		_, err := l.Kubectl(ctx, nil, "get", "--raw", "/readyz")
+		return err
+	})
+}
+
+// applyAddons tries again while the API server makes its own namespaces.
+func (l *Lab) applyAddons(ctx context.Context) error {
+	cluster, err := loadCluster(l.host.Layout.PKI())
+	if err != nil {
+		return err
+	}
+	info, err := config.Kubeconfig(config.ServerURL(l.record.Topology.Endpoint()), cluster.CA.Cert, "", pki.Pair{})
+	if err != nil {
+		return err
+	}
+	objects, err := addon.Objects(l.record.Topology, info)
+	if err != nil {
+		return err
+	}
+	return poll(ctx, func() error {
+		_, err := l.Kubectl(ctx, bytes.NewReader(objects), "apply", "--server-side", "--filename=-")
+		return err
+	})
+}
+
+// awaitNode waits until the node's kubelet has registered it, and gives it the
+// labels of its role, which a kubelet may not give itself.
+func (l *Lab) awaitNode(ctx context.Context, n topology.Node) error {
+	label := []string{"label", "node", n.Name, "--overwrite"}
+	for _, role := range roles(n.Role) {
+		label = append(label, "node-role.kubernetes.io/"+role+"=")
+	}
+	return poll(ctx, func() error {
+		_, err := l.Kubectl(ctx, nil, label...)
+		return err
+	})
+}
+
+// roles are the names of a node's role; the second one of a control plane is
+// from former times and still what many programs select by.
+func roles(r topology.Role) []string {
+	if r == topology.ControlPlane {
+		return []string{"control-plane", "master"}
+	}
+	return []string{"worker"}
+}
+
+// Kubectl runs kubectl with all rights and returns what it prints.
+func (l *Lab) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
+	args = append([]string{"--kubeconfig", l.Kubeconfig()}, args...)
+	cmd := exec.CommandContext(ctx, l.host.Layout.Program("kubectl"), args...)
+	cmd.Stdin = stdin
+	return outputOf(cmd, "kubectl "+args[2])
+}
+
+// outputOf runs a command and puts what it complains of into the error.
+func outputOf(cmd *exec.Cmd, what string) ([]byte, error) {
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return out, fmt.Errorf("%s: %w: %s", what, err, strings.TrimSpace(stderr.String()))
+	}
+	return out, nil
+}
+
+// poll tries until it works; when the time is up it returns the last error
+// that was not about the time.
+func poll(ctx context.Context, try func() error) error {
+	last := errors.New("there was no time for a first try")
+	for {
+		err := try()
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w (last seen: %w)", context.Cause(ctx), last)
+		case <-time.After(pollInterval):
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/component"
+	"github.com/cluster-network-operator/cno/e2e/lab/image"
+)
+
+// Build builds the components that are missing and links all named ones, or the
+// whole catalogue, into the layout's program folder.
+func Build(ctx context.Context, h Host, names []string) error {
+	list, err := component.Select(names)
+	if err != nil {
+		return err
+	}
+	b := component.Builder{Modules: h.Layout.Components(), Cache: h.Layout.Cache}
+	return b.Ensure(ctx, list, h.Layout.Bin(), component.Report{Out: h.Out, Now: h.Now})
+}
+
+// BuildImages builds the lab's own images, of which the components must have
+// been built, and puts those that every node gets into the layout's image
+// folder. With conformance set, it returns the archives that conformance tests
+// want beside those.
+func BuildImages(ctx context.Context, h Host, conformance bool) ([]string, error) {
+	agnhost, err := kubernetesSource(ctx, h.Layout.Components())
+	if err != nil {
+		return nil, err
+	}
+	sources := image.Sources{Bin: h.Layout.Bin(), Agnhost: filepath.Join(agnhost, "test/images/agnhost")}
+	b := image.Builder{Cache: h.Layout.Cache, Out: h.Out}
+	if conformance {
+		return b.Build(ctx, image.Conformance(sources))
+	}
+	paths, err := b.Build(ctx, image.Default(sources))
+	if err != nil {
+		return nil, err
+	}
+	return paths, linkImages(paths, h.Layout.Images())
+}
+
+func linkImages(paths []string, dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("remove old images: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the image folder: %w", err)
+	}
+	for _, path := range paths {
+		if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
+			return fmt.Errorf("link an image: %w", err)
+		}
+	}
+	return nil
+}
+
+// kubernetesSource is the folder of Kubernetes' own source in the module cache,
+// downloaded if it is not there.
+func kubernetesSource(ctx context.Context, components string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", "k8s.io/kubernetes")
+	cmd.Dir = filepath.Join(components, "kubernetes")
+	out, err := outputOf(cmd, "go mod download")
+	if err != nil {
+		return "", fmt.Errorf("find the source of Kubernetes: %w", err)
+	}
+	var module struct{ Dir string }
+	if err := json.Unmarshal(out, &module); err != nil {
+		return "", fmt.Errorf("find the source of Kubernetes: %w", err)
+	}
+	return module.Dir, nil
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/e2e/lab"
+)
+
+// fault is a command that does one thing to a part of the lab.
+type fault struct {
+	use, short string
+	do         func(ctx context.Context, l *lab.Lab, target string) error
+}
+
+func faultCommands(h lab.Host) []*cobra.Command {
+	faults := []fault{
+		{"stop NODE|COMPONENT|NODE/COMPONENT", "Power a node off, or end a component and keep it down",
+			func(ctx context.Context, l *lab.Lab, t string) error { return l.Stop(ctx, t) }},
+		{"start NODE|COMPONENT|NODE/COMPONENT", "Bring back what was stopped",
+			func(ctx context.Context, l *lab.Lab, t string) error { return l.Start(ctx, t) }},
+		{"kill NODE|COMPONENT|NODE/COMPONENT", "End a component as a crash would; it starts again by itself",
+			func(ctx context.Context, l *lab.Lab, t string) error { return l.Kill(ctx, t) }},
+		{"unplug NODE", "Pull the network cable of a node",
+			func(_ context.Context, l *lab.Lab, t string) error { return l.SetCable(t, false) }},
+		{"plug NODE", "Plug the network cable of a node in again",
+			func(_ context.Context, l *lab.Lab, t string) error { return l.SetCable(t, true) }},
+	}
+	commands := make([]*cobra.Command, 0, len(faults))
+	for _, f := range faults {
+		commands = append(commands, &cobra.Command{
+			Use:   f.use,
+			Short: f.short,
+			Args:  cobra.ExactArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return changing(cmd.Context(), h, func(l *lab.Lab) error { return f.do(cmd.Context(), l, args[0]) })
+			},
+		})
+	}
+	return commands
+}

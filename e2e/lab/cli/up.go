@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/e2e/lab"
+	"github.com/cluster-network-operator/cno/e2e/lab/debian"
+	"github.com/cluster-network-operator/cno/e2e/lab/topology"
+)
+
+// noNetwork is what --network says when no file shall be applied.
+const noNetwork = "none"
+
+func buildCommand(h lab.Host) *cobra.Command {
+	return &cobra.Command{
+		Use:   "build [COMPONENT...]",
+		Short: "Build the programs of the lab that are missing, or only the named ones",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return lab.Build(cmd.Context(), h, args)
+		},
+	}
+}
+
+// upFlags are the options of lab up as given.
+type upFlags struct {
+	topology.Options
+	family, network string
+}
+
+func upCommand(h lab.Host) *cobra.Command {
+	var f upFlags
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "Build what is missing and bring a cluster up",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return up(cmd, h, f) },
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&f.ControlPlanes, "control-planes", 1, "number of control-plane nodes")
+	flags.IntVar(&f.Workers, "workers", 2, "number of workers")
+	flags.StringVar(&f.family, "ip-family", string(topology.IPv4), "IP family of nodes and services: 4, 6 or dual")
+	flags.StringVar(&f.network, "network", noNetwork, "file with the network configuration to take the service network from, and to apply")
+	flags.BoolVar(&f.KubeProxy, "kube-proxy", false, "run kube-proxy on every node, for networks that bring none")
+	return cmd
+}
+
+func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
+	ctx := cmd.Context()
+	unlock, err := lab.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if l, err := lab.Open(h); err == nil {
+		return alreadyUp(cmd, l)
+	} else if !errors.Is(err, lab.ErrNone) {
+		return err
+	}
+	t, network, err := f.topology()
+	if err != nil {
+		return err
+	}
+	if err := debian.Ensure(ctx, h.Out); err != nil {
+		return err
+	}
+	if err := lab.Build(ctx, h, nil); err != nil {
+		return err
+	}
+	if _, err := lab.BuildImages(ctx, h, false); err != nil {
+		return err
+	}
+	l, err := lab.Up(ctx, h, t)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(h.Out, "the cluster is up; its nodes wait for a network\n  export KUBECONFIG=%s\n  %s get nodes\n",
+		l.Kubeconfig(), h.Layout.Program("kubectl"))
+	if network == nil {
+		return nil
+	}
+	return l.ApplyNetwork(ctx, network)
+}
+
+func alreadyUp(cmd *cobra.Command, l *lab.Lab) error {
+	if !l.Whole() {
+		return errors.New("a lab is there that did not come up wholly: look with lab status, then take it down with lab down")
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "the lab is up already: %v\n", l.Topology().Names())
+	return nil
+}
+
+// topology makes the lab's topology of the flags. The network configuration is
+// nil if there is none.
+func (f upFlags) topology() (t topology.Topology, network []byte, err error) {
+	o := f.Options
+	if o.Family, err = topology.ParseFamily(f.family); err != nil {
+		return t, nil, fmt.Errorf("--ip-family: %w", err)
+	}
+	if f.network != noNetwork {
+		if network, err = os.ReadFile(f.network); err != nil {
+			return t, nil, fmt.Errorf("--network: %w", err)
+		}
+		if o.ServiceNetwork, err = topology.ServiceNetworkOf(network); err != nil {
+			return t, nil, fmt.Errorf("--network %s: %w", f.network, err)
+		}
+	}
+	t, err = topology.New(o)
+	return t, network, err
+}
+
+func downCommand(h lab.Host) *cobra.Command {
+	var purge bool
+	cmd := &cobra.Command{
+		Use:   "down",
+		Short: "Take the lab down, whatever state it is in; nothing is left but logs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			unlock, err := lab.Lock(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer unlock()
+			return lab.Down(cmd.Context(), h, purge)
+		},
+	}
+	cmd.Flags().BoolVar(&purge, "purge", false, "remove logs and links to programs, too; what was built stays in the cache")
+	return cmd
+}

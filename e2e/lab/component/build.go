@@ -1,0 +1,105 @@
+package component
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
+)
+
+// Builder builds components into a cache.
+type Builder struct {
+	// Modules is the folder of the build modules, Cache that of the results.
+	Modules, Cache string
+}
+
+// Path is where the built program lies, whether it is built yet or not.
+func (b Builder) Path(c Component) (string, error) {
+	key, err := b.key(c)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(b.Cache, "bin", fmt.Sprintf("%s-%s-%s", c.Name, c.Version, key), c.Name), nil
+}
+
+// Built says whether there is nothing to build.
+func (b Builder) Built(c Component) (bool, error) {
+	path, err := b.Path(c)
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(path)
+	return err == nil, nil
+}
+
+// Build builds the component unless it is built, and returns its path. Two
+// processes that ask at the same time build once.
+func (b Builder) Build(ctx context.Context, c Component) (string, error) {
+	path, err := b.Path(c)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := filelock.Acquire(ctx, filepath.Join(b.Cache, "locks", filepath.Base(filepath.Dir(path))))
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", c.Name, err)
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := b.build(ctx, c, filepath.Dir(path)); err != nil {
+		return "", fmt.Errorf("build %s: %w", c.Name, err)
+	}
+	return path, nil
+}
+
+// build fills a folder beside the final one and renames it, so that what
+// carries the final name is whole.
+func (b Builder) build(ctx context.Context, c Component, dir string) error {
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return err
+	}
+	temp, err := os.MkdirTemp(filepath.Dir(dir), ".building-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(temp)
+	cmd := exec.CommandContext(ctx, "go", goArgs(c, filepath.Join(temp, c.Name))...)
+	cmd.Dir = filepath.Join(b.Modules, c.Module)
+	cmd.Env = append(os.Environ(), buildEnv()...)
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(output.String()))
+	}
+	if err := os.Chmod(temp, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(temp, dir)
+}
+
+// buildEnv makes programs that run in any image and build anywhere alike. The
+// workspace and flags of whoever calls must not leak into the build.
+func buildEnv() []string {
+	return []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off"}
+}
+
+func goArgs(c Component, out string) []string {
+	args := []string{"build"}
+	if c.Test {
+		args = []string{"test", "-c"}
+	}
+	ldflags := []string{"-s", "-w"}
+	for _, name := range slices.Sorted(maps.Keys(c.Vars)) {
+		ldflags = append(ldflags, "-X", name+"="+c.Vars[name])
+	}
+	args = append(args, "-mod=readonly", "-trimpath", "-ldflags="+strings.Join(ldflags, " "))
+	return append(args, "-o", out, c.Package)
+}

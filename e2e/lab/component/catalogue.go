@@ -1,0 +1,133 @@
+// Package component builds the programs a lab consists of from their published
+// Go modules. Each is pinned, with everything it depends on, by a small build
+// module in e2e/components; what was built is kept in a cache that checkouts
+// share, named so that a change of the build module or of the way it is built
+// yields another name.
+package component
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Component is one program.
+type Component struct {
+	// Name is the program's file name.
+	Name string
+	// Version is what is built, for people to read.
+	Version string
+	// Module is the folder of its build module, Package what to build there.
+	Module, Package string
+	// Test is true when the program is the test binary of the package.
+	Test bool
+	// Vars are the string variables to set, by their full names.
+	Vars map[string]string
+	// Group is another name that Select knows the component by, empty if none.
+	Group string
+}
+
+const (
+	kubernetesVersion = "v1.36.3"
+	containerdVersion = "v2.4.2"
+	etcdVersion       = "v3.7.3"
+	corednsVersion    = "v1.15.0"
+	pluginsVersion    = "v1.9.1"
+	pauseVersion      = "v3.10.2"
+)
+
+// Catalogue lists every component, those that others wait for first.
+func Catalogue() []Component {
+	list := []Component{
+		{Name: "etcd", Version: etcdVersion, Module: "etcd", Package: "go.etcd.io/etcd/server/v3"},
+		kubernetes("kube-apiserver"),
+		kubernetes("kubectl"),
+		{Name: "etcdctl", Version: etcdVersion, Module: "etcd", Package: "go.etcd.io/etcd/etcdctl/v3"},
+		kubernetes("kube-controller-manager"),
+		kubernetes("kube-scheduler"),
+		kubernetes("kubelet"),
+		kubernetes("kube-proxy"),
+		containerd("containerd"),
+		containerd("containerd-shim-runc-v2"),
+		containerd("ctr"),
+		{Name: "coredns", Version: corednsVersion, Module: "coredns", Package: "github.com/coredns/coredns"},
+		{Name: "pause", Version: pauseVersion, Module: "pause", Package: "."},
+		plugin("main/bridge"),
+		plugin("ipam/host-local"),
+		plugin("main/loopback"),
+		plugin("meta/portmap"),
+	}
+	agnhost := kubernetes("agnhost")
+	agnhost.Package = "k8s.io/kubernetes/test/images/agnhost"
+	return append(list, agnhost)
+}
+
+// E2ETest is Kubernetes' own suite, which only conformance runs need: it takes
+// as long to build as all the rest.
+func E2ETest() Component {
+	c := kubernetes("e2e.test")
+	c.Package, c.Test = "k8s.io/kubernetes/test/e2e", true
+	return c
+}
+
+// Select finds components by their own name or their group's; no names mean the
+// whole catalogue.
+func Select(names []string) ([]Component, error) {
+	all := append(Catalogue(), E2ETest())
+	if len(names) == 0 {
+		return Catalogue(), nil
+	}
+	var chosen []Component
+	var unknown []string
+	for _, name := range names {
+		n := len(chosen)
+		for _, c := range all {
+			if c.Name == name || c.Group == name {
+				chosen = append(chosen, c)
+			}
+		}
+		if len(chosen) == n {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		known := make([]string, 0, len(all))
+		for _, c := range all {
+			known = append(known, c.Name)
+		}
+		return nil, fmt.Errorf("no component is called %s; there are %s", strings.Join(unknown, ", "), strings.Join(known, ", "))
+	}
+	return chosen, nil
+}
+
+// kubernetes is a program of Kubernetes, told which version it is: a build
+// from a module does not know.
+func kubernetes(name string) Component {
+	parts := strings.Split(strings.TrimPrefix(kubernetesVersion, "v"), ".")
+	const pkg = "k8s.io/component-base/version."
+	return Component{
+		Name: name, Version: kubernetesVersion, Module: "kubernetes", Package: "k8s.io/kubernetes/cmd/" + name,
+		Vars: map[string]string{
+			pkg + "gitVersion":   kubernetesVersion,
+			pkg + "gitMajor":     parts[0],
+			pkg + "gitMinor":     parts[1],
+			pkg + "gitTreeState": "clean",
+		},
+	}
+}
+
+func containerd(name string) Component {
+	const module = "github.com/containerd/containerd/v2"
+	return Component{
+		Name: name, Version: containerdVersion, Module: "containerd", Package: module + "/cmd/" + name,
+		Vars: map[string]string{module + "/version.Version": containerdVersion},
+	}
+}
+
+func plugin(path string) Component {
+	const module = "github.com/containernetworking/plugins"
+	return Component{
+		Name: path[strings.LastIndexByte(path, '/')+1:], Version: pluginsVersion, Module: "plugins",
+		Package: module + "/plugins/" + path, Group: "cni-plugins",
+		Vars: map[string]string{module + "/pkg/utils/buildversion.BuildVersion": pluginsVersion},
+	}
+}

@@ -1,0 +1,50 @@
+package component
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// keyLength is enough of a hash to tell the few builds of one program apart.
+const keyLength = 12
+
+// key identifies a build by all that goes into it: the build module's files,
+// the flags, the Go release and the platform. The modules it names are pinned
+// by their sums.
+func (b Builder) key(c Component) (string, error) {
+	h := sha256.New()
+	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintln(h, strings.Join(append(buildEnv(), goArgs(c, "")...), "\n"))
+	files, err := moduleFiles(filepath.Join(b.Modules, c.Module))
+	if err != nil {
+		return "", fmt.Errorf("read the build module of %s: %w", c.Name, err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("read the build module of %s: %w", c.Name, err)
+		}
+		fmt.Fprintln(h, filepath.Base(file), len(data))
+		h.Write(data)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:keyLength], nil
+}
+
+func moduleFiles(dir string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	})
+	slices.Sort(files)
+	return files, err
+}

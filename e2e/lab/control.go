@@ -1,0 +1,140 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
+	"github.com/cluster-network-operator/cno/e2e/lab/layout"
+	"github.com/cluster-network-operator/cno/e2e/lab/plan"
+	"github.com/cluster-network-operator/cno/e2e/lab/process"
+	"github.com/cluster-network-operator/cno/e2e/lab/topology"
+	"github.com/cluster-network-operator/cno/e2e/lab/underlay"
+)
+
+// Stop powers nodes off, or ends units and keeps them down. See ParseTarget for
+// what can be named.
+func (l *Lab) Stop(ctx context.Context, target string) error {
+	return l.each(target, func(n topology.Node, unit string) error {
+		if unit == "" {
+			return l.powerOff(ctx, n)
+		}
+		return l.supervisor(n.Name).Stop(ctx, unit)
+	})
+}
+
+// Start undoes Stop. A node that is on is left alone.
+func (l *Lab) Start(ctx context.Context, target string) error {
+	return l.each(target, func(n topology.Node, unit string) error {
+		if unit != "" {
+			return l.startUnit(ctx, n, unit)
+		}
+		if _, err := l.init(n.Name); err == nil {
+			return nil
+		}
+		return l.carryOut(ctx, plan.Node(l.record.Topology, n))
+	})
+}
+
+// Kill ends units without warning; they are started again as after any crash.
+// A whole node is powered off.
+func (l *Lab) Kill(ctx context.Context, target string) error {
+	return l.each(target, func(n topology.Node, unit string) error {
+		if unit == "" {
+			return l.powerOff(ctx, n)
+		}
+		return l.supervisor(n.Name).Signal(ctx, unit, syscall.SIGKILL)
+	})
+}
+
+func (l *Lab) each(target string, f func(n topology.Node, unit string) error) error {
+	t, err := ParseTarget(l.record.Topology, target)
+	if err != nil {
+		return err
+	}
+	for _, n := range t.Nodes {
+		if err := f(n, t.Unit); err != nil {
+			return fmt.Errorf("%s: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// SetCable plugs a node's network cable in or pulls it.
+func (l *Lab) SetCable(node string, plugged bool) error {
+	if _, err := l.record.Topology.Node(node); err != nil {
+		return err
+	}
+	p, err := l.init(underlay.Name)
+	if err != nil {
+		return err
+	}
+	return underlay.SetCable(p.PID, node, plugged)
+}
+
+// powerOff ends everything on the node at once and forgets its network; its
+// disk stays.
+func (l *Lab) powerOff(ctx context.Context, n topology.Node) error {
+	ctx, cancel := context.WithTimeout(ctx, downTimeout)
+	defer cancel()
+	p, err := process.Load(layout.Process(n.Name))
+	if err != nil {
+		return err
+	}
+	if err := p.Kill(ctx); err != nil {
+		return err
+	}
+	groups, err := cgroup.Mounted()
+	if err != nil {
+		return err
+	}
+	if err := cgroup.Remove(ctx, cgroup.Node(n.Name), groups); err != nil {
+		return err
+	}
+	if outside, err := l.init(underlay.Name); err == nil {
+		if err := underlay.Detach(outside.PID, n.Name); err != nil {
+			return err
+		}
+	}
+	return errors.Join(os.RemoveAll(layout.Socket(n.Name)), os.RemoveAll(layout.Process(n.Name)))
+}
+
+// AddNode adds a worker and returns it once it has registered itself.
+func (l *Lab) AddNode(ctx context.Context) (topology.Node, error) {
+	t, n, err := l.record.Topology.AddWorker()
+	if err != nil {
+		return n, err
+	}
+	l.record.Topology = t
+	// Recorded first, so that a failure leaves nothing behind that no command knows.
+	if err := l.save(); err != nil {
+		return n, err
+	}
+	return n, l.carryOut(ctx, plan.Node(t, n))
+}
+
+// RemoveNode powers a worker off for good: its disk goes, and its Node object.
+func (l *Lab) RemoveNode(ctx context.Context, name string) error {
+	n, err := l.record.Topology.Node(name)
+	if err != nil {
+		return err
+	}
+	t, err := l.record.Topology.RemoveWorker(name)
+	if err != nil {
+		return err
+	}
+	if err := l.powerOff(ctx, n); err != nil {
+		return err
+	}
+	if _, err := l.Kubectl(ctx, nil, "delete", "node", name, "--ignore-not-found"); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(layout.Disk(name)); err != nil {
+		return fmt.Errorf("remove the disk of %s: %w", name, err)
+	}
+	l.record.Topology = t
+	return l.save()
+}

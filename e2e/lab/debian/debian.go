@@ -1,0 +1,62 @@
+// Package debian sees to it that the machine has the Debian packages a lab
+// needs: it installs them where it may and names them where it may not.
+package debian
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// requirement is a package and a program that tells whether it is there.
+type requirement struct{ program, pkg string }
+
+// requirements of nodes: what kubelets, container runtimes and networks call.
+var requirements = []requirement{
+	{"runc", "runc"},
+	{"ip", "iproute2"},
+	{"iptables", "iptables"},
+	{"nft", "nftables"},
+	{"conntrack", "conntrack"},
+	{"ethtool", "ethtool"},
+	{"nsenter", "util-linux"},
+	{"mount", "mount"},
+	{"ping", "iputils-ping"},
+}
+
+// Ensure installs what is missing. Without the rights to do so, its error names
+// every missing package and the command that installs them.
+func Ensure(ctx context.Context, out io.Writer) error {
+	missing := Missing(exec.LookPath)
+	if len(missing) == 0 {
+		return nil
+	}
+	install := append([]string{"install", "--yes", "--no-install-recommends"}, missing...)
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("the lab needs Debian packages that are not installed: run as root, or first run: apt-get %s",
+			strings.Join(install, " "))
+	}
+	fmt.Fprintf(out, "installing Debian packages: %s\n", strings.Join(missing, " "))
+	for _, args := range [][]string{{"update"}, install} {
+		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2"}, args...)...)
+		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, output)
+		}
+	}
+	return nil
+}
+
+// Missing lists the packages whose program cannot be found.
+func Missing(lookPath func(string) (string, error)) []string {
+	var missing []string
+	for _, r := range requirements {
+		if _, err := lookPath(r.program); err != nil {
+			missing = append(missing, r.pkg)
+		}
+	}
+	return missing
+}

@@ -1,0 +1,111 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
+	"github.com/cluster-network-operator/cno/e2e/lab/layout"
+	"github.com/cluster-network-operator/cno/e2e/lab/process"
+)
+
+// downTimeout is how long the kernel may take to end the processes of a node.
+const downTimeout = time.Minute
+
+// Down takes the machine's lab down, whatever state it is in, or what a crashed
+// command left of one: its processes, namespaces, control groups, mounts and
+// disks. Logs and programs stay, unless purge is set. Without a lab there is
+// nothing to do.
+func Down(ctx context.Context, h Host, purge bool) error {
+	ctx, cancel := context.WithTimeout(ctx, downTimeout)
+	defer cancel()
+	// The lab may have been brought up from another checkout.
+	states := []string{h.Layout.State()}
+	if l, err := Open(h); err == nil && l.record.State != states[0] {
+		states = append(states, l.record.State)
+	}
+	if err := endProcesses(ctx); err != nil {
+		return err
+	}
+	if err := unmountBelow(layout.Disks); err != nil {
+		return err
+	}
+	remove := []string{layout.Disks, layout.Run}
+	for _, state := range states {
+		remove = append(remove, inState(state, purge)...)
+	}
+	for _, path := range remove {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func inState(state string, purge bool) []string {
+	if purge {
+		return []string{state}
+	}
+	var paths []string
+	for _, name := range []string{"kubeconfig", "pki", "images"} {
+		paths = append(paths, filepath.Join(state, name))
+	}
+	return paths
+}
+
+// endProcesses kills the recorded processes first, which takes whole nodes
+// down at once, and then whatever else is in the lab's control groups: a
+// command may have died between starting a process and recording it.
+func endProcesses(ctx context.Context) error {
+	records, err := filepath.Glob(layout.Process("*"))
+	if err != nil {
+		return fmt.Errorf("list the processes of the lab: %w", err)
+	}
+	for _, record := range records {
+		p, err := process.Load(record)
+		if err != nil {
+			return err
+		}
+		if err := p.Kill(ctx); err != nil {
+			return err
+		}
+	}
+	groups, err := cgroup.Mounted()
+	if err != nil {
+		return err
+	}
+	return cgroup.Remove(ctx, cgroup.Root, groups)
+}
+
+// unmountBelow takes off what is mounted in a folder, last mounts first. Nodes
+// mount in namespaces of their own; this is for what somebody mounted by hand.
+func unmountBelow(dir string) error {
+	f, err := os.Open("/proc/self/mounts")
+	if err != nil {
+		return fmt.Errorf("list the mounts: %w", err)
+	}
+	defer f.Close()
+	var points []string
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 && strings.HasPrefix(fields[1], dir+"/") {
+			points = append(points, fields[1])
+		}
+	}
+	slices.Reverse(points)
+	for _, p := range points {
+		if err := unix.Unmount(p, unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {
+			return fmt.Errorf("unmount %s: %w", p, err)
+		}
+	}
+	return nil
+}

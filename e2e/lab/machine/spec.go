@@ -1,0 +1,51 @@
+// Package machine makes a node out of Linux namespaces: a network, a mount, a
+// host name and a process tree of its own, on the kernel and the programs of
+// the machine it runs on. What the node writes to /etc, /opt and /var stays on
+// its disk folder; /run is empty each time the node starts. Its first process
+// is Init, a supervisor; when that is killed the kernel ends everything on the
+// node and forgets its network, as a power cut would.
+package machine
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
+)
+
+// Folders inside a node that the lab put there.
+const (
+	// Bin holds links to the lab's programs.
+	Bin = "/run/lab/bin"
+	// Logs is the node's log folder of the machine outside.
+	Logs = "/run/lab/logs"
+	// binTargets is where the links of Bin point.
+	binTargets = "/run/lab/programs"
+)
+
+// Spec is everything Init has to know.
+type Spec struct {
+	Name string `json:"name"`
+	// Disk is the node's disk folder, outside.
+	Disk string `json:"disk"`
+	// Programs maps the names of programs to their paths outside.
+	Programs map[string]string `json:"programs"`
+	// LogDir is the folder outside that appears as Logs.
+	LogDir string `json:"logDir"`
+	// CgroupJoin lists the files that take Init into the node's control
+	// groups, Cgroups the mounted hierarchies to keep in sight.
+	CgroupJoin []string           `json:"cgroupJoin"`
+	Cgroups    []cgroup.Hierarchy `json:"cgroups"`
+}
+
+// DiskPath is where a file of the node lies on its disk folder. Files outside
+// the folders that the node has to itself lie on no disk of its own.
+func DiskPath(disk, path string) (string, error) {
+	for prefix, dir := range map[string]string{"/etc/": "etc/upper", "/opt/": "opt", "/var/": "var"} {
+		if rest, ok := strings.CutPrefix(path, prefix); ok {
+			return filepath.Join(disk, dir, rest), nil
+		}
+	}
+	return "", fmt.Errorf("%s is not below a folder that the node has to itself", path)
+}

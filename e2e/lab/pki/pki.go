@@ -1,0 +1,159 @@
+// Package pki makes the certificates of a cluster: one authority for servers
+// and clients, one for the API server's aggregation layer. It works on values;
+// who calls it says the time and keeps the results.
+package pki
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// validity is how long certificates of a lab are good for: longer than any
+// lab lives, shorter than what clients refuse.
+const validity = 365 * 24 * time.Hour
+
+// backdating allows for clocks that were set back since.
+const backdating = time.Hour
+
+// Pair is a certificate and its private key, both PEM.
+type Pair struct {
+	Cert, Key []byte
+}
+
+// Subject says whom a certificate is for.
+type Subject struct {
+	CommonName    string
+	Organizations []string
+	// DNSNames and Addresses are what a server may be called by; a
+	// certificate with neither is good for a client only.
+	DNSNames  []string
+	Addresses []netip.Addr
+}
+
+// Authority signs certificates.
+type Authority struct {
+	Pair
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+// NewAuthority makes a self-signed authority.
+func NewAuthority(name string, now time.Time) (*Authority, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the key of %s: %w", name, err)
+	}
+	tmpl, err := template(Subject{CommonName: name}, now)
+	if err != nil {
+		return nil, err
+	}
+	tmpl.IsCA = true
+	tmpl.BasicConstraintsValid = true
+	tmpl.KeyUsage |= x509.KeyUsageCertSign
+	tmpl.ExtKeyUsage = nil
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("make the authority %s: %w", name, err)
+	}
+	pair, err := encode(der, key)
+	if err != nil {
+		return nil, err
+	}
+	return LoadAuthority(pair)
+}
+
+// LoadAuthority takes up an authority that NewAuthority made.
+func LoadAuthority(p Pair) (*Authority, error) {
+	certBlock, _ := pem.Decode(p.Cert)
+	keyBlock, _ := pem.Decode(p.Key)
+	if certBlock == nil || keyBlock == nil {
+		return nil, errors.New("load an authority: certificate or key is not PEM")
+	}
+	cert, err := x509.ParseCertificate(certBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("load an authority: %w", err)
+	}
+	key, err := x509.ParseECPrivateKey(keyBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("load an authority: %w", err)
+	}
+	return &Authority{Pair: p, cert: cert, key: key}, nil
+}
+
+// Issue makes a key and a certificate for the subject.
+func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make the key of %s: %w", s.CommonName, err)
+	}
+	tmpl, err := template(s, now)
+	if err != nil {
+		return Pair{}, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, a.cert, key.Public(), a.key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("issue the certificate of %s: %w", s.CommonName, err)
+	}
+	return encode(der, key)
+}
+
+// NewKey makes a bare key pair, such as the one that signs service-account
+// tokens: Cert holds the public key.
+func NewKey() (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, fmt.Errorf("make a key: %w", err)
+	}
+	pub, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return Pair{}, fmt.Errorf("encode a public key: %w", err)
+	}
+	p, err := encode(nil, key)
+	p.Cert = pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: pub})
+	return p, err
+}
+
+func template(s Subject, now time.Time) (*x509.Certificate, error) {
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
+	if err != nil {
+		return nil, fmt.Errorf("draw a serial number: %w", err)
+	}
+	c := &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: s.CommonName, Organization: s.Organizations},
+		NotBefore:    now.Add(-backdating),
+		NotAfter:     now.Add(validity),
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		DNSNames:     s.DNSNames,
+	}
+	for _, a := range s.Addresses {
+		c.IPAddresses = append(c.IPAddresses, net.IP(a.AsSlice()))
+	}
+	if len(s.DNSNames)+len(s.Addresses) > 0 {
+		c.ExtKeyUsage = append(c.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
+	}
+	return c, nil
+}
+
+func encode(cert []byte, key *ecdsa.PrivateKey) (Pair, error) {
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return Pair{}, fmt.Errorf("encode a private key: %w", err)
+	}
+	return Pair{
+		Cert: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}),
+		Key:  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}),
+	}, nil
+}

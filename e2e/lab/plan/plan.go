@@ -1,0 +1,132 @@
+// Package plan says what has to be done, and in which order, to bring a lab or
+// a part of it up. Plans are values; package lab carries them out.
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/config"
+	"github.com/cluster-network-operator/cno/e2e/lab/supervisor"
+	"github.com/cluster-network-operator/cno/e2e/lab/topology"
+)
+
+// Verb is what an action does.
+type Verb string
+
+const (
+	// MakeUnderlay starts the network between the nodes.
+	MakeUnderlay Verb = "make the underlay"
+	// MakeNode starts a node: its namespaces, its disk, its cable.
+	MakeNode Verb = "make the node"
+	// Start starts a unit of a node.
+	Start Verb = "start"
+	// LoadImages imports the lab's own images into a node.
+	LoadImages Verb = "load images"
+	// AwaitAPI waits until a node's API server is ready.
+	AwaitAPI Verb = "await the API server"
+	// AwaitCluster waits until the API server answers through the address
+	// that clients outside use, and grants what it grants by default.
+	AwaitCluster Verb = "await the cluster"
+	// ApplyAddons creates the objects every cluster has: its name server and
+	// the roles of its programs.
+	ApplyAddons Verb = "apply add-ons"
+	// AwaitNode waits until a node has registered itself and labels it.
+	AwaitNode Verb = "await the registration"
+)
+
+// Action is one thing to do.
+type Action struct {
+	Verb Verb
+	// Node is empty for actions on the whole lab, Unit for all but Start.
+	Node, Unit string
+}
+
+func (a Action) String() string {
+	switch {
+	case a.Node == "":
+		return string(a.Verb)
+	case a.Unit == "":
+		return fmt.Sprintf("%s of %s", a.Verb, a.Node)
+	default:
+		return fmt.Sprintf("%s %s of %s", a.Verb, a.Unit, a.Node)
+	}
+}
+
+// Stage is a list of actions that do not wait for one another.
+type Stage []Action
+
+// String names what is done, each thing once, without the nodes.
+func (s Stage) String() string {
+	var parts []string
+	for _, a := range s {
+		a.Node = ""
+		if part := strings.TrimSpace(string(a.Verb) + " " + a.Unit); !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Plan is a list of stages, each of which waits for all of the one before.
+type Plan []Stage
+
+// Up brings a whole lab up.
+func Up(t topology.Topology) Plan {
+	return Plan{
+		{{Verb: MakeUnderlay}},
+		forNodes(t.Nodes, Action{Verb: MakeNode}),
+		append(start(t, t.ControlPlanes(), config.Etcd), start(t, t.Nodes, config.Containerd)...),
+		start(t, t.ControlPlanes(), config.APIServer),
+		// Images are imported while the API server starts: both take seconds.
+		append(forNodes(t.ControlPlanes(), Action{Verb: AwaitAPI}), forNodes(t.Nodes, Action{Verb: LoadImages})...),
+		{{Verb: AwaitCluster}},
+		append(startAllBut(t, t.Nodes, config.Etcd, config.APIServer, config.Containerd), Action{Verb: ApplyAddons}),
+		forNodes(t.Nodes, Action{Verb: AwaitNode}),
+	}
+}
+
+// Node brings one node of a lab that is up into being, or back after it was
+// powered off.
+func Node(t topology.Topology, n topology.Node) Plan {
+	one := []topology.Node{n}
+	plan := Plan{forNodes(one, Action{Verb: MakeNode}), start(t, one, config.Containerd)}
+	if n.Role == topology.ControlPlane {
+		plan = append(plan, start(t, one, config.Etcd), start(t, one, config.APIServer), forNodes(one, Action{Verb: AwaitAPI}))
+	}
+	return append(plan,
+		forNodes(one, Action{Verb: LoadImages}),
+		startAllBut(t, one, config.Etcd, config.APIServer, config.Containerd),
+		forNodes(one, Action{Verb: AwaitNode}),
+	)
+}
+
+func forNodes(nodes []topology.Node, a Action) Stage {
+	var s Stage
+	for _, n := range nodes {
+		a.Node = n.Name
+		s = append(s, a)
+	}
+	return s
+}
+
+func start(t topology.Topology, nodes []topology.Node, unit string) Stage {
+	return startWhere(t, nodes, func(u supervisor.Unit) bool { return u.Name == unit })
+}
+
+func startAllBut(t topology.Topology, nodes []topology.Node, units ...string) Stage {
+	return startWhere(t, nodes, func(u supervisor.Unit) bool { return !slices.Contains(units, u.Name) })
+}
+
+func startWhere(t topology.Topology, nodes []topology.Node, want func(supervisor.Unit) bool) Stage {
+	var s Stage
+	for _, n := range nodes {
+		for _, u := range config.Units(t, n) {
+			if want(u) {
+				s = append(s, Action{Verb: Start, Node: n.Name, Unit: u.Name})
+			}
+		}
+	}
+	return s
+}

@@ -1,0 +1,92 @@
+// Package topology describes a lab as a value: which nodes there are, what
+// they are called, which addresses they have and which service network the
+// cluster uses. It reads nothing and starts nothing.
+package topology
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Role says what runs on a node beside its kubelet.
+type Role string
+
+const (
+	// ControlPlane nodes run a member of etcd, an API server, a controller
+	// manager and a scheduler.
+	ControlPlane Role = "control-plane"
+	// Worker nodes run nothing but a kubelet and its pods.
+	Worker Role = "worker"
+)
+
+// Node is one machine of the lab.
+type Node struct {
+	Name string `json:"name"`
+	Role Role   `json:"role"`
+	// Addresses holds the node's underlay addresses, the primary family first.
+	Addresses []netip.Addr `json:"addresses"`
+}
+
+// Primary is the address the node is known by.
+func (n Node) Primary() netip.Addr { return n.Addresses[0] }
+
+// Topology is a whole lab. The zero value is no lab; New makes a valid one.
+type Topology struct {
+	Family Family `json:"family"`
+	// Nodes holds the control-plane nodes first; names and addresses are unique.
+	Nodes []Node `json:"nodes"`
+	// ServiceNetwork holds one prefix a family, the primary family first.
+	ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
+	// KubeProxy makes the lab itself run kube-proxy on every node, for
+	// clusters on which nobody else brings a service proxy.
+	KubeProxy bool `json:"kubeProxy,omitempty"`
+}
+
+// Node returns the named node.
+func (t Topology) Node(name string) (Node, error) {
+	for _, n := range t.Nodes {
+		if n.Name == name {
+			return n, nil
+		}
+	}
+	return Node{}, fmt.Errorf("no node is called %q, there are %s", name, strings.Join(t.Names(), ", "))
+}
+
+// Names lists the nodes' names in the order of Nodes.
+func (t Topology) Names() []string {
+	names := make([]string, 0, len(t.Nodes))
+	for _, n := range t.Nodes {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// ControlPlanes lists the control-plane nodes.
+func (t Topology) ControlPlanes() []Node { return t.withRole(ControlPlane) }
+
+// Workers lists the worker nodes.
+func (t Topology) Workers() []Node { return t.withRole(Worker) }
+
+// APIPort is the port of every API server and of the load balancer.
+const APIPort = 6443
+
+// Endpoint is where nodes find the API server: the only one, or the load
+// balancer that the underlay is when there are several.
+func (t Topology) Endpoint() netip.AddrPort {
+	planes := t.ControlPlanes()
+	if len(planes) == 1 {
+		return netip.AddrPortFrom(planes[0].Primary(), APIPort)
+	}
+	return netip.AddrPortFrom(t.Family.Gateways()[0], APIPort)
+}
+
+func (t Topology) withRole(r Role) []Node {
+	var nodes []Node
+	for _, n := range t.Nodes {
+		if n.Role == r {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
