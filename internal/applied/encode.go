@@ -1,0 +1,120 @@
+package applied
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strconv"
+)
+
+// The keys of the ConfigMap of the record. Other tools read the first; older operators wrote it alone.
+const (
+	KeyApplied = "applied"
+	KeyState   = "state"
+	KeyIntent  = "intent"
+
+	keyRevision = "revision"
+	keyVersion  = "operatorVersion"
+	keyForced   = "forced"
+)
+
+// CorruptError is the error for a record that cannot be understood. Nothing may be applied then: whether a change
+// is safe cannot be told, and a network that is in use must not be taken for a fresh one.
+type CorruptError struct {
+	// Key is the key of the ConfigMap that is wrong, or empty if a key is missing.
+	Key string
+	Err error
+}
+
+// Error says what is wrong, and both ways out.
+func (e *CorruptError) Error() string {
+	where := "ConfigMap " + ConfigMapName
+	if e.Key != "" {
+		where += ", key " + e.Key
+	}
+	return fmt.Sprintf("%s: the record of the applied network is corrupt: %v; restore it (%s has copies), or delete it to apply the specification without checking that the change is safe",
+		where, e.Err, HistoryConfigMapName)
+}
+
+// Unwrap returns the cause.
+func (e *CorruptError) Unwrap() error { return e.Err }
+
+// Decode reads a record from the data of its ConfigMap. The error is a *CorruptError.
+func Decode(data map[string]string) (Record, error) {
+	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], other: maps.Clone(data)}
+	for _, f := range []struct {
+		key  string
+		read func(string) error
+	}{
+		{KeyApplied, func(v string) (err error) { r.Applied, err = parse(v); return err }},
+		{KeyIntent, func(v string) (err error) { r.Intent, err = parse(v); return err }},
+		{keyRevision, func(v string) (err error) { r.Number, err = readNumber(v); return err }},
+		{keyForced, func(v string) (err error) { r.Forced, err = strconv.ParseBool(v); return err }},
+	} {
+		if v, ok := data[f.key]; ok {
+			if err := f.read(v); err != nil {
+				return Record{}, &CorruptError{Key: f.key, Err: err}
+			}
+		}
+	}
+	for _, key := range []string{KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced} {
+		delete(r.other, key)
+	}
+	return r.settle()
+}
+
+// readNumber reads the number of a revision.
+func readNumber(v string) (int, error) {
+	n, err := strconv.ParseUint(v, 10, 31)
+	return int(n), err
+}
+
+// settle checks that a decoded record has what its state says. A record that another operator wrote has no state:
+// it is what was applied.
+func (r Record) settle() (Record, error) {
+	switch r.State {
+	case "":
+		if r.Applied.IsZero() {
+			return Record{}, &CorruptError{Err: errors.New("it names no network")}
+		}
+		r.State = StateApplied
+	case StateApplied, StateIntent, StateApplying:
+	default:
+		return Record{}, &CorruptError{Key: KeyState, Err: fmt.Errorf("%q is not a state", r.State)}
+	}
+	if r.State == StateApplied {
+		r.Intent = Snapshot{}
+		if r.Applied.IsZero() {
+			return Record{}, &CorruptError{Err: fmt.Errorf("state %s without the key %s", r.State, KeyApplied)}
+		}
+		return r, nil
+	}
+	if r.Intent.IsZero() {
+		return Record{}, &CorruptError{Err: fmt.Errorf("state %s without the key %s", r.State, KeyIntent)}
+	}
+	return r, nil
+}
+
+// Encode returns the data of the record's ConfigMap, whole: keys that it does not have are to be removed. Keys that
+// a newer operator wrote are kept.
+func (r Record) Encode() map[string]string {
+	data := maps.Clone(r.other)
+	if data == nil {
+		data = map[string]string{}
+	}
+	data[KeyState] = string(r.State)
+	data[keyRevision] = strconv.Itoa(r.Number)
+	if r.OperatorVersion != "" {
+		data[keyVersion] = r.OperatorVersion
+	}
+	if r.Forced {
+		data[keyForced] = "true"
+	}
+	if !r.Applied.IsZero() {
+		data[KeyApplied] = r.Applied.raw
+	}
+	if !r.Intent.IsZero() {
+		data[KeyIntent] = r.Intent.raw
+	}
+	return data
+}

@@ -1,0 +1,123 @@
+package applied
+
+import (
+	"errors"
+	"time"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// ConfigMapName is the name of the ConfigMap of the record, in the operator's namespace.
+const ConfigMapName = "applied-cluster"
+
+// State says how far a rollout is.
+type State string
+
+// The states of a record, in the order in which a rollout goes through them.
+const (
+	// StateIntent: it is decided what will be applied; nothing of it has been sent.
+	StateIntent State = "intent"
+	// StateApplying: some of the objects may have been changed.
+	StateApplying State = "applying"
+	// StateApplied: all objects were applied.
+	StateApplied State = "applied"
+)
+
+// ErrState is the error of a step that does not fit the state of the record. It is a bug of the caller.
+var ErrState = errors.New("the record is in another state")
+
+// Record says which network is applied, and which is being rolled out. The zero value is the record of a fresh
+// cluster. Its methods return new records: what is in the cluster changes when the caller writes them.
+type Record struct {
+	State State
+	// Applied is what was applied last, whole. It is zero on the first install, and after a forced change has begun.
+	Applied Snapshot
+	// Intent is what is being rolled out. It is zero in StateApplied.
+	Intent Snapshot
+	// Number is that of the revision that Intent is, or Applied if there is no Intent. 0 is a record that another
+	// operator wrote.
+	Number int
+	// OperatorVersion is the version of the operator that began that revision.
+	OperatorVersion string
+	// Forced is true if that revision was not checked against the one before, since the record had been deleted.
+	Forced bool
+
+	other map[string]string // keys of a newer operator
+}
+
+// Start says what a rollout begins with.
+type Start struct {
+	// Intent is what to roll out, filled. It must not be zero.
+	Intent Snapshot
+	// Number is that of the new revision; see History.Next.
+	Number int
+	// OperatorVersion is the version of this operator.
+	OperatorVersion string
+	// Forced is true if Decide said so.
+	Forced bool
+}
+
+// Unfinished reports whether a rollout has begun and not ended.
+func (r Record) Unfinished() bool { return r.State == StateIntent || r.State == StateApplying }
+
+// Begin returns the record with which a rollout begins. The same record comes back, and nothing needs to be written,
+// if the intent is already applied, or being rolled out, by the same version of the operator. Otherwise the caller
+// writes it before it changes any object. When an unfinished rollout is replaced, first keep Revision(Abandoned).
+func (r Record) Begin(s Start) Record {
+	current := r.Applied
+	if r.Unfinished() {
+		current = r.Intent
+	}
+	if current.Equal(s.Intent) && r.OperatorVersion == s.OperatorVersion && (r.Forced || !s.Forced) {
+		return r
+	}
+	next := r
+	next.Intent, next.Number, next.OperatorVersion, next.Forced = s.Intent, s.Number, s.OperatorVersion, s.Forced
+	// Objects of a rollout that is replaced half way may be there: then the new one is under way, too.
+	if r.State != StateApplying {
+		next.State = StateIntent
+	}
+	return next
+}
+
+// MarkApplying returns the record to write before the first object is changed.
+func (r Record) MarkApplying() (Record, error) {
+	if !r.Unfinished() {
+		return Record{}, ErrState
+	}
+	r.State = StateApplying
+	return r, nil
+}
+
+// MarkApplied returns the record to write when all objects have been applied, and the revision to append to the
+// history. The history is written first: if the operator dies between the two, doing both again changes nothing.
+func (r Record) MarkApplied(now time.Time) (Record, Revision, error) {
+	if r.State != StateApplying {
+		return Record{}, Revision{}, ErrState
+	}
+	rev := r.Revision(OutcomeApplied, now)
+	r.State, r.Applied, r.Intent = StateApplied, r.Intent, Snapshot{}
+	return r, rev, nil
+}
+
+// Revision returns the entry for the history of what is being rolled out, or of what is applied.
+func (r Record) Revision(o Outcome, now time.Time) Revision {
+	s := r.Applied
+	if r.Unfinished() {
+		s = r.Intent
+	}
+	return Revision{
+		Number: r.Number, Hash: s.Hash(), Spec: []byte(s.raw), OperatorVersion: r.OperatorVersion,
+		Time: now.UTC().Truncate(time.Second), Outcome: o, Forced: r.Forced,
+	}
+}
+
+// Baseline returns what a change is checked against, and what is kept in force when it is refused: what is being
+// rolled out once objects of it may be there, and else what is applied. It is nil on a fresh cluster, and until a
+// forced change is under way.
+func (r Record) Baseline() *operatorv1.NetworkSpec {
+	if r.State == StateApplying {
+		return r.Intent.Spec()
+	}
+	return r.Applied.Spec()
+}
