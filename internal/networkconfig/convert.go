@@ -1,0 +1,124 @@
+// Package networkconfig is what the short form of the configuration, NetworkConfig, means: which Network it
+// stands for, in what two of them differ, and which status it has.
+//
+// It is pure. The loop that reads and writes the objects is elsewhere.
+package networkconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// minHostBits is the least hostSubnetLength: with one host bit there is no address for a pod.
+const minHostBits = 2
+
+// Convert returns the specification of the Network that a NetworkConfig stands for. It shares no memory with the
+// argument, and fields that NetworkConfig does not have are left at their zero values. If something cannot be
+// converted, it returns nil and everything that is wrong, with paths in NetworkConfig. Whether the Network is
+// one that can be applied is not its business: what it says of the pools is only what converting them needs.
+func Convert(in *networkoperatorv1.NetworkConfigSpec) (*operatorv1.NetworkSpec, field.ErrorList) {
+	from := in.DeepCopy()
+	out := &operatorv1.NetworkSpec{
+		DefaultNetwork:     from.DefaultNetwork.DefaultNetworkDefinition,
+		AdditionalNetworks: from.AdditionalNetworks,
+		DeployKubeProxy:    from.DeployKubeProxy,
+		KubeProxyConfig:    from.KubeProxyConfig,
+	}
+	spec := field.NewPath("spec")
+	errs := convertServiceNetwork(out, from.ServiceNetwork, spec.Child("serviceNetwork"))
+	errs = append(errs, convertClusterNetworks(out, from.ClusterNetworks, spec.Child("clusterNetworks"))...)
+	errs = append(errs, convertDefaultNetwork(&out.DefaultNetwork, spec.Child("defaultNetwork"))...)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return out, nil
+}
+
+func convertServiceNetwork(out *operatorv1.NetworkSpec, cidr string, path *field.Path) field.ErrorList {
+	if cidr == "" {
+		return field.ErrorList{field.Required(path, "write the address pool for services, e.g. 172.30.0.0/16")}
+	}
+	if _, err := parse(cidr, path); err != nil {
+		return field.ErrorList{err}
+	}
+	out.ServiceNetwork = []string{cidr}
+	return nil
+}
+
+func convertClusterNetworks(out *operatorv1.NetworkSpec, in []networkoperatorv1.ClusterNetwork, path *field.Path) field.ErrorList {
+	if len(in) == 0 {
+		return field.ErrorList{field.Required(path, "write the address pool for pods, e.g. cidr 10.128.0.0/14 with hostSubnetLength 9")}
+	}
+	var errs field.ErrorList
+	for i, pool := range in {
+		prefix, err := parse(pool.CIDR, path.Index(i).Child("cidr"))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		length, err := hostPrefix(prefix, pool.HostSubnetLength, path.Index(i).Child("hostSubnetLength"))
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		out.ClusterNetwork = append(out.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: pool.CIDR, HostPrefix: length})
+	}
+	return errs
+}
+
+// hostPrefix turns the number of host bits of a node's block into the length of its prefix.
+func hostPrefix(pool netip.Prefix, hostBits uint32, path *field.Path) (uint32, *field.Error) {
+	width := pool.Addr().BitLen()
+	most := width - pool.Bits()
+	if most < minHostBits {
+		return 0, field.Invalid(path, hostBits, fmt.Sprintf("cannot be right: %s is too small to be divided among nodes; use a shorter prefix", pool))
+	}
+	if hostBits < minHostBits || uint64(hostBits) > uint64(most) {
+		return 0, field.Invalid(path, hostBits, fmt.Sprintf(
+			"must be between %d and %d for a /%d: it is the number of host bits, so that 9 gives each node a /%d", minHostBits, most, pool.Bits(), width-9))
+	}
+	return uint32(width) - hostBits, nil
+}
+
+func convertDefaultNetwork(network *operatorv1.DefaultNetworkDefinition, path *field.Path) field.ErrorList {
+	if network.Type == "" {
+		return field.ErrorList{field.Required(path.Child("type"), "write the provider of the pod network, e.g. Flannel")}
+	}
+	network.Type = respell(network.Type,
+		operatorv1.NetworkTypeFlannel, operatorv1.NetworkTypeOVNKubernetes, operatorv1.NetworkTypeOpenShiftSDN,
+		operatorv1.NetworkTypeKuryr, operatorv1.NetworkTypeNuage, operatorv1.NetworkTypeContiv)
+	if sdn := network.OpenShiftSDNConfig; sdn != nil {
+		sdn.Mode = respell(sdn.Mode, osv1.SDNModeSubnet, osv1.SDNModeMultitenant, osv1.SDNModeNetworkPolicy)
+	}
+	return nil
+}
+
+// respell returns the known name that differs from the given one in upper and lower case alone, or else the name
+// as it is. The first version of the API wrote OpenshiftSDN and Networkpolicy.
+func respell[T ~string](name T, known ...T) T {
+	for _, k := range known {
+		if strings.EqualFold(string(name), string(k)) {
+			return k
+		}
+	}
+	return name
+}
+
+// parse reads a pool, and refuses one that has host bits set, since it is not clear which pool is meant.
+func parse(cidr string, path *field.Path) (netip.Prefix, *field.Error) {
+	prefix, err := netip.ParsePrefix(cidr)
+	if err != nil || prefix.Addr().Is4In6() {
+		return netip.Prefix{}, field.Invalid(path, cidr, "is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48")
+	}
+	if network := prefix.Masked(); network != prefix {
+		return netip.Prefix{}, field.Invalid(path, cidr, fmt.Sprintf("has host bits set; did you mean %s?", network))
+	}
+	return prefix, nil
+}
