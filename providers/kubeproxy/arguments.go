@@ -1,0 +1,110 @@
+package kubeproxy
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubeproxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
+
+	"github.com/cluster-network-operator/cno/internal/suggest"
+)
+
+// The rules of this package, as refusals name them.
+const (
+	RuleNotAllowed   = "kube-proxy-not-allowed"
+	RuleDuration     = "kube-proxy-sync-period"
+	RuleBindAddress  = "kube-proxy-bind-address"
+	RuleUnknownFlag  = "kube-proxy-unknown-flag"
+	RuleOverride     = "kube-proxy-override"
+	RuleValue        = "kube-proxy-value"
+	RuleValueCount   = "kube-proxy-value-count"
+	RuleSaidTwice    = "kube-proxy-said-twice"
+	RuleTogether     = "kube-proxy-together"
+	RuleClusterPools = "kube-proxy-cluster-pools"
+)
+
+// config is what kube-proxy reads.
+type config = kubeproxyv1alpha1.KubeProxyConfiguration
+
+// argument is a flag of kube-proxy that stands for fields of its configuration.
+type argument struct {
+	// list says that the flag may be given more than once, and with several values in one, with commas between.
+	list bool
+	// set parses one value and writes it. The values of a list are added one by one.
+	set func(c *config, value string) error
+}
+
+// apply translates arguments, and returns everything that is wrong with them. Names are taken in their order, so
+// that the same arguments give the same errors.
+func apply(c *config, arguments map[string][]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	known := translated()
+	for _, name := range sorted(arguments) {
+		at, values := path.Key(name), arguments[name]
+		if reason := refused(name, values); reason != "" {
+			errs = append(errs, field.Forbidden(at, reason).WithOrigin(RuleOverride))
+			continue
+		}
+		if tolerated(name, values) {
+			continue
+		}
+		arg, ok := known[name]
+		if !ok {
+			errs = append(errs, field.Forbidden(at, unknown(name)).WithOrigin(RuleUnknownFlag))
+			continue
+		}
+		errs = append(errs, arg.apply(c, values, at)...)
+	}
+	return errs
+}
+
+func (a argument) apply(c *config, values []string, at *field.Path) field.ErrorList {
+	switch {
+	case len(values) == 0:
+		return field.ErrorList{field.Required(at, "has no value; write one, or remove the argument").WithOrigin(RuleValueCount)}
+	case len(values) > 1 && !a.list:
+		return field.ErrorList{field.Invalid(at, values, "are too many values; the flag takes one").WithOrigin(RuleValueCount)}
+	}
+	var errs field.ErrorList
+	for i, value := range values {
+		parts := []string{value}
+		if a.list {
+			parts = strings.Split(value, ",")
+		}
+		for _, part := range parts {
+			if err := a.set(c, part); err != nil {
+				errs = append(errs, field.Invalid(at.Index(i), part, err.Error()).WithOrigin(RuleValue))
+			}
+		}
+	}
+	return errs
+}
+
+// unknown is the sentence for a flag that kube-proxy does not have.
+func unknown(name string) string {
+	text := "unknown kube-proxy " + kubeProxyVersion + " flag"
+	if close, ok := closest(name); ok {
+		return text + "; did you mean " + close + "?"
+	}
+	return text + "; remove it"
+}
+
+// closest finds the flag that a name was probably to be: the one flag that it begins, dashes aside, or one that
+// differs in a few letters.
+func closest(name string) (string, bool) {
+	flags := sorted(translated())
+	bare := func(s string) string { return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(s)) }
+	begun := ""
+	for _, f := range flags {
+		switch {
+		case bare(f) == bare(name):
+			return f, true
+		case len(bare(name)) >= 4 && strings.HasPrefix(bare(f), bare(name)) && (begun == "" || len(f) < len(begun)):
+			begun = f
+		}
+	}
+	if begun != "" {
+		return begun, true
+	}
+	return suggest.Closest(strings.TrimLeft(name, "-"), flags, 3)
+}

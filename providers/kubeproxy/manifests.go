@@ -1,0 +1,109 @@
+package kubeproxy
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+//go:embed assets/*.yaml
+var assets embed.FS
+
+const (
+	// ConfigKey is the key of the ConfigMap proxy-config that holds the configuration.
+	ConfigKey = "kube-proxy-config.yaml"
+	// hashAnnotation makes pods of another configuration other pods, so that they are replaced.
+	hashAnnotation = "networkoperator.openshift.io/config-hash"
+)
+
+type renderer struct{}
+
+// Render makes the objects of kube-proxy, in the order in which to apply them.
+func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
+	c, err := configuration(spec)
+	if err != nil {
+		return provider.Output{}, err
+	}
+	text, err := encode(c)
+	if err != nil {
+		return provider.Output{}, err
+	}
+	image, err := f.Images.Get(ImageVariable, "kube-proxy")
+	if err != nil {
+		return provider.Output{}, err
+	}
+	var out list
+	add[corev1.Namespace](&out, "namespace", nil)
+	add[corev1.ServiceAccount](&out, "serviceaccount", nil)
+	add[rbacv1.ClusterRole](&out, "clusterrole", nil)
+	add[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
+	add(&out, "configmap", func(m *corev1.ConfigMap) { m.Data = map[string]string{ConfigKey: text} })
+	add(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer) })
+	return provider.Output{Objects: out.objects}, out.err
+}
+
+func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort) {
+	hash := sha256.Sum256([]byte(config))
+	d.Spec.Template.Annotations[hashAnnotation] = hex.EncodeToString(hash[:8])
+	pod := &d.Spec.Template.Spec
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range containers {
+			containers[i].Image = image
+			containers[i].Env = append(containers[i].Env, apiServer(api)...)
+		}
+	}
+}
+
+// apiServer points kube-proxy at the API server itself: the address of its service is what kube-proxy is there to
+// serve. The address is unknown only where objects are rendered without a cluster.
+func apiServer(api facts.HostPort) []corev1.EnvVar {
+	if api.Host == "" {
+		return nil
+	}
+	return []corev1.EnvVar{
+		{Name: "KUBERNETES_SERVICE_HOST", Value: api.Host},
+		{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(api.Port)},
+	}
+}
+
+// list collects objects up to the first error.
+type list struct {
+	objects []manifest.Object
+	err     error
+}
+
+// add adds an asset, changed by set if that is not nil.
+func add[T any, P interface {
+	*T
+	manifest.Typed
+}](l *list, asset string, set func(P)) {
+	if l.err != nil {
+		return
+	}
+	obj, err := manifest.Decode[T](fs.FS(assets), "assets/"+asset+".yaml")
+	if err != nil {
+		l.err = fmt.Errorf("render kube-proxy: %w", err)
+		return
+	}
+	if set != nil {
+		set(P(obj))
+	}
+	o, err := manifest.New(P(obj), manifest.Policy{})
+	if err != nil {
+		l.err = fmt.Errorf("render kube-proxy: %w", err)
+		return
+	}
+	l.objects = append(l.objects, o)
+}

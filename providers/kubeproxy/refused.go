@@ -1,0 +1,39 @@
+package kubeproxy
+
+import (
+	"maps"
+	"slices"
+)
+
+// refused returns why a flag that kube-proxy has, or had, may not be given, or "".
+func refused(name string, values []string) string {
+	switch name {
+	case "metrics-port", "healthz-port":
+		if tolerated(name, values) {
+			return ""
+		}
+		return "kube-proxy --" + name + " cannot be overridden"
+	case "feature-gates", "healthz-bind-address", "metrics-bind-address":
+		return "kube-proxy --" + name + " cannot be overridden"
+	case "boot-id-file", "machine-id-file", "config", "write-config-to", "cleanup", "init-only", "kubeconfig", "master", "hostname-override", "version", "help":
+		return "kube-proxy --" + name + " cannot be overridden: it is how the operator starts kube-proxy; remove it"
+	case "log-json-info-buffer-size", "log-json-split-stream", "log-text-info-buffer-size", "log-text-split-stream":
+		return "kube-proxy --" + name + " needs the feature gate LoggingAlphaOptions, which the operator does not set; remove it"
+	case "show-hidden-metrics-for-version":
+		return "kube-proxy --" + name + " has a meaning for one version of kube-proxy alone, and the operator chooses the version; remove it"
+	case "cleanup-ipvs", "conntrack-max", "proxy-port-range", "resource-container", "udp-timeout":
+		return "kube-proxy " + kubeProxyVersion + " does not have --" + name + " any more; remove it"
+	case "enable-dsr", "forward-healthcheck-vip", "network-name", "root-hnsendpoint-name", "source-vip", "windows-service":
+		return "kube-proxy --" + name + " is for Windows nodes, on which the operator deploys nothing; remove it"
+	}
+	return ""
+}
+
+// tolerated reports whether an argument is ignored: those that objects of old OpenShift clusters carry, and that
+// have always had no effect.
+func tolerated(name string, values []string) bool {
+	return name == "metrics-port" && slices.Equal(values, []string{"9101"}) ||
+		name == "healthz-port" && slices.Equal(values, []string{"10256"})
+}
+
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,208 @@
+package kubeproxy
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kubeproxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// The modes of finding local traffic.
+const (
+	localClusterCIDR         kubeproxyv1alpha1.LocalMode = "ClusterCIDR"
+	localBridgeInterface     kubeproxyv1alpha1.LocalMode = "BridgeInterface"
+	localInterfaceNamePrefix kubeproxyv1alpha1.LocalMode = "InterfaceNamePrefix"
+)
+
+// Validate checks spec.kubeProxyConfig. Next to a network that serves services itself nothing may be set in it, but
+// for the bind address that means all addresses: objects of OpenShift carry that.
+func (Component) Validate(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
+	path := field.NewPath("spec", "kubeProxyConfig")
+	settings := spec.KubeProxyConfig
+	if settings == nil {
+		settings = &osv1.ProxyConfig{}
+	}
+	if t.ServiceProxy {
+		return validateUnused(settings, t, path)
+	}
+	errs := validateFields(settings, path)
+	var c config
+	wrong := apply(&c, arguments(settings), path.Child("proxyArguments"))
+	errs = append(errs, wrong...)
+	errs = append(errs, validateTwice(settings, &c, path)...)
+	errs = append(errs, validatePeriods(settings, &c, path.Child("proxyArguments"))...)
+	errs = append(errs, validateLocal(&c, path.Child("proxyArguments"))...)
+	if wanted(spec, t) && len(wrong) == 0 {
+		errs = append(errs, validatePools(spec, &c)...)
+	}
+	return errs
+}
+
+func validateUnused(settings *osv1.ProxyConfig, t provider.Traits, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	refuse := func(child string) {
+		detail := fmt.Sprintf("network type %q does not allow specifying kube-proxy options; remove it", t.Type)
+		errs = append(errs, field.Forbidden(path.Child(child), detail).WithOrigin(RuleNotAllowed))
+	}
+	switch settings.BindAddress {
+	case "", "0.0.0.0", "::":
+	default:
+		refuse("bindAddress")
+	}
+	if settings.IptablesSyncPeriod != "" {
+		refuse("iptablesSyncPeriod")
+	}
+	if len(settings.ProxyArguments) > 0 {
+		refuse("proxyArguments")
+	}
+	return errs
+}
+
+func validateFields(settings *osv1.ProxyConfig, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if v := settings.IptablesSyncPeriod; v != "" {
+		if _, err := parseDuration(v, 1); err != nil {
+			errs = append(errs, field.Invalid(path.Child("iptablesSyncPeriod"), v, err.Error()).WithOrigin(RuleDuration))
+		}
+	}
+	if v := settings.BindAddress; v != "" {
+		if _, err := parseAddress(v); err != nil {
+			errs = append(errs, field.Invalid(path.Child("bindAddress"), v, err.Error()).WithOrigin(RuleBindAddress))
+		}
+	}
+	return errs
+}
+
+// validateTwice refuses what is said by a field and by an argument, unless both say the same.
+func validateTwice(settings *osv1.ProxyConfig, c *config, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	refuse := func(argument, child string) {
+		detail := fmt.Sprintf("is said differently by %s; say it once, there", path.Child(child))
+		at := path.Child("proxyArguments").Key(argument)
+		errs = append(errs, field.Forbidden(at, detail).WithOrigin(RuleSaidTwice))
+	}
+	if a, err := parseAddress(settings.BindAddress); err == nil && c.BindAddress != "" && a.String() != c.BindAddress {
+		refuse("bind-address", "bindAddress")
+	}
+	d, err := parseDuration(settings.IptablesSyncPeriod, 1)
+	if period := c.IPTables.SyncPeriod.Duration; err == nil && period != 0 && period != d {
+		refuse("iptables-sync-period", "iptablesSyncPeriod")
+	}
+	return errs
+}
+
+// validatePeriods refuses a least period that is longer than the period.
+func validatePeriods(settings *osv1.ProxyConfig, c *config, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	check := func(argument string, least, period time.Duration) {
+		if period == 0 {
+			period = defaultSyncPeriod
+		}
+		if least > period {
+			detail := fmt.Sprintf("is longer than the sync period, which is %s; write %s or less", period, period)
+			errs = append(errs, field.Invalid(path.Key(argument), least.String(), detail).WithOrigin(RuleTogether))
+		}
+	}
+	period := c.IPTables.SyncPeriod.Duration
+	if d, err := parseDuration(settings.IptablesSyncPeriod, 1); err == nil && period == 0 {
+		period = d
+	}
+	check("iptables-min-sync-period", c.IPTables.MinSyncPeriod.Duration, period)
+	check("ipvs-min-sync-period", c.IPVS.MinSyncPeriod.Duration, c.IPVS.SyncPeriod.Duration)
+	return errs
+}
+
+// validateLocal checks the arguments that say which traffic comes from pods of the node, and where NodePorts are
+// served.
+func validateLocal(c *config, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, need := range []struct {
+		mode     kubeproxyv1alpha1.LocalMode
+		argument string
+		value    string
+	}{
+		{localBridgeInterface, "pod-bridge-interface", c.DetectLocal.BridgeInterface},
+		{localInterfaceNamePrefix, "pod-interface-name-prefix", c.DetectLocal.InterfaceNamePrefix},
+	} {
+		if c.DetectLocalMode == need.mode && need.value == "" {
+			detail := fmt.Sprintf("detect-local-mode %s needs the argument %s too", need.mode, need.argument)
+			errs = append(errs, field.Required(path.Key(need.argument), detail).WithOrigin(RuleTogether))
+		}
+	}
+	if !onePerFamily(strings.Split(c.ClusterCIDR, ",")) {
+		detail := "has several networks of one IP family; kube-proxy takes one network, or one of each family"
+		errs = append(errs, field.Invalid(path.Key("cluster-cidr"), c.ClusterCIDR, detail).WithOrigin(RuleTogether))
+	}
+	for _, a := range c.NodePortAddresses {
+		if a == "primary" && len(c.NodePortAddresses) > 1 {
+			detail := "has primary beside other values; write either primary or networks"
+			errs = append(errs, field.Invalid(path.Key("nodeport-addresses"), c.NodePortAddresses, detail).WithOrigin(RuleTogether))
+			break
+		}
+	}
+	return errs
+}
+
+// validatePools refuses pools that kube-proxy cannot be told of, unless an argument tells it something else.
+func validatePools(spec *operatorv1.NetworkSpec, c *config) field.ErrorList {
+	if c.ClusterCIDR != "" || c.DetectLocalMode != "" && c.DetectLocalMode != localClusterCIDR || onePerFamily(poolCIDRs(spec)) {
+		return nil
+	}
+	path := field.NewPath("spec", "clusterNetwork")
+	detail := "has several pools of one IP family, and kube-proxy can be told of one; say how it is to recognise pods by " +
+		"spec.kubeProxyConfig.proxyArguments, for example detect-local-mode: [BridgeInterface] with pod-bridge-interface, " +
+		"or set spec.deployKubeProxy to false"
+	return field.ErrorList{field.Forbidden(path, detail).WithOrigin(RuleClusterPools)}
+}
+
+// onePerFamily reports whether no IP family has two networks. What is not a network does not count: somebody else
+// refuses it.
+func onePerFamily(cidrs []string) bool {
+	seen := map[bool]bool{}
+	for _, s := range cidrs {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			continue
+		}
+		if seen[p.Addr().Is4()] {
+			return false
+		}
+		seen[p.Addr().Is4()] = true
+	}
+	return true
+}
+
+// poolCIDRs lists the pools for pods.
+func poolCIDRs(spec *operatorv1.NetworkSpec) []string {
+	cidrs := make([]string, 0, len(spec.ClusterNetwork))
+	for _, n := range spec.ClusterNetwork {
+		cidrs = append(cidrs, n.CIDR)
+	}
+	return cidrs
+}
+
+// arguments are the arguments without the type that the API has for their values.
+func arguments(settings *osv1.ProxyConfig) map[string][]string {
+	plain := make(map[string][]string, len(settings.ProxyArguments))
+	for name, values := range settings.ProxyArguments {
+		plain[name] = values
+	}
+	return plain
+}
+
+// firstIsIPv6 reports whether the first pool for pods is one of IPv6.
+func firstIsIPv6(spec *operatorv1.NetworkSpec) bool {
+	if len(spec.ClusterNetwork) == 0 {
+		return false
+	}
+	p, err := netaddr.ParseCIDR(spec.ClusterNetwork[0].CIDR)
+	return err == nil && p.Addr().Is6()
+}

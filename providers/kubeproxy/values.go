@@ -1,0 +1,90 @@
+package kubeproxy
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+)
+
+// The errors of these parsers go on from the value that was written: "30" has no unit; write 30s.
+
+// parseDuration reads a duration of at least the given one.
+func parseDuration(s string, least time.Duration) (time.Duration, error) {
+	if n, err := strconv.ParseFloat(s, 64); err == nil && n != 0 && !math.IsInf(n, 0) && !math.IsNaN(n) {
+		return 0, fmt.Errorf("has no unit; write %ss", s)
+	}
+	d, err := time.ParseDuration(s)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("is not a valid duration; write a number and a unit, for example 30s")
+	case d < least && least == 0:
+		return 0, fmt.Errorf("is negative; write 0s or more")
+	case d < least:
+		return 0, fmt.Errorf("must be greater than 0s")
+	}
+	return d, nil
+}
+
+// parseInt reads a whole number from lo to hi.
+func parseInt(s string, lo, hi int32) (int32, error) {
+	n, err := strconv.ParseInt(s, 10, 32)
+	if err != nil || n < int64(lo) || n > int64(hi) {
+		if hi == math.MaxInt32 {
+			return 0, fmt.Errorf("is not a whole number of at least %d", lo)
+		}
+		return 0, fmt.Errorf("is not a whole number from %d to %d", lo, hi)
+	}
+	return int32(n), nil
+}
+
+// parseBool reads true or false. What else the flags of Go programs take (1, T) is not offered, but taken.
+func parseBool(s string) (bool, error) {
+	b, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, fmt.Errorf("is neither true nor false")
+	}
+	return b, nil
+}
+
+// parseWord reads one of the words allowed, in their own case.
+func parseWord(s string, allowed ...string) (string, error) {
+	if slices.Contains(allowed, s) {
+		return s, nil
+	}
+	for _, a := range allowed {
+		if strings.EqualFold(a, s) {
+			return "", fmt.Errorf("must be written as %s", a)
+		}
+	}
+	return "", fmt.Errorf("is none of %s", strings.Join(allowed, ", "))
+}
+
+// parseAddress reads an IP address without a zone.
+func parseAddress(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	switch {
+	case err != nil:
+		return netip.Addr{}, fmt.Errorf("is not a valid IP address; write one such as 0.0.0.0 or ::")
+	case a.Zone() != "" || a.Is4In6():
+		return netip.Addr{}, fmt.Errorf("is not a valid IP address here; write it as %s", a.Unmap().WithZone(""))
+	}
+	return a, nil
+}
+
+// parseCIDR reads a network without host bits.
+func parseCIDR(s string) (netip.Prefix, error) { return netaddr.ParseCIDR(s) }
+
+// parseName reads the name of a network interface, or the beginning of one: the kernel takes 15 bytes without
+// spaces and slashes.
+func parseName(s string) (string, error) {
+	if s == "" || len(s) > 15 || strings.ContainsAny(s, "/ \t\n") {
+		return "", fmt.Errorf("is not the name of a network interface: 1 to 15 letters without spaces and slashes")
+	}
+	return s, nil
+}
