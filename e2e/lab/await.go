@@ -57,6 +57,15 @@ func (l *Lab) applyAddons(ctx context.Context) error {
 	})
 }
 
+// awaitAccounts waits until the controller manager has made the account that
+// pods without one of their own run as.
+func (l *Lab) awaitAccounts(ctx context.Context) error {
+	return poll(ctx, func() error {
+		_, err := l.Kubectl(ctx, nil, "get", "serviceaccount", "default", "--namespace=default")
+		return err
+	})
+}
+
 // awaitNode waits until the node's kubelet has registered it, and gives it the
 // labels of its role, which a kubelet may not give itself.
 func (l *Lab) awaitNode(ctx context.Context, n topology.Node) error {

@@ -125,6 +125,8 @@ func (l *Lab) doForAll(ctx context.Context, v plan.Verb) error {
 		return l.awaitCluster(ctx)
 	case plan.ApplyAddons:
 		return l.applyAddons(ctx)
+	case plan.AwaitAccounts:
+		return l.awaitAccounts(ctx)
 	}
 	return fmt.Errorf("do not know how to %s", v)
 }

@@ -32,6 +32,8 @@ const (
 	// ApplyAddons creates the objects every cluster has: its name server and
 	// the roles of its programs.
 	ApplyAddons Verb = "apply add-ons"
+	// AwaitAccounts waits for what the API server refuses pods without.
+	AwaitAccounts Verb = "await the service accounts"
 	// AwaitNode waits until a node has registered itself and labels it.
 	AwaitNode Verb = "await the registration"
 )
@@ -83,7 +85,7 @@ func Up(t topology.Topology) Plan {
 		append(forNodes(t.ControlPlanes(), Action{Verb: AwaitAPI}), forNodes(t.Nodes, Action{Verb: LoadImages})...),
 		{{Verb: AwaitCluster}},
 		append(startAllBut(t, t.Nodes, config.Etcd, config.APIServer, config.Containerd), Action{Verb: ApplyAddons}),
-		forNodes(t.Nodes, Action{Verb: AwaitNode}),
+		append(forNodes(t.Nodes, Action{Verb: AwaitNode}), Action{Verb: AwaitAccounts}),
 	}
 }
 
