@@ -1,9 +1,6 @@
 package manifest
 
-import (
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // What every object of the operator carries.
 const (
@@ -19,8 +16,8 @@ const (
 	AnnotationHash = "networkoperator.openshift.io/desired-hash"
 )
 
-// Stamp labels an object, and the pods of a workload, as the operator's and as part of a component, and annotates
-// workloads with the version of the operator. It changes the object in place.
+// Stamp labels an object as the operator's and as part of a component, and annotates workloads with the version
+// of the operator. It changes the object in place.
 func Stamp(o Object, component, version string) {
 	labels := o.Object.GetLabels()
 	if labels == nil {
@@ -31,9 +28,6 @@ func Stamp(o Object, component, version string) {
 		labels[LabelComponent] = component
 	}
 	o.Object.SetLabels(labels)
-	if IsWorkload(o.Key().GroupKind()) {
-		labelPods(o, component)
-	}
 	if version == "" || !IsWorkload(o.Key().GroupKind()) {
 		return
 	}
@@ -43,21 +37,6 @@ func Stamp(o Object, component, version string) {
 	}
 	annotations[AnnotationVersion] = version
 	o.Object.SetAnnotations(annotations)
-}
-
-// labelPods puts the labels of a workload on its pods too, so that one watch shows the operator's pods and no
-// others. The selector, which cannot be changed later, is left alone.
-func labelPods(o Object, component string) {
-	labels, _, _ := unstructured.NestedStringMap(o.Object.Object, "spec", "template", "metadata", "labels")
-	if labels == nil {
-		labels = map[string]string{}
-	}
-	labels[LabelManagedBy] = ManagedBy
-	if component != "" {
-		labels[LabelComponent] = component
-	}
-	// It fails only if spec.template is no map, which the API server refuses with a better sentence.
-	_ = unstructured.SetNestedStringMap(o.Object.Object, labels, "spec", "template", "metadata", "labels")
 }
 
 // IsWorkload reports whether a kind is one that keeps pods running and rolls them out.
