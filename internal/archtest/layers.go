@@ -52,6 +52,7 @@ var rules = []struct {
 	{"internal/cli", Composition},
 	{"internal/operator", Composition},
 	{"internal/archtest", Composition},
+	{"internal/networks", Composition},
 	{"internal", Pure},
 	{"cmd", Composition},
 	{"hack", Composition},
@@ -90,7 +91,7 @@ func Unit(dir string) string {
 	switch {
 	case len(parts) >= 2 && parts[0] == "providers":
 		return strings.Join(parts[:2], "/")
-	case len(parts) >= 3 && parts[0] == "internal" && (parts[1] == "controller" || parts[1] == "cli"):
+	case len(parts) >= 3 && parts[0] == "internal" && (parts[1] == "controller" || parts[1] == "cli") && parts[2] != "exit":
 		return strings.Join(parts[:3], "/")
 	}
 	return ""

@@ -1,0 +1,37 @@
+// Command cno is the administrator's tool: it runs the operator's own stages on files.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/cli/render"
+	"github.com/cluster-network-operator/cno/internal/cli/validate"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(exit.Report(os.Stderr, "cno", command().ExecuteContext(ctx)))
+}
+
+func command() *cobra.Command {
+	p := pipeline.Pipeline{Registry: networks.Registry()}
+	root := &cobra.Command{
+		Use:           "cno",
+		Short:         "Foresee what the cluster network operator does",
+		Version:       version.String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(render.New(p, version.String()), validate.New(p))
+	return root
+}

@@ -1,0 +1,27 @@
+// Package networks is the one list of the networks and components that can be installed. Taking a provider's folder
+// and its line here away removes it from every program.
+package networks
+
+import (
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/flannel"
+	"github.com/cluster-network-operator/cno/providers/kubeproxy"
+	"github.com/cluster-network-operator/cno/providers/multus"
+)
+
+// Registry returns what can be installed.
+func Registry() pipeline.Registry {
+	return pipeline.Registry{
+		Providers: []provider.Provider{
+			flannel.New(),
+			pipeline.NotBuilt(operatorv1.NetworkTypeOVNKubernetes),
+			pipeline.NotBuilt(operatorv1.NetworkTypeOpenShiftSDN),
+			pipeline.NotBuilt(operatorv1.NetworkTypeKuryr),
+			pipeline.NotBuilt(operatorv1.NetworkTypeNuage),
+			pipeline.NotBuilt(operatorv1.NetworkTypeContiv),
+		},
+		Components: []provider.Component{kubeproxy.New(), multus.New()},
+	}
+}

@@ -1,0 +1,252 @@
+// Package offline lets the operator's own pipeline run without a cluster: it reads configurations, applied records
+// and lists of images from files, and says what is wrong with them in one form for people and programs.
+package offline
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/suggest"
+)
+
+// ErrUnusable is wrapped by errors about input that cannot be judged at all: a file that cannot be read, text that is
+// not YAML, no configuration in it.
+var ErrUnusable = errors.New("unusable input")
+
+// Problem is one thing that is wrong with a configuration.
+type Problem struct {
+	// File is the name of the file as it was given; "-" is standard input.
+	File string `json:"file"`
+	// Field is the path of the field, empty if the problem is of the whole object.
+	Field string `json:"field"`
+	// Value is the value found, as text; empty if there is none.
+	Value string `json:"value"`
+	// Rule is a stable name of the rule that is broken.
+	Rule string `json:"rule"`
+	// Message says what is wrong and what to do, without the path and the value.
+	Message string `json:"message"`
+}
+
+// Input is one configuration from a file: exactly one of Network and Config is set.
+type Input struct {
+	File    string
+	Network *operatorv1.Network
+	Config  *networkoperatorv1.NetworkConfig
+}
+
+// Files opens files by name. "-" is standard input.
+type Files struct{ Stdin io.Reader }
+
+// Open opens a file for reading.
+func (f Files) Open(name string) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(f.Stdin), nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnusable, err)
+	}
+	return file, nil
+}
+
+// ReadAll returns what is in a file.
+func (f Files) ReadAll(name string) ([]byte, error) {
+	r, err := f.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	data, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: read %s: %w", ErrUnusable, name, err)
+	}
+	return data, nil
+}
+
+// Configurations reads every Network and NetworkConfig in files of one or more YAML or JSON documents. Documents
+// of other kinds are an error, since nothing would be said about them. Problems of form (unknown fields, values
+// of a wrong type) are returned beside what could be read.
+func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
+	var inputs []Input
+	var problems []Problem
+	for _, name := range names {
+		data, err := f.ReadAll(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		found, wrong, err := decode(name, data)
+		if err != nil {
+			return nil, nil, err
+		}
+		inputs, problems = append(inputs, found...), append(problems, wrong...)
+	}
+	if len(inputs) == 0 && len(problems) == 0 {
+		return nil, nil, fmt.Errorf("%w: no Network and no NetworkConfig in %s", ErrUnusable, strings.Join(names, ", "))
+	}
+	return inputs, problems, nil
+}
+
+func decode(name string, data []byte) ([]Input, []Problem, error) {
+	var inputs []Input
+	var problems []Problem
+	docs := k8syaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
+	for n := 1; ; n++ {
+		doc, err := docs.Read()
+		if errors.Is(err, io.EOF) {
+			return inputs, problems, nil
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %s, document %d: %w", ErrUnusable, name, n, err)
+		}
+		if blank(doc) {
+			continue
+		}
+		in, wrong, err := decodeDocument(name, doc)
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w: %s, document %d: %w", ErrUnusable, name, n, err)
+		}
+		problems = append(problems, wrong...)
+		if in != nil {
+			inputs = append(inputs, *in)
+		}
+	}
+}
+
+func blank(doc []byte) bool {
+	for line := range bytes.Lines(doc) {
+		if l := bytes.TrimSpace(line); len(l) > 0 && l[0] != '#' && !bytes.Equal(l, []byte("---")) {
+			return false
+		}
+	}
+	return true
+}
+
+// kinds are the objects that are understood, by apiVersion and kind.
+var kinds = []string{operatorv1.GroupVersion.String() + " Network", networkoperatorv1.GroupVersion.String() + " NetworkConfig"}
+
+func decodeDocument(file string, doc []byte) (*Input, []Problem, error) {
+	asJSON, err := yaml.YAMLToJSONStrict(doc)
+	if err != nil {
+		return nil, nil, err
+	}
+	var head metav1.TypeMeta
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &head); err != nil {
+		return nil, nil, fmt.Errorf("not a Kubernetes object: %w", err)
+	}
+	in := &Input{File: file}
+	var into any
+	switch head.APIVersion + " " + head.Kind {
+	case kinds[0]:
+		in.Network = &operatorv1.Network{}
+		into = in.Network
+	case kinds[1]:
+		in.Config = &networkoperatorv1.NetworkConfig{}
+		into = in.Config
+	default:
+		return nil, nil, fmt.Errorf("apiVersion %q, kind %q is not a configuration; it must be one of: %s",
+			head.APIVersion, head.Kind, strings.Join(kinds, ", "))
+	}
+	strict, err := kjson.UnmarshalStrict(asJSON, into)
+	if err != nil {
+		return nil, []Problem{wrongType(file, err)}, nil
+	}
+	problems := make([]Problem, 0, len(strict))
+	for _, e := range strict {
+		problems = append(problems, formProblem(file, e, into))
+	}
+	return in, problems, nil
+}
+
+var typeError = regexp.MustCompile(`cannot unmarshal (\S+) into Go (?:struct field \S*?\.([^ ]+)|value) of type (\S+)`)
+
+// wrongType turns the decoder's words for a value of the wrong type into the user's.
+func wrongType(file string, err error) Problem {
+	p := Problem{File: file, Rule: "type", Message: err.Error()}
+	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
+		p.Field = m[2]
+		p.Message = fmt.Sprintf("a %s is not allowed here; write a %s", m[1], jsonType(m[3]))
+	}
+	return p
+}
+
+func jsonType(goType string) string {
+	switch {
+	case strings.HasPrefix(goType, "[]"):
+		return "list"
+	case strings.Contains(goType, "int"):
+		return "whole number without quotes"
+	case goType == "bool":
+		return "boolean (true or false)"
+	case goType == "string" || strings.HasSuffix(goType, "NetworkType") || strings.HasSuffix(goType, "Backend"):
+		return "string"
+	}
+	return "mapping"
+}
+
+var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
+
+func formProblem(file string, err error, into any) Problem {
+	p := Problem{File: file, Rule: "unknown-field", Message: err.Error()}
+	m := unknownField.FindStringSubmatch(err.Error())
+	if m == nil {
+		p.Rule = "duplicate-field"
+		return p
+	}
+	p.Field = m[1]
+	p.Message = "there is no such field"
+	name := p.Field[strings.LastIndexByte(p.Field, '.')+1:]
+	if near, ok := suggest.Closest(name, fieldNames(into), 2); ok {
+		p.Message += fmt.Sprintf("; did you mean %s?", near)
+	}
+	return p
+}
+
+// Images reads NAME=reference pairs, separated by white space; lines that begin with # are comments. It is
+// what `kubectl get ... -o jsonpath` prints of the operator's environment.
+func (f Files) Images(name string) (map[string]string, error) {
+	data, err := f.ReadAll(name)
+	if err != nil {
+		return nil, err
+	}
+	images := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for pair := range strings.FieldsSeq(line) {
+			variable, ref, ok := strings.Cut(pair, "=")
+			if !ok || variable == "" || ref == "" {
+				return nil, fmt.Errorf("%w: %s: %q is not NAME=image, for example FLANNEL_IMAGE=example.com/flannel:v1", ErrUnusable, name, pair)
+			}
+			images[variable] = ref
+		}
+	}
+	if len(images) == 0 {
+		return nil, fmt.Errorf("%w: %s names no image; it holds NAME=image pairs", ErrUnusable, name)
+	}
+	return images, nil
+}
+
+// SortProblems orders problems by file, then by field.
+func SortProblems(p []Problem) {
+	slices.SortStableFunc(p, func(a, b Problem) int {
+		if c := strings.Compare(a.File, b.File); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Field, b.Field)
+	})
+}

@@ -1,0 +1,120 @@
+package offline
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/networkconfig"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// Spec returns the specification of a configuration, whichever kind it is, and what is wrong with the object around
+// it. The specification is nil if it cannot be made.
+func (in Input) Spec() (*operatorv1.NetworkSpec, []Problem) {
+	if in.Network != nil {
+		return in.Network.Spec.DeepCopy(), in.nameProblems(in.Network.Name, operatorv1.NetworkName)
+	}
+	problems := in.nameProblems(in.Config.Name, networkoperatorv1.NetworkConfigName)
+	spec, errs := networkconfig.Convert(&in.Config.Spec)
+	for _, e := range errs {
+		problems = append(problems, in.fieldProblem(e))
+	}
+	if len(errs) > 0 {
+		return nil, problems
+	}
+	return spec, problems
+}
+
+func (in Input) nameProblems(name, want string) []Problem {
+	if name == want {
+		return nil
+	}
+	return []Problem{{File: in.File, Field: "metadata.name", Value: name, Rule: "name",
+		Message: fmt.Sprintf("must be %q: there is one network in a cluster", want)}}
+}
+
+func (in Input) fieldProblem(e *field.Error) Problem {
+	rule := e.Origin
+	if rule == "" {
+		rule = "invalid"
+	}
+	return Problem{File: in.File, Field: e.Field, Value: Text(e.BadValue), Rule: rule, Message: e.Detail}
+}
+
+// shortForm turns paths of a Network's fields into those of the NetworkConfig it was made of.
+var shortForm = strings.NewReplacer(
+	"spec.clusterNetwork[", "spec.clusterNetworks[",
+	"].hostPrefix", "].hostSubnetLength",
+	"spec.serviceNetwork[0]", "spec.serviceNetwork",
+)
+
+// Problems turns the error of a pipeline run on this configuration into problems. ok is false if the user is not to
+// blame for the error.
+func (in Input) Problems(err error) (problems []Problem, ok bool) {
+	refusals := pipeline.RefusalsOf(err)
+	for _, r := range refusals {
+		p := Problem{File: in.File, Field: r.Field, Value: Text(r.New), Rule: r.Rule, Message: r.Message}
+		if in.Config != nil {
+			p.Field = shortForm.Replace(r.Field)
+		}
+		problems = append(problems, p)
+	}
+	return problems, len(refusals) > 0
+}
+
+// Validate returns everything that is wrong with a configuration on its own.
+func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, error) {
+	spec, problems := in.Spec()
+	if spec == nil {
+		return problems, nil
+	}
+	_, err := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate)
+	if err == nil {
+		return problems, nil
+	}
+	wrong, ok := in.Problems(err)
+	if !ok {
+		return nil, err
+	}
+	return append(problems, wrong...), nil
+}
+
+// Applied reads a specification that was applied: the JSON of the record, or a whole Network object.
+func (f Files) Applied(name string) (*operatorv1.NetworkSpec, error) {
+	data, err := f.ReadAll(name)
+	if err != nil {
+		return nil, err
+	}
+	inputs, problems, err := decode(name, data)
+	if err == nil && len(problems) == 0 && len(inputs) == 1 && inputs[0].Network != nil {
+		return &inputs[0].Network.Spec, nil
+	}
+	spec := &operatorv1.NetworkSpec{}
+	if jsonErr := json.Unmarshal(data, spec); jsonErr != nil || len(spec.ClusterNetwork) == 0 {
+		return nil, fmt.Errorf("%w: %s is neither the JSON of an applied configuration nor a Network object (%w)",
+			ErrUnusable, name, errors.Join(jsonErr, err))
+	}
+	return spec, nil
+}
+
+// Text writes a value for a person: strings as they are, the rest as JSON, nothing for no value.
+func Text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	}
+	raw, err := json.Marshal(v)
+	if err != nil || string(raw) == "null" {
+		return ""
+	}
+	return string(raw)
+}
