@@ -57,6 +57,12 @@ metadata: {name: x}`},
 apiVersion: v1
 kind: ServiceAccount
 metadata: {name: x}`},
+		{"a port that may be unset is not port 0", &corev1.Service{ObjectMeta: meta("x"),
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, `
+apiVersion: v1
+kind: Service
+metadata: {name: x, namespace: ns}
+spec: {ports: [{port: 80}]}`},
 		{"values with a JSON form of their own stay, and so do entries of maps", &corev1.ResourceQuota{ObjectMeta: meta("x"),
 			Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"cpu": resource.MustParse("0")}}}, `
 apiVersion: v1

@@ -45,7 +45,7 @@ func prune(v reflect.Value, content any) {
 func pruneStruct(v reflect.Value, tree map[string]any) {
 	for i := range v.NumField() {
 		field, value := v.Type().Field(i), v.Field(i)
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "" && field.Anonymous {
 			prune(value, tree)
 			continue
@@ -55,10 +55,19 @@ func pruneStruct(v reflect.Value, tree map[string]any) {
 			continue
 		}
 		prune(value, content)
-		if content == nil || value.Kind() == reflect.Struct && value.Type() != reflect.TypeFor[metav1.LabelSelector]() && isEmptyMap(content) {
+		if content == nil || saysNothing(value, content, strings.Contains(options, "omitempty")) {
 			delete(tree, name)
 		}
 	}
+}
+
+// saysNothing reports whether a struct held by value is as good as unset. One that is no map in JSON is a number or a
+// string (a port), and is unset if it may be and has no value.
+func saysNothing(v reflect.Value, content any, mayBeUnset bool) bool {
+	if v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[metav1.LabelSelector]() {
+		return false
+	}
+	return isEmptyMap(content) || mayBeUnset && v.IsZero()
 }
 
 // writesItself reports whether a value has a JSON form of its own (quantities, times, free-form JSON), which is

@@ -48,7 +48,8 @@ type maker struct {
 // apply decides about an object that is wanted.
 func (m maker) apply(o manifest.Object) Action {
 	key := o.Key()
-	a := Action{Key: key, Version: o.Object.GroupVersionKind().Version, Component: o.Object.GetLabels()[manifest.LabelComponent], Adopted: m.known[key].Adopted}
+	a := Action{Key: key, Version: o.Object.GroupVersionKind().Version, Component: o.Object.GetLabels()[manifest.LabelComponent],
+		Adopted: m.known[key].Adopted, Object: o}
 	if !m.Serves(key.GroupKind()) && !m.defined[key.GroupKind()] {
 		a.Verb, a.Reasons = Blocked, []string{fmt.Sprintf("the API server does not serve %s in %s", key.Kind, o.Object.GetAPIVersion())}
 		if o.Policy.IgnoreMissingKind {

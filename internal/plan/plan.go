@@ -59,7 +59,8 @@ type Action struct {
 	// Orphan, for Recreate, leaves the pods of a workload running when it is deleted, since the new one will find
 	// them by their labels and replace them one by one.
 	Orphan bool `json:"orphan,omitempty"`
-	// Object is what is wanted, for Create, Apply and Recreate with manifest.AnnotationHash; empty if nothing is.
+	// Object is what is wanted, for Create, Apply and Recreate with manifest.AnnotationHash; empty for what is not
+	// rendered any more.
 	Object manifest.Object `json:"-"`
 }
 

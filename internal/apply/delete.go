@@ -1,0 +1,74 @@
+package apply
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+// delete deletes an object that is not rendered any more, or says in as why it is kept.
+func (r *run) delete(ctx context.Context, a plan.Action, as *plan.Action) error {
+	keep := func(why string) error {
+		as.Verb, as.Reasons = plan.Keep, []string{why}
+		return nil
+	}
+	if r.anyFailed() {
+		return keep("it is deleted when everything that is wanted could be applied")
+	}
+	// Namespaces and definitions take other objects with them, so that the look has to be a fresh one; and what was
+	// not seen when the plan was made may be there.
+	if a.UID == "" || a.Key.Kind == "CustomResourceDefinition" {
+		live, err := r.get(ctx, refOf(a))
+		if isGone(err) {
+			return r.gone(ctx, a)
+		}
+		if err != nil {
+			return newError(a, err)
+		}
+		if live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy || a.Adopted {
+			return keep("it is not the operator's")
+		}
+		if inUse, err := r.inUse(ctx, a, live); inUse || err != nil {
+			as.Verb, as.Reasons = plan.Keep, []string{plan.InUseReason(live)}
+			return newError(a, err)
+		}
+		a.UID = live.GetUID()
+	}
+	err := r.remove(ctx, refOf(a), a.UID, metav1.DeletePropagationBackground)
+	if err != nil && !isGone(err) {
+		return newError(a, err)
+	}
+	return r.gone(ctx, a)
+}
+
+func (r *run) anyFailed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.failed) > 0
+}
+
+func (r *run) gone(ctx context.Context, a plan.Action) error {
+	r.mu.Lock()
+	r.done[a.Key] = plan.Done{Gone: true}
+	r.mu.Unlock()
+	r.Log.InfoContext(ctx, "deleted", "object", a.Key.String(), "why", a.Reasons)
+	return nil
+}
+
+func (r *run) inUse(ctx context.Context, a plan.Action, live *unstructured.Unstructured) (bool, error) {
+	if a.Key.Kind != "CustomResourceDefinition" {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.RequestTimeout)
+	defer cancel()
+	return r.Client.InUse(ctx, live)
+}
+
+// isGone reports whether an error says that there is no such object, or not even its kind.
+func isGone(err error) bool { return apierrors.IsNotFound(err) || meta.IsNoMatchError(err) }

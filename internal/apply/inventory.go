@@ -1,0 +1,37 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+func inventoryRef(namespace string) Ref {
+	return Ref{
+		GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		NamespacedName:   types.NamespacedName{Namespace: namespace, Name: plan.InventoryName},
+	}
+}
+
+// ReadInventory returns the inventory that is stored in a namespace; that of a fresh cluster is nil. One that cannot
+// be read is an error that wraps plan.ErrInventory.
+func ReadInventory(ctx context.Context, c Client, namespace string) (plan.Inventory, error) {
+	stored, err := c.Get(ctx, inventoryRef(namespace))
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read inventory: %w", err)
+	}
+	data, _, err := unstructured.NestedStringMap(stored.Object, "data")
+	if err != nil {
+		return nil, fmt.Errorf("read inventory: %w", err)
+	}
+	return plan.DecodeInventory(data)
+}
