@@ -98,7 +98,7 @@ func (s *Server) logFile() string { return filepath.Join(s.dir, "server.log") }
 
 // logTail returns the end of what the two programs have printed.
 func (s *Server) logTail() string {
-	const most = 40
+	const most = 20
 	content, err := os.ReadFile(s.logFile())
 	if err != nil {
 		return err.Error()

@@ -14,12 +14,12 @@ const (
 
 // FlannelConfig are the settings of type Flannel. All of them are optional.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.vxlan) || (has(self.backend) && self.backend == 'vxlan')",fieldPath=".vxlan",messageExpression="'is set but the backend is %s; remove it, or set backend to vxlan'.format([has(self.backend) && self.backend != '' ? self.backend : 'host-gw'])"
+// +kubebuilder:validation:XValidation:rule="!has(self.vxlan) || (has(self.backend) && self.backend == 'vxlan')",fieldPath=".vxlan",messageExpression="'is set but the backend is %s; remove it, or set backend to vxlan'.format([has(self.backend) && self.backend != \"\" ? self.backend : 'host-gw'])"
 type FlannelConfig struct {
 	// backend is the way packets are carried between nodes: host-gw (the default) or vxlan. It cannot be
 	// changed while the network is in use.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self in ['', 'host-gw', 'vxlan']",messageExpression="'\"%s\" is not a backend; use host-gw if all nodes are on one link, vxlan if there are routers between them'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self in [\"\", 'host-gw', 'vxlan']",messageExpression="'\"%s\" is not a backend; use host-gw if all nodes are on one link, vxlan if there are routers between them'.format([self])"
 	// +optional
 	Backend FlannelBackend `json:"backend,omitempty"`
 
@@ -64,7 +64,7 @@ type FlannelVXLAN struct {
 type FlannelEtcd struct {
 	// prefix is the key under which everything is kept. The default is /coreos.com/network.
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^(/[^/]+)+$')",messageExpression="'\"%s\" is not a prefix of keys; it must begin with a slash, not end with one, and have no empty parts, e.g. /coreos.com/network'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self == \"\" || self.matches('^(/[^/]+)+$')",messageExpression="'\"%s\" is not a prefix of keys; it must begin with a slash, not end with one, and have no empty parts, e.g. /coreos.com/network'.format([self])"
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
 
@@ -79,8 +79,9 @@ type FlannelEtcd struct {
 
 // FlannelExternalEtcd is an etcd that somebody else runs.
 //
-// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || (has(self.caConfigMap) && self.caConfigMap != '')",message="caConfigMap is required with https endpoints; name the ConfigMap whose key ca-bundle.crt holds the authorities of the members, in the operator's namespace"
-// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || (has(self.clientCertificateSecret) && self.clientCertificateSecret != '')",message="clientCertificateSecret is required with https endpoints; name the Secret of type kubernetes.io/tls with the certificate to present to the members, in the operator's namespace"
+// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.contains('@'))",fieldPath=".endpoints",message="a URL holds a user name or a password, which would be readable on every node; use clientCertificateSecret instead"
+// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || (has(self.caConfigMap) && self.caConfigMap != \"\")",message="caConfigMap is required with https endpoints; name the ConfigMap whose key ca-bundle.crt holds the authorities of the members, in the operator's namespace"
+// +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || (has(self.clientCertificateSecret) && self.clientCertificateSecret != \"\")",message="clientCertificateSecret is required with https endpoints; name the Secret of type kubernetes.io/tls with the certificate to present to the members, in the operator's namespace"
 // +kubebuilder:validation:XValidation:rule="!self.endpoints.exists(e, e.startsWith('https://')) || !self.endpoints.exists(e, e.startsWith('http://'))",fieldPath=".endpoints",message="http and https are mixed; use one scheme for all members"
 type FlannelExternalEtcd struct {
 	// endpoints are the URLs of the members, for example https://192.0.2.10:2379. They must be reachable from
@@ -89,7 +90,7 @@ type FlannelExternalEtcd struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=9
 	// +kubebuilder:validation:items:MaxLength=512
-	// +kubebuilder:validation:items:XValidation:rule="isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != '' && url(self).getPort() != '' && url(self).getEscapedPath() == '' && url(self).getQuery().size() == 0 && !self.contains('@')",messageExpression="self.contains('@') ? 'the URL must not hold a user name or a password; use clientCertificateSecret' : '\"%s\" is not the URL of a member; write scheme, host and port, e.g. https://192.0.2.10:2379'.format([self])"
+	// +kubebuilder:validation:items:XValidation:rule="self.contains('@') || (isURL(self) && url(self).getScheme() in ['http', 'https'] && url(self).getHostname() != \"\" && url(self).getPort() != \"\" && url(self).getEscapedPath() == \"\" && url(self).getQuery().size() == 0)",messageExpression="'\"%s\" is not the URL of a member; write scheme, host and port, e.g. https://192.0.2.10:2379'.format([self])"
 	Endpoints []string `json:"endpoints"`
 
 	// caConfigMap names a ConfigMap in the operator's namespace whose key ca-bundle.crt holds the certificate
@@ -123,7 +124,7 @@ type FlannelManagedEtcd struct {
 
 	// dataDir is the folder on the nodes that holds the data. The default is /var/lib/cno/flannel-etcd.
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self == '' || (self.matches('^(/[^/:]+)+$') && !self.matches('/[.]{1,2}(/|$)'))",messageExpression="'\"%s\" is not the path of a folder; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self == \"\" || (self.matches('^(/[^/:]+)+$') && !self.matches('/[.]{1,2}(/|$)'))",messageExpression="'\"%s\" is not the path of a folder; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd'.format([self])"
 	// +optional
 	DataDir string `json:"dataDir,omitempty"`
 }
