@@ -1,0 +1,160 @@
+package pipeline
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+func dualStack(s *operatorv1.NetworkSpec) {
+	podPools("10.128.0.0/14 23", "fd01::/48 64")(s)
+	services("172.30.0.0/16", "fd02::/112")(s)
+}
+
+func mtuMigration(s *operatorv1.NetworkSpec) {
+	s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}
+}
+
+func TestSafeChangesAreSilent(t *testing.T) {
+	for _, tc := range []struct {
+		why        string
+		prev, next *operatorv1.NetworkSpec
+		platform   string
+	}{
+		{"nothing changed", spec(), spec(), ""},
+		{"all that is safe", spec(), spec(func(s *operatorv1.NetworkSpec) {
+			s.DeployKubeProxy, s.UseMultiNetworkPolicy, s.LogLevel, s.DisableNetworkDiagnostics = new(false), new(true), osv1.Debug, true
+			s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "1m"}
+			s.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{{Name: "a", Type: osv1.NetworkTypeRaw}}
+		}), ""},
+		{"host bits that were accepted once are corrected", spec(podPools("10.128.0.5/14 23"), services("172.30.0.1/16")), spec(), ""},
+		{"an IPv6 network spelled in another way", spec(typed(ovn), podPools("FD01:0::/48 64"), services("fd02::/112")), spec(typed(ovn), podPools("fd01::/48 64"), services("FD02::/112")), ""},
+		{"a pool grows", spec(typed(ovn)), spec(typed(ovn), podPools("10.128.0.0/13 23")), ""},
+		{"pools behind the primary change places", spec(typed(ovn), podPools("10.0.0.0/16 24", "10.1.0.0/16 24", "10.2.0.0/16 24")), spec(typed(ovn), podPools("10.0.0.0/16 24", "10.2.0.0/16 24", "10.1.0.0/16 24")), ""},
+		{"... and grow at the same time", spec(typed(ovn), podPools("10.0.0.0/16 24", "10.2.0.0/16 24", "10.4.0.0/16 24")), spec(typed(ovn), podPools("10.0.0.0/15 24", "10.4.0.0/15 24", "10.2.0.0/16 24")), ""},
+		{"a second family is added", spec(typed(ovn)), spec(typed(ovn), dualStack), "BareMetal"},
+		{"a second family is added on plain Kubernetes", spec(typed(ovn)), spec(typed(ovn), dualStack), "None"},
+		{"a second family is removed, wherever", spec(typed(ovn), dualStack), spec(typed(ovn)), "AWS"},
+		{"a second family for somebody else's network", spec(typed("Calico")), spec(typed("Calico"), dualStack), ""},
+		{"the start of a migration", spec(typed(ovn)), spec(typed(ovn), mtuMigration), ""},
+		{"nothing is compared on a fresh cluster", nil, spec(), ""},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			in := Input{Desired: tc.next, Applied: tc.prev, Cluster: cluster()}
+			in.Cluster.Platform = tc.platform
+			if r := refusalsFor(t, in, Check); r != nil {
+				t.Error(r)
+			}
+		})
+	}
+}
+
+func TestUnsafeChangesAreTold(t *testing.T) {
+	for _, tc := range []struct {
+		why        string
+		prev, next *operatorv1.NetworkSpec
+		platform   string
+		want       Refusal
+	}{
+		{"the type", spec(typed("Calico")), spec(typed("Cilium")), "", Refusal{"spec.defaultNetwork.type", "Calico", "Cilium", "type-change",
+			"cannot change default network type from Calico to Cilium: pods would lose their network; set it back to Calico"}},
+		{"services", spec(), spec(services("172.31.0.0/16")), "", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.31.0.0/16"}, "service-network-change",
+			"unsupported change to ServiceNetwork from 172.30.0.0/16 to 172.31.0.0/16: services would keep their old addresses; put it back"}},
+		{"a pool of a network whose pools are fixed", spec(), spec(podPools("10.128.0.0/13 23")), "", Refusal{"spec.clusterNetwork[0].cidr", "10.128.0.0/14", "10.128.0.0/13", "cluster-network-change",
+			"network type is Flannel. changing clusterNetwork entries is only supported for network types whose pools can grow; put back 10.128.0.0/14"}},
+		{"hostPrefix", spec(), spec(podPools("10.128.0.0/14 24")), "", Refusal{"spec.clusterNetwork[0].hostPrefix", 23.0, 24.0, "hostprefix-change",
+			"modifying a clusterNetwork's hostPrefix value is unsupported: nodes hold blocks of the old length; put back 23"}},
+		{"a pool shrinks", spec(typed(ovn)), spec(typed(ovn), podPools("10.128.0.0/15 23")), "", Refusal{"spec.clusterNetwork[0].cidr", "10.128.0.0/14", "10.128.0.0/15", "cluster-network-shrink",
+			"reducing IP range with a larger CIDR mask for clusterNetwork CIDR is unsupported: nodes may hold blocks outside it; put back 10.128.0.0/14"}},
+		{"a pool moves", spec(typed(ovn)), spec(typed(ovn), podPools("10.0.0.0/14 23")), "", Refusal{"spec.clusterNetwork[0].cidr", "10.128.0.0/14", "10.0.0.0/14", "cluster-network-change",
+			"modifying IP network value for clusterNetwork CIDR is unsupported: pods would keep their old addresses; put back 10.128.0.0/14"}},
+		{"a record that cannot be read is not taken for what is wanted", spec(typed(ovn), podPools("pods 23")), spec(typed(ovn)), "", Refusal{"spec.clusterNetwork[0].cidr", "pods", "10.128.0.0/14", "cluster-network-change",
+			"modifying IP network value for clusterNetwork CIDR is unsupported: pods would keep their old addresses; put back pods"}},
+		{"a pool more", spec(typed(ovn)), spec(typed(ovn), podPools("10.128.0.0/14 23", "10.0.0.0/16 23")), "", Refusal{"spec.clusterNetwork", pools1(), pools2("10.0.0.0/16", 23), "cluster-network-change",
+			"adding/removing clusterNetwork entries of the same type is not supported (1 are applied, 2 are wanted); put them back"}},
+		{"the primary pool changes", spec(typed(ovn), podPools("10.128.0.0/14 23", "10.0.0.0/16 23")), spec(typed(ovn), podPools("10.0.0.0/16 23", "10.128.0.0/14 23")), "", Refusal{"spec.clusterNetwork", pools2("10.0.0.0/16", 23),
+			[]any{map[string]any{"cidr": "10.0.0.0/16", "hostPrefix": 23.0}, map[string]any{"cidr": "10.128.0.0/14", "hostPrefix": 23.0}}, "cluster-network-order",
+			"cannot change the order of clusterNetwork entries: the first one is the primary one; put 10.128.0.0/14 first and leave the others where they were"}},
+		{"a provider's own rule without a name", spec(mtu(1400)), spec(mtu(1300)), "", Refusal{"spec.defaultNetwork.flannelConfig.mtu", 1400.0, 1300.0, "forbidden", "cannot change the MTU"}},
+		{"services during a migration", spec(typed(ovn), mtuMigration), spec(typed(ovn), mtuMigration, services("172.31.0.0/16")), "", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.31.0.0/16"}, "change-during-migration",
+			"cannot change ServiceNetwork during migration; put it back to 172.30.0.0/16"}},
+		{"a second family on a platform that cannot", spec(typed(ovn)), spec(typed(ovn), dualStack), "AWS", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.30.0.0/16", "fd02::/112"}, "dual-stack-conversion",
+			"AWS does not allow conversion to dual-stack cluster; remove the second network"}},
+		{"the primary services change with the second family", spec(typed(ovn)), spec(typed(ovn), dualStack, services("172.31.0.0/16", "fd02::/112")), "", Refusal{"spec.serviceNetwork[0]", "172.30.0.0/16", "172.31.0.0/16", "dual-stack-conversion",
+			"cannot change primary ServiceNetwork when migrating to/from dual-stack; put back 172.30.0.0/16"}},
+		{"the primary pool changes with the second family", spec(typed(ovn)), spec(typed(ovn), dualStack, podPools("10.128.0.0/13 23", "fd01::/48 64")), "", Refusal{"spec.clusterNetwork[0]", map[string]any{"cidr": "10.128.0.0/14", "hostPrefix": 23.0}, map[string]any{"cidr": "10.128.0.0/13", "hostPrefix": 23.0}, "dual-stack-conversion",
+			"cannot change primary ClusterNetwork when migrating to/from dual-stack; put back 10.128.0.0/14 with hostPrefix 23"}},
+		{"a pool of the first family comes with the second", spec(typed(ovn)), spec(typed(ovn), dualStack, podPools("10.128.0.0/14 23", "10.0.0.0/16 23", "fd01::/48 64")), "", Refusal{"spec.clusterNetwork[1]", nil, map[string]any{"cidr": "10.0.0.0/16", "hostPrefix": 23.0}, "dual-stack-conversion",
+			"cannot add additional ClusterNetwork values of original IP family when migrating to dual stack; leave 10.0.0.0/16 out"}},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			in := Input{Desired: tc.next, Applied: tc.prev, Cluster: cluster()}
+			in.Cluster.Platform = tc.platform
+			if d := cmp.Diff(Refusals{tc.want}, refusalsFor(t, in, Check)); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func pools1() any { return []any{map[string]any{"cidr": "10.128.0.0/14", "hostPrefix": 23.0}} }
+
+func pools2(cidr string, hostPrefix float64) any {
+	return append(pools1().([]any), map[string]any{"cidr": cidr, "hostPrefix": hostPrefix})
+}
+
+func TestPoolsStayFixedDuringAMigration(t *testing.T) {
+	for why, next := range map[string]*operatorv1.NetworkSpec{
+		"a pool grows":             spec(typed(ovn), mtuMigration, podPools("10.128.0.0/13 23")),
+		"a pool moves":             spec(typed(ovn), mtuMigration, podPools("10.0.0.0/14 23")),
+		"hostPrefix changes":       spec(typed(ovn), mtuMigration, podPools("10.128.0.0/14 24")),
+		"a pool more":              spec(typed(ovn), mtuMigration, podPools("10.128.0.0/14 23", "10.0.0.0/16 23")),
+		"the migration ends, too":  spec(typed(ovn), podPools("10.0.0.0/14 23")),
+		"a second family is added": spec(typed(ovn), mtuMigration, dualStack),
+	} {
+		r := refusalsFor(t, Input{Desired: next, Applied: spec(typed(ovn), mtuMigration)}, Check)
+		if !r.Has(RuleDuringMigration) {
+			t.Errorf("%s: %v", why, r)
+		}
+	}
+}
+
+func TestAllUnsafeChangesAreToldAtOnce(t *testing.T) {
+	r := refusalsFor(t, Input{
+		Applied: spec(typed(ovn), podPools("10.128.0.0/14 23", "10.0.0.0/16 23")),
+		Desired: spec(podPools("10.128.0.0/15 24"), services("172.31.0.0/16")), Cluster: cluster(),
+	}, Check)
+	want := []string{"spec.defaultNetwork.type type-change", "spec.serviceNetwork service-network-change", "spec.clusterNetwork cluster-network-change"}
+	if d := cmp.Diff(want, told(r)); d != "" {
+		t.Error(d)
+	}
+	r = refusalsFor(t, Input{Applied: spec(mtu(1400)), Desired: spec(mtu(1300), podPools("10.128.0.0/15 24")), Cluster: cluster()}, Check)
+	want = []string{"spec.clusterNetwork[0].hostPrefix hostprefix-change", "spec.clusterNetwork[0].cidr cluster-network-shrink", "spec.defaultNetwork.flannelConfig.mtu forbidden"}
+	if d := cmp.Diff(want, told(r)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestFixedPoolsMayNotChangePlaces(t *testing.T) {
+	r := refusalsFor(t, Input{
+		Applied: spec(typed("Calico"), podPools("10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16")),
+		Desired: spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/16", "10.1.0.0/16")),
+	}, Check)
+	if d := cmp.Diff([]string{"spec.clusterNetwork cluster-network-order"}, told(r)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestConversionNeedsANetworkThatCan(t *testing.T) {
+	p := newPipeline()
+	traits := ovnTraits()
+	traits.ConvertDualStack = false
+	p.Registry.Providers[1] = fakeNetwork{traits: traits}
+	_, err := p.Run(t.Context(), Input{Applied: spec(typed(ovn)), Desired: spec(typed(ovn), dualStack)}, Check)
+	if d := cmp.Diff([]string{"spec.serviceNetwork dual-stack-conversion"}, told(RefusalsOf(err))); d != "" {
+		t.Error(d)
+	}
+}

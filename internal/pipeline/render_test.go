@@ -1,0 +1,151 @@
+package pipeline
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+func TestRenderMarksAndOrdersEverything(t *testing.T) {
+	res := mustRun(t, Input{Desired: spec(), Cluster: cluster()}, Render)
+	got, err := manifest.Encode(append(res.Outputs[0].Output.Objects, res.Outputs[1].Output.Objects...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `---
+apiVersion: v1
+kind: Namespace
+metadata:
+  labels:
+    app.kubernetes.io/managed-by: cluster-network-operator
+    networkoperator.openshift.io/component: Flannel
+  name: openshift-flannel
+---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata:
+  annotations:
+    release.openshift.io/version: v9
+  labels:
+    app.kubernetes.io/managed-by: cluster-network-operator
+    networkoperator.openshift.io/component: Flannel
+  name: agent-0
+  namespace: openshift-flannel
+spec:
+  template:
+    metadata:
+      labels:
+        app: agent-0
+        app.kubernetes.io/managed-by: cluster-network-operator
+        networkoperator.openshift.io/component: Flannel
+---
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  labels:
+    app.kubernetes.io/managed-by: cluster-network-operator
+    networkoperator.openshift.io/component: KubeProxy
+  name: proxy-config
+  namespace: openshift-kube-proxy
+`
+	if d := cmp.Diff(want, string(got)); d != "" {
+		t.Error(d)
+	}
+	if res.MTU != 1450 || res.Outputs[0].Name != "Flannel" || res.Outputs[1].Name != "KubeProxy" {
+		t.Errorf("MTU %d, outputs of %s and %s", res.MTU, res.Outputs[0].Name, res.Outputs[1].Name)
+	}
+}
+
+func TestRenderDoesNotChangeWhatARendererKeeps(t *testing.T) {
+	p := newPipeline()
+	for range 2 {
+		if _, err := p.Run(t.Context(), Input{Desired: spec(), Cluster: cluster()}, Render); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if kept := p.Registry.Components[0].(fakeComponent).objects[0].Object; len(kept.GetLabels()) != 0 {
+		t.Errorf("labels %v", kept.GetLabels())
+	}
+}
+
+func TestNothingIsRenderedForSomebodyElsesNetwork(t *testing.T) {
+	res := mustRun(t, Input{Desired: spec(typed("Calico"), podPools("10.0.0.0/16")), Cluster: cluster()}, Render)
+	if len(res.Outputs) != 1 || res.Outputs[0].Name != "KubeProxy" {
+		t.Errorf("outputs %v: want the components alone", res.Outputs)
+	}
+}
+
+func TestComponentsThatAreNotAskedForAreNotRendered(t *testing.T) {
+	res := mustRun(t, Input{Desired: spec(typed(ovn)), Cluster: cluster()}, Render)
+	if len(res.Outputs) != 1 || res.Outputs[0].Name != "OVNKubernetes" {
+		t.Errorf("outputs %v: want the network alone, it serves services itself", res.Outputs)
+	}
+}
+
+func TestNoComponentHoldsUpTheOthers(t *testing.T) {
+	noImage := errors.New("no image")
+	nameless := manifest.Object{Object: object("v1", "ConfigMap", "a", "").Object}
+	same := object("v1", "Namespace", "", "openshift-flannel")
+	twice := object("v1", "ConfigMap", "a", "b")
+	broken := workload("Deployment", "x")
+	broken.Object.Object["spec"] = map[string]any{"template": "none"}
+	for _, tc := range []struct {
+		why       string
+		component fakeComponent
+		want      string
+	}{
+		{"an image is missing", fakeComponent{err: noImage}, "Render of Broken: no image"},
+		{"it has nothing to render with", fakeComponent{nothing: true}, "Bootstrap of Broken: bug in the operator"},
+		{"an object has no name", fakeComponent{objects: []manifest.Object{nameless}}, "Render of Broken: object 1 of 1 has no apiVersion, kind or name"},
+		{"there is no object", fakeComponent{objects: []manifest.Object{{}}}, "Render of Broken: object 1 of 1 has no apiVersion, kind or name"},
+		{"an object of another component", fakeComponent{objects: []manifest.Object{same}}, "Namespace openshift-flannel is rendered twice: by Flannel and Broken"},
+		{"the same object twice", fakeComponent{objects: []manifest.Object{twice, twice}}, "ConfigMap a/b is rendered twice: by Broken and Broken"},
+		{"a workload without pods", fakeComponent{objects: []manifest.Object{broken}}, "Render of Broken: label the pods of Deployment openshift-flannel/x"},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			tc.component.name = "Broken"
+			p := newPipeline()
+			p.Registry.Components = []provider.Component{tc.component, p.Registry.Components[0]}
+			res, err := p.Run(t.Context(), Input{Desired: spec(), Cluster: cluster()}, Render)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want %q in it", err, tc.want)
+			}
+			if e, ok := errors.AsType[*Error](err); !ok || e.Component != "Broken" {
+				t.Errorf("error %v does not name the component", err)
+			}
+			counts := map[string]int{}
+			for _, o := range res.Outputs {
+				if counts[o.Name] = len(o.Output.Objects); (o.Err != nil) != (o.Name == "Broken") {
+					t.Errorf("%s: error %v", o.Name, o.Err)
+				}
+			}
+			if d := cmp.Diff(map[string]int{"Flannel": 2, "Broken": 0, "KubeProxy": 1}, counts); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestEveryFailingComponentIsNamed(t *testing.T) {
+	p := newPipeline()
+	p.Registry.Providers[0] = fakeNetwork{traits: flannelTraits(), observe: errors.New("no etcd")}
+	p.Registry.Components = []provider.Component{fakeComponent{name: "A", err: errors.New("no a")}, fakeComponent{name: "B", err: errors.New("no b")}}
+	_, err := p.Run(t.Context(), Input{Desired: spec(), Cluster: cluster()}, Render)
+	if want := "Bootstrap of Flannel: no etcd\nRender of A: no a\nRender of B: no b"; err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSameInputSameOutput(t *testing.T) {
+	first := mustRun(t, Input{Desired: spec(), Cluster: cluster()}, Render)
+	for range 5 {
+		if d := cmp.Diff(first, mustRun(t, Input{Desired: spec(), Cluster: cluster()}, Render)); d != "" {
+			t.Fatal(d)
+		}
+	}
+}

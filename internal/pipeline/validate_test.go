@@ -1,0 +1,210 @@
+package pipeline
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+)
+
+const ovn = operatorv1.NetworkTypeOVNKubernetes
+
+func refusalsFor(t *testing.T, in Input, last Stage) Refusals {
+	t.Helper()
+	_, err := newPipeline().Run(context.Background(), in, last)
+	if err == nil {
+		return nil
+	}
+	r := RefusalsOf(err)
+	if r == nil {
+		t.Fatalf("error %v holds no refusals", err)
+	}
+	return r
+}
+
+func TestGoodSpecificationsAreAccepted(t *testing.T) {
+	for why, s := range map[string]*operatorv1.NetworkSpec{
+		"the smallest one":                        spec(),
+		"dual stack":                              spec(typed(ovn), podPools("10.128.0.0/14 23", "fd01::/48 64"), services("172.30.0.0/16", "fd02::/112")),
+		"IPv6 alone":                              spec(typed(ovn), podPools("fd01::/48 64"), services("fd02::/112")),
+		"several pools":                           spec(typed(ovn), podPools("10.0.0.0/16 24", "10.1.0.0/16 24", "10.2.0.0/16 25")),
+		"one node gets the whole pool":            spec(podPools("10.128.0.0/23 23")),
+		"the longest hostPrefix":                  spec(podPools("10.128.0.0/14 30")),
+		"somebody else's network":                 spec(typed("Calico"), podPools("10.128.0.0/14")),
+		"somebody else's network may have blocks": spec(typed("Cilium"), podPools("10.128.0.0/14 24")),
+		"unmanaged":                               spec(func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Unmanaged }),
+		"an empty migration":                      spec(func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{} }),
+		"migration of the MTU":                    spec(typed(ovn), func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{}} }),
+	} {
+		if r := refusalsFor(t, Input{Desired: s}, Validate); r != nil {
+			t.Errorf("%s: %v", why, r)
+		}
+	}
+}
+
+func TestValidateTellsEachFault(t *testing.T) {
+	for _, tc := range []struct {
+		why  string
+		edit edit
+		want string // "field rule" of the first refusal
+		text string // its message
+	}{
+		{"an octet is missing", podPools("10.128.0/9 23"), "spec.clusterNetwork[0].cidr cidr-syntax", `"10.128.0/9" is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/9`},
+		{"host bits in a pool", podPools("10.128.0.5/14 23"), "spec.clusterNetwork[0].cidr cidr-host-bits", `"10.128.0.5/14" has host bits set; did you mean 10.128.0.0/14?`},
+		{"host bits in services", services("172.30.0.1/16"), "spec.serviceNetwork[0] cidr-host-bits", `"172.30.0.1/16" has host bits set; did you mean 172.30.0.0/16?`},
+		{"loopback", services("127.0.0.0/16"), "spec.serviceNetwork[0] cidr-special", `"127.0.0.0/16" lies in the loopback addresses, which cannot be routed; choose a private network, e.g. 10.128.0.0/14`},
+		{"no services", services(), "spec.serviceNetwork service-network-required", "spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16"},
+		{"no pools", podPools(), "spec.clusterNetwork cluster-network-required", "spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23"},
+		{"services inside pods", services("10.128.0.0/16"), "spec.clusterNetwork[0].cidr pool-overlap", "whole or subset of ClusterNetwork CIDR 10.128.0.0/14 is already in use: CIDRs 10.128.0.0/16 and 10.128.0.0/14 overlap (spec.clusterNetwork[0] contains spec.serviceNetwork[0]); choose ranges that do not overlap"},
+		{"two IPv4 services", services("172.30.0.0/16", "172.31.0.0/16"), "spec.serviceNetwork[1] service-network-families", "172.31.0.0/16 is the second of its family: spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; remove it"},
+		{"three services", func(s *operatorv1.NetworkSpec) {
+			typed(ovn)(s)
+			services("172.30.0.0/16", "fd02::/112", "172.31.0.0/16")(s)
+			podPools("10.128.0.0/14 23", "fd01::/48 64")(s)
+		}, "spec.serviceNetwork service-network-families", "spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; it has 3 entries"},
+		{"hostPrefix outside", podPools("10.128.0.0/14 8"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "hostPrefix 8 is larger than its cidr 10.128.0.0/14; it must be between 14 and 30"},
+		{"hostPrefix leaves nothing", podPools("10.128.0.0/14 31"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "hostPrefix 31 is too small, must be a /30 or larger: it leaves 0 usable pod addresses per node; it must be between 14 and 30 (23 gives 510)"},
+		{"hostPrefix of IPv6", func(s *operatorv1.NetworkSpec) {
+			typed(ovn)(s)
+			podPools("fd01::/48 127")(s)
+			services("fd02::/112")(s)
+		}, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "hostPrefix 127 is too small, must be a /126 or larger: it leaves 1 usable pod addresses per node; it must be between 48 and 126"},
+		{"no hostPrefix", podPools("10.128.0.0/14"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "is required by network type Flannel: the length of each node's block, 14 to 30 for 10.128.0.0/14"},
+		{"a hostPrefix that nobody asked for must still make sense", func(s *operatorv1.NetworkSpec) { typed("Calico")(s); podPools("10.128.0.0/14 8")(s) }, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "hostPrefix 8 is larger than its cidr 10.128.0.0/14; it must be between 14 and 30"},
+		{"a pool without room", podPools("10.128.0.0/31 31"), "spec.clusterNetwork[0].cidr hostprefix-range", `"10.128.0.0/31" is too small for a node: a pool needs at least two host bits; use /30 or shorter`},
+		{"families differ", func(s *operatorv1.NetworkSpec) { typed(ovn)(s); services("172.30.0.0/16", "fd02::/112")(s) }, "spec.serviceNetwork family-symmetry", "spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is IPv4-only, spec.serviceNetwork is dual-stack"},
+		{"IPv6 where there is none", func(s *operatorv1.NetworkSpec) { podPools("fd01::/48 64")(s); services("fd02::/112")(s) }, "spec.clusterNetwork ipv6-unsupported", "has IPv6 networks, which network type Flannel does not support; use IPv4 networks"},
+		{"too many pools for the type", podPools("10.0.0.0/16 24", "10.1.0.0/16 24"), "spec.clusterNetwork cluster-network-count", "has 2 entries; network type Flannel takes at most 1"},
+		{"no type", typed(""), "spec.defaultNetwork.type type-required", "spec.defaultNetwork.type is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, Kuryr"},
+		{"a typing error", typed("OVNKubernets"), "spec.defaultNetwork.type unknown-type", `"OVNKubernets" is not known; did you mean OVNKubernetes? The name of a network that somebody else installs must differ from it in more than 2 letters`},
+		{"not built yet", typed("OpenShiftSDN"), "spec.defaultNetwork.type not-built", "network type OpenShiftSDN is not built yet"},
+		{"the settings of another network", func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{} }, "spec.defaultNetwork.ovnKubernetesConfig foreign-settings", `is set, but spec.defaultNetwork.type is "Flannel"; remove it, or set the type to OVNKubernetes`},
+		{"a provider's own rule", func(s *operatorv1.NetworkSpec) {
+			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(10))}
+		}, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range", "10 must be between 576 and 65536"},
+		{"a component's own rule without a name", func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: "nowhere"} }, "spec.kubeProxyConfig.bindAddress invalid", `"nowhere" BindAddress must be a valid IP address`},
+		{"a network cannot be removed", func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Removed }, "spec.managementState management-state", `"Removed" is refused: a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is`},
+		{"a management state that is none", func(s *operatorv1.NetworkSpec) { s.ManagementState = "Paused" }, "spec.managementState management-state", `"Paused" is not a management state; use Managed or Unmanaged`},
+		{"a log level that is none", func(s *operatorv1.NetworkSpec) { s.OperatorLogLevel = "Loud" }, "spec.operatorLogLevel log-level", `"Loud" is not a log level; use Normal, Debug, Trace or TraceAll`},
+		{"migration of the type", func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{NetworkType: "Calico"} }, "spec.migration.networkType migration-type", "network type migration is not supported; remove the field"},
+		{"mode of that migration", func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{Mode: "Live"} }, "spec.migration.mode migration-type", "network type migration is not supported; remove the field"},
+		{"migration of features", func(s *operatorv1.NetworkSpec) {
+			s.Migration = &osv1.NetworkMigration{Features: &osv1.FeaturesMigration{}}
+		}, "spec.migration.features migration-features", "network feature migration is not supported; remove the field"},
+		{"migration of an MTU that is fixed", func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{}} }, "spec.migration.mtu migration-mtu", "MTU migration is not supported for network type Flannel; remove the field"},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			r := refusalsFor(t, Input{Desired: spec(tc.edit)}, Validate)
+			if len(r) == 0 {
+				t.Fatal("accepted")
+			}
+			if got := told(r)[0]; got != tc.want {
+				t.Errorf("told %s, want %s (all: %v)", got, tc.want, r)
+			}
+			if d := cmp.Diff(tc.text, r[0].Message); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+func TestValidateTellsAllFaultsAtOnce(t *testing.T) {
+	r := refusalsFor(t, Input{Desired: spec(services("172.30.0.1/16", "nonsense"), podPools("172.30.0.0/14 8", "10.0.0.0/16 31"), func(s *operatorv1.NetworkSpec) {
+		s.LogLevel = "Loud"
+		s.DefaultNetwork.KuryrConfig = &operatorv1.KuryrConfig{}
+		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(1))}
+	})}, Validate)
+	want := []string{
+		"spec.defaultNetwork.kuryrConfig foreign-settings",
+		"spec.logLevel log-level",
+		"spec.clusterNetwork cluster-network-count",
+		"spec.serviceNetwork[0] cidr-host-bits",
+		"spec.serviceNetwork[1] cidr-syntax",
+		"spec.clusterNetwork[0].cidr cidr-host-bits",
+		"spec.clusterNetwork[1].hostPrefix hostprefix-range",
+		"spec.clusterNetwork[0].cidr pool-overlap",
+		"spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range",
+	}
+	if d := cmp.Diff(want, told(r)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestEveryPairOfPoolsIsCompared(t *testing.T) {
+	r := refusalsFor(t, Input{Desired: spec(typed(ovn), services("10.1.0.0/16"), podPools("10.0.0.0/8 24", "10.1.0.0/24 25", "11.0.0.0/8 24", "10.2.0.0/16 24"))}, Validate)
+	want := []string{
+		"spec.clusterNetwork[0].cidr pool-overlap",
+		"spec.clusterNetwork[1].cidr pool-overlap",
+		"spec.clusterNetwork[1].cidr pool-overlap",
+		"spec.clusterNetwork[3].cidr pool-overlap",
+	}
+	if d := cmp.Diff(want, told(r)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestAListWithoutEndIsCutShort(t *testing.T) {
+	list := make([]string, 5000)
+	for i := range list {
+		list[i] = fmt.Sprintf("10.%d.%d.0/24 26", i/256, i%256)
+	}
+	r := refusalsFor(t, Input{Desired: spec(typed(ovn), podPools(list...))}, Validate)
+	if d := cmp.Diff([]string{"spec.clusterNetwork cluster-network-count"}, told(r)); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestPoolsAreComparedWithTheNodes(t *testing.T) {
+	addr := netip.MustParseAddr
+	f := facts.Cluster{NodeCount: 6, NodeAddresses: map[string][]netip.Addr{
+		"b": {addr("10.128.1.5"), addr("fd00::5")}, "a": {addr("::ffff:10.128.1.4")}, "c": {addr("10.128.1.6")}, "d": {addr("10.128.1.7")}, "e": {addr("192.0.2.1")}, "z": nil,
+	}}
+	r := refusalsFor(t, Input{Desired: spec(podPools("10.128.0.0/22 24")), Cluster: f}, Validate)
+	want := Refusals{
+		{Field: "spec.clusterNetwork[0].cidr", New: "10.128.0.0/22", Rule: "node-address-in-pool", Message: "10.128.0.0/22 contains node a address 10.128.1.4, node b address 10.128.1.5, node c address 10.128.1.6 and 1 more; pods could not reach it; choose a range outside the machine network"},
+		{Field: "spec.clusterNetwork", New: []any{map[string]any{"cidr": "10.128.0.0/22", "hostPrefix": 24.0}}, Rule: "pool-capacity", Message: "10.128.0.0/22 with hostPrefix 24 supports 4 nodes; the cluster has 6; use a shorter prefix for the pool, or a longer hostPrefix"},
+	}
+	if d := cmp.Diff(want, r); d != "" {
+		t.Error(d)
+	}
+	// Refusing what is in use would block every other edit, and nobody could do anything about it.
+	in := Input{Desired: spec(podPools("10.128.0.0/22 24")), Applied: spec(podPools("10.128.0.0/22 24")), Cluster: f}
+	in.Cluster.HostMTU = 1500
+	if d := cmp.Diff(told(want), told(mustRun(t, in, Render).Warnings)); d != "" {
+		t.Errorf("pools in use: %s", d)
+	}
+}
+
+func TestCapacityIsThatOfAllPoolsOfAFamily(t *testing.T) {
+	f := facts.Cluster{NodeCount: 6}
+	dual := func(six string) *operatorv1.NetworkSpec {
+		return spec(typed(ovn), podPools("10.0.0.0/22 24", "10.1.0.0/23 24", six), services("172.30.0.0/16", "fd02::/112"))
+	}
+	if r := refusalsFor(t, Input{Desired: dual("fd01::/61 64"), Cluster: f}, Validate); r != nil {
+		t.Errorf("6 blocks for 6 nodes: %v", r)
+	}
+	r := refusalsFor(t, Input{Desired: dual("fd01::/62 64"), Cluster: f}, Validate)
+	if len(r) != 1 || r[0].Rule != RulePoolCapacity || !strings.HasPrefix(r[0].Message, "fd01::/62 with hostPrefix 64 supports 4 nodes") {
+		t.Errorf("4 IPv6 blocks for 6 nodes: %v", r)
+	}
+}
+
+func TestRefusalsReadAsJSON(t *testing.T) {
+	r := refusalsFor(t, Input{Desired: spec(podPools("10.128.0.5/14 23"))}, Validate)
+	raw, err := json.Marshal(r)
+	want := `[{"field":"spec.clusterNetwork[0].cidr","new":"10.128.0.5/14","rule":"cidr-host-bits","message":"\"10.128.0.5/14\" has host bits set; did you mean 10.128.0.0/14?"}]`
+	if string(raw) != want || err != nil {
+		t.Errorf("%s, %v", raw, err)
+	}
+	if want := `spec.clusterNetwork[0].cidr: "10.128.0.5/14" has host bits set; did you mean 10.128.0.0/14?`; r.Error() != want {
+		t.Errorf("%s", r)
+	}
+}
