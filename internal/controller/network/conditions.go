@@ -1,0 +1,212 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// The reasons of conditions. Those that OpenShift's operator gives too have the same names there.
+const (
+	reasonInvalid    = "InvalidOperatorConfig"
+	reasonCorrupt    = "CorruptAppliedConfig"
+	reasonRecord     = "RecordError"
+	reasonBootstrap  = "BootstrapError"
+	reasonRender     = "RenderError"
+	reasonApply      = "ApplyOperatorConfig"
+	reasonWaiting    = "RenderProgressing"
+	reasonWaitingMTU = "WaitingForNodeMTU"
+	reasonUnmanaged  = "Unmanaged"
+	reasonNotBuilt   = "NotBuilt"
+)
+
+// componentMultiNetwork is the component of additional networks.
+const componentMultiNetwork = "MultiNetwork"
+
+// ripe is how long something that may pass by itself must fail before it is Degraded. Until then it is
+// Progressing.
+const ripe = 2 * time.Minute
+
+// mostErrors is how many errors of one kind a condition names; the others are counted.
+const mostErrors = 10
+
+// findings says what a pass has come to. err is that of the pass.
+func (p *pass) findings(err error) []status.Finding {
+	var found []status.Finding
+	if !p.managed {
+		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
+			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
+	}
+	failing := map[string]bool{}
+	found = append(found, p.recordFindings(err, failing)...)
+	found = append(found, p.refusalFindings()...)
+	found = append(found, p.renderFindings(failing)...)
+	found = append(found, p.applyFindings(failing)...)
+	found = append(found, p.multiNetwork()...)
+	for reason := range p.failing {
+		if !failing[reason] {
+			delete(p.failing, reason)
+		}
+	}
+	p.tell(found)
+	return found
+}
+
+// recordFindings tells of a record that cannot be read or written.
+func (p *pass) recordFindings(err error, failing map[string]bool) []status.Finding {
+	switch {
+	case p.corrupt != nil:
+		return degraded("", reasonCorrupt, fmt.Sprintf("Nothing is changed: %v", p.corrupt))
+	case err != nil && p.applyErr == nil && p.failed == nil:
+		return p.passing(failing, "", reasonRecord, fmt.Sprintf("Error while looking at the cluster: %v", err))
+	}
+	return nil
+}
+
+// refusalFindings tells of a specification that is invalid, or whose change is refused.
+func (p *pass) refusalFindings() []status.Finding {
+	err, inForce := p.result.Refused, " Until then the configuration that was applied last stays in force."
+	if err == nil {
+		err, inForce = p.failed, ""
+	}
+	if err == nil || len(p.result.Outputs) > 0 && p.result.Refused == nil {
+		return nil
+	}
+	if errors.Is(err, pipeline.ErrHostMTUUnknown) {
+		return []status.Finding{{Effect: status.Progressing, Reason: reasonWaitingMTU,
+			Message: "Waiting for the nodes to tell their MTU, which the network's follows"}}
+	}
+	text := err.Error()
+	if refusals := pipeline.RefusalsOf(err); refusals != nil {
+		text = refusals.Error()
+	}
+	message := fmt.Sprintf("The operator configuration is invalid (%s). Use 'kubectl edit network.operator.openshift.io cluster' to fix.%s", text, inForce)
+	if pipeline.StageOf(err) == pipeline.Check {
+		message = fmt.Sprintf("Not applying unsafe configuration change: %s. Use 'kubectl edit network.operator.openshift.io cluster' to undo the change.%s", text, inForce)
+	}
+	return degraded("", reasonInvalid, message)
+}
+
+// renderFindings tells of components that could not be rendered, or wait for something.
+func (p *pass) renderFindings(failing map[string]bool) []status.Finding {
+	var found []status.Finding
+	for _, o := range p.result.Outputs {
+		switch {
+		case o.Err != nil && pipeline.StageOf(o.Err) == pipeline.Bootstrap:
+			found = append(found, p.passing(failing, o.Name, reasonBootstrap, fmt.Sprintf("Internal error while reconciling platform networking resources: %v", o.Err))...)
+		case o.Err != nil:
+			found = append(found, degraded(o.Name, reasonRender, fmt.Sprintf("Internal error while rendering operator configuration: %v", o.Err))...)
+		case o.Output.Waiting != "":
+			found = append(found, status.Finding{Component: o.Name, Effect: status.Progressing, Reason: reasonWaiting, Message: "Waiting to render manifests: " + o.Output.Waiting})
+		}
+	}
+	return found
+}
+
+// applyFindings tells of objects that could not be applied.
+func (p *pass) applyFindings(failing map[string]bool) []status.Finding {
+	if p.applyErr == nil {
+		return nil
+	}
+	lines, permanent := sentences(p.applyErr)
+	message := "Error while updating operator configuration: could not apply: " + strings.Join(lines, "; ")
+	if permanent {
+		failing[reasonApply] = true
+		return degraded("", reasonApply, message)
+	}
+	return p.passing(failing, "", reasonApply, message)
+}
+
+// sentences returns the errors that were joined, at most mostErrors, and whether one of them will not pass by
+// itself.
+func sentences(err error) (lines []string, permanent bool) {
+	errs := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		errs = joined.Unwrap()
+	}
+	for i, e := range errs {
+		if i < mostErrors {
+			lines = append(lines, e.Error())
+		}
+		if one, ok := errors.AsType[*apply.Error](e); ok && (apierrors.IsForbidden(one.Err) || apierrors.IsInvalid(one.Err)) {
+			permanent = permanent || !apierrors.HasStatusCause(one.Err, "NamespaceTerminating")
+		}
+	}
+	if more := len(errs) - mostErrors; more > 0 {
+		lines = append(lines, fmt.Sprintf("(%d more)", more))
+	}
+	return lines, permanent
+}
+
+// multiNetwork says that additional networks are asked for, by default, and cannot be had yet. It holds nothing
+// else up.
+func (p *pass) multiNetwork() []status.Finding {
+	spec := p.result.Spec
+	if spec == nil || spec.DisableMultiNetwork == nil || *spec.DisableMultiNetwork {
+		return nil
+	}
+	return []status.Finding{{Component: componentMultiNetwork, Effect: status.Unavailable, Reason: reasonNotBuilt, Aside: true,
+		Message: "Additional networks (disableMultiNetwork: false) are not built yet; nothing is deployed for them, and the pod network does not need them"}}
+}
+
+// degraded makes the findings of something that needs a person.
+func degraded(component, reason, message string) []status.Finding {
+	return []status.Finding{
+		{Component: component, Effect: status.Degraded, Reason: reason, Message: message},
+		{Component: component, Effect: status.NotUpgradeable, Reason: reason, Message: message},
+	}
+}
+
+// passing makes the finding of something that is tried again: Degraded once it has failed for long.
+func (p *pass) passing(failing map[string]bool, component, reason, message string) []status.Finding {
+	key := component + reason
+	failing[key] = true
+	since, known := p.failing[key]
+	if !known {
+		since = p.Now()
+		p.failing[key] = since
+	}
+	if p.Now().Sub(since) >= ripe {
+		return degraded(component, reason, message)
+	}
+	return []status.Finding{{Component: component, Effect: status.Progressing, Reason: reason, Message: message}}
+}
+
+// tell makes an event of what is new: a refusal, an error, an object that is kept.
+func (p *pass) tell(found []status.Finding) {
+	now := map[string]string{}
+	for _, f := range found {
+		if f.Effect == status.Degraded {
+			now[f.Component+f.Reason] = f.Message
+			if p.said[f.Component+f.Reason] != f.Message {
+				p.Log.Warn("degraded", "component", f.Component, "reason", f.Reason, "message", f.Message)
+				p.Events.Warning(p.network, f.Reason, f.Message)
+			}
+		}
+	}
+	var kept []string
+	for _, a := range p.kept {
+		if a.Verb == plan.Keep {
+			kept = append(kept, fmt.Sprintf("%s: %s", a.Key, strings.Join(a.Reasons, "; ")))
+		}
+	}
+	slices.Sort(kept)
+	if len(kept) > 0 {
+		text := "no longer wanted, and kept: " + strings.Join(kept[:min(mostErrors, len(kept))], "; ")
+		now["ObjectsKept"] = text
+		if p.said["ObjectsKept"] != text {
+			p.Log.Info("objects are kept", "objects", kept)
+			p.Events.Normal(p.network, "ObjectsKept", text)
+		}
+	}
+	p.said = now
+}

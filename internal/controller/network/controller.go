@@ -1,0 +1,160 @@
+// Package network makes the network in the cluster what Network/cluster says.
+//
+// Input: that object, what nodes tell, the record of what was applied, and everything that the operator has
+// applied. Output: the objects of the network, the record, and findings. Every pass looks at everything, runs the
+// pipeline, and does what is missing; events start passes, a clock never does. While the specification is invalid
+// or its change refused, the configuration that was applied last is kept in force.
+//
+// It must never take a network away because Network/cluster is gone, take a network that is in use for a fresh
+// one, or change anything while the record cannot be read.
+package network
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/logging"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/trigger"
+)
+
+// Name is the name of the loop, on the board and in logs.
+const Name = "network"
+
+// FieldManager owns the fields of the network's objects. It is the one that OpenShift's operator uses.
+const FieldManager = "cluster-network-operator/operconfig"
+
+// firstRetry and lastRetry bound the time between two passes while something fails.
+const firstRetry, lastRetry = 500 * time.Millisecond, 30 * time.Second
+
+// Operands are the objects that the operator has applied, as a cache knows them.
+type Operands interface {
+	// Watch has kinds watched, and returns when what exists of them is known.
+	Watch(ctx context.Context, kinds []schema.GroupVersionKind) error
+	// Serves reports whether the API server serves a kind.
+	Serves(schema.GroupKind) bool
+	// Live returns an object, for looking at only.
+	Live(manifest.Key) (*unstructured.Unstructured, bool)
+}
+
+// Events tells users what happens to their network, in a word and a sentence.
+type Events interface {
+	Normal(network *operatorv1.Network, reason, message string)
+	Warning(network *operatorv1.Network, reason, message string)
+}
+
+// Controller is the loop. All fields up to Log must be set.
+type Controller struct {
+	// Client reads from the manager's cache.
+	Client   client.Client
+	Operands Operands
+	// Applier writes to the API server under FieldManager.
+	Applier  apply.Client
+	Pipeline pipeline.Pipeline
+	// Facts are those that do not change while the operator runs.
+	Facts facts.Cluster
+	// Namespace is the operator's own.
+	Namespace string
+	Board     *report.Board
+	// Changed is fired when an operand or what the API server serves has changed.
+	Changed *trigger.Trigger
+	Events  Events
+	// Level is that of the operator's log.
+	Level *slog.LevelVar
+	Now   func() time.Time
+	Log   *slog.Logger
+
+	api     *tracker
+	records records
+	// failing says since when something has been failing, by reason.
+	failing map[string]time.Time
+	// said is the last event of each reason, so that none is repeated in every pass.
+	said map[string]string
+	// last is what was reported last.
+	last report.Rollout
+	// waiting is true if something is to be deleted once workloads are ready.
+	waiting waiting
+}
+
+// Setup adds the loop to a manager.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	c.prepare()
+	loop, err := controller.New(Name, mgr, controller.Options{
+		Reconciler:  reconcile.Func(c.Reconcile),
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+	})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", Name, err)
+	}
+	all := c.Changed.Handler()
+	for _, s := range []source.Source{
+		c.Changed.Source(),
+		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), all, predicate.Predicate(predicate.GenerationChangedPredicate{})),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), all, predicate.NewPredicateFuncs(c.concerns)),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), all, nodeChanged()),
+	} {
+		if err := loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// prepare makes what the loop keeps for itself.
+func (c *Controller) prepare() {
+	c.api = newTracker(c.Applier)
+	c.records = records{cached: c.Client, api: c.api, namespace: c.Namespace, log: c.Log}
+	c.failing, c.said = map[string]time.Time{}, map[string]string{}
+}
+
+// Reconcile makes one pass.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	var network operatorv1.Network
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("read network: %w", err)
+		}
+		c.deleted()
+		return reconcile.Result{}, nil
+	}
+	c.Level.Set(logging.Level(network.Spec.OperatorLogLevel))
+	p := pass{Controller: c, network: &network, managed: network.Spec.ManagementState != osv1.Unmanaged}
+	err := p.run(ctx)
+	findings := p.findings(err)
+	c.last = p.rollout()
+	c.Board.Report(Name, findings...)
+	c.Board.SetRollout(c.last)
+	return reconcile.Result{}, err
+}
+
+// deleted notes that there is no Network. What was applied stays, and is no longer looked after.
+func (c *Controller) deleted() {
+	c.Board.Report(Name)
+	if c.last.Generation == 0 {
+		return
+	}
+	c.last = report.Rollout{}
+	c.Log.Warn("Network/cluster was deleted; the network stays as it is, and nobody looks after it until the object is created again")
+	gone := &operatorv1.Network{}
+	gone.Name = operatorv1.NetworkName
+	c.Events.Warning(gone, "NetworkDeleted", "the network stays as it is, and nobody looks after it until the object is created again")
+}

@@ -1,0 +1,77 @@
+package network
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-network-operator/cno/internal/facts"
+)
+
+// clusterFacts adds what nodes tell to what is known since the start.
+func clusterFacts(known facts.Cluster, nodes []corev1.Node, hostMTU int) facts.Cluster {
+	f := known
+	f.HostMTU = hostMTU
+	f.NodeCount = len(nodes)
+	f.NodeAddresses = make(map[string][]netip.Addr, len(nodes))
+	var controlPlane []corev1.Node
+	for i := range nodes {
+		n := &nodes[i]
+		f.NodeAddresses[n.Name] = addresses(n)
+		if isControlPlane(n) {
+			controlPlane = append(controlPlane, *n)
+		}
+		if k, ok := kernel(n.Status.NodeInfo.KernelVersion); ok && (f.OldestKernel == facts.KernelVersion{} || older(k, f.OldestKernel)) {
+			f.OldestKernel = k
+		}
+	}
+	slices.SortFunc(controlPlane, func(a, b corev1.Node) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range controlPlane {
+		n := &controlPlane[i]
+		f.ControlPlane = append(f.ControlPlane, facts.Node{Name: n.Name, UID: string(n.UID), Addresses: f.NodeAddresses[n.Name]})
+	}
+	return f
+}
+
+// isControlPlane reports whether a node has the role, under its present or its former name.
+func isControlPlane(n *corev1.Node) bool {
+	_, present := n.Labels["node-role.kubernetes.io/control-plane"]
+	_, former := n.Labels["node-role.kubernetes.io/master"]
+	return present || former
+}
+
+// addresses returns the internal addresses of a node. What is no address is left out.
+func addresses(n *corev1.Node) []netip.Addr {
+	var found []netip.Addr
+	for _, a := range n.Status.Addresses {
+		if addr, err := netip.ParseAddr(a.Address); a.Type == corev1.NodeInternalIP && err == nil {
+			found = append(found, addr)
+		}
+	}
+	return found
+}
+
+// kernel reads the beginning of a version such as 5.14.0-427.el9.x86_64.
+func kernel(version string) (facts.KernelVersion, bool) {
+	major, rest, ok := strings.Cut(version, ".")
+	if !ok {
+		return facts.KernelVersion{}, false
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	x, err := strconv.Atoi(major)
+	y, err2 := strconv.Atoi(rest[:end])
+	return facts.KernelVersion{Major: x, Minor: y}, err == nil && err2 == nil
+}
+
+func older(a, b facts.KernelVersion) bool {
+	return a.Major < b.Major || a.Major == b.Major && a.Minor < b.Minor
+}

@@ -1,0 +1,156 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/hostmtu"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// pass is one look at everything.
+type pass struct {
+	*Controller
+	network *operatorv1.Network
+	// managed is false if nothing may be changed.
+	managed bool
+
+	memory  memory
+	result  pipeline.Result
+	desired []manifest.Object
+	// rendered is true once desired is known.
+	rendered bool
+	// corrupt says why the record cannot be read.
+	corrupt error
+	// failed is the error of the pipeline, applyErr that of carrying out the plan.
+	failed, applyErr error
+	kept             []plan.Action
+	applied          bool
+}
+
+// run looks at everything and does what is missing. The error asks for another pass; what users should know of
+// it is in the findings.
+func (p *pass) run(ctx context.Context) error {
+	var err error
+	if p.memory, err = p.records.load(ctx); err != nil {
+		if isCorrupt(err) {
+			p.corrupt = err
+			return nil // only a change of the record helps, and is an event
+		}
+		return err
+	}
+	cluster, err := p.cluster(ctx)
+	if err != nil {
+		return err
+	}
+	p.result, p.failed = p.Pipeline.Reconcile(ctx, pipeline.Input{
+		Desired: &p.network.Spec, Applied: p.memory.record.Baseline(), Cluster: cluster, Reader: p.Client,
+	})
+	if p.failed != nil && len(p.result.Outputs) == 0 {
+		return p.retryable()
+	}
+	for _, o := range p.result.Outputs {
+		p.desired = append(p.desired, o.Output.Objects...)
+	}
+	p.rendered = true
+	if !p.managed {
+		p.applied = p.memory.record.State == applied.StateApplied
+		return nil
+	}
+	if p.applyErr = p.rollOut(ctx); p.applyErr != nil {
+		return p.applyErr
+	}
+	return p.retryable()
+}
+
+func isCorrupt(err error) bool {
+	_, is := errors.AsType[*applied.CorruptError](err)
+	return is || errors.Is(err, plan.ErrInventory)
+}
+
+// retryable returns the error of the pipeline if another try may do better although nothing is changed. A wrong
+// specification stays wrong, and the MTU of the nodes comes with an event.
+func (p *pass) retryable() error {
+	if p.failed == nil || pipeline.RefusalsOf(p.failed) != nil || errors.Is(p.failed, pipeline.ErrHostMTUUnknown) {
+		return nil
+	}
+	return p.failed
+}
+
+// cluster gathers the facts.
+func (p *pass) cluster(ctx context.Context) (facts.Cluster, error) {
+	var nodes corev1.NodeList
+	if err := p.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return facts.Cluster{}, fmt.Errorf("list nodes: %w", err)
+	}
+	var cm corev1.ConfigMap
+	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: hostmtu.ConfigMap}, &cm)
+	if client.IgnoreNotFound(err) != nil {
+		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
+	}
+	// A record that cannot be read is made anew by the loop that keeps it.
+	record, _ := hostmtu.Decode(cm.Data, cm.CreationTimestamp.Time)
+	return clusterFacts(p.Facts, nodes.Items, record.Settled), nil
+}
+
+// incomplete says why what was rendered is not everything, or nothing.
+func (p *pass) incomplete() string {
+	var why []string
+	for _, o := range p.result.Outputs {
+		switch {
+		case o.Err != nil:
+			why = append(why, fmt.Sprintf("%s could not be rendered", o.Name))
+		case o.Output.Waiting != "":
+			why = append(why, fmt.Sprintf("%s: %s", o.Name, o.Output.Waiting))
+		}
+	}
+	return strings.Join(why, "; ")
+}
+
+// rollout is what the status loop needs to know. While nothing could be rendered, what was rendered before counts.
+func (p *pass) rollout() report.Rollout {
+	r := report.Rollout{Generation: p.network.Generation, Wanted: p.last.Wanted, Related: p.last.Related}
+	if !p.rendered {
+		return r
+	}
+	r.Applied, r.Wanted = p.applied, nil
+	r.Related = []report.Reference{{Resource: "namespaces", Name: p.Namespace}, {Group: operatorv1.GroupVersion.Group, Resource: "networks", Name: operatorv1.NetworkName}}
+	for _, o := range p.desired {
+		key := o.Key()
+		if key.Group == "" && key.Kind == "Namespace" {
+			r.Related = append(r.Related, report.Reference{Resource: "namespaces", Name: key.Name})
+		}
+		if manifest.IsWorkload(key.GroupKind()) {
+			r.Wanted = append(r.Wanted, status.Workload{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
+				Component: o.Object.GetLabels()[manifest.LabelComponent], NonCritical: o.Policy.NonCritical})
+		}
+	}
+	return r
+}
+
+// kinds returns the kinds of everything that is wanted or was applied.
+func (p *pass) kinds() []schema.GroupVersionKind {
+	var kinds []schema.GroupVersionKind
+	for _, o := range p.desired {
+		kinds = append(kinds, o.Object.GroupVersionKind())
+	}
+	for _, e := range p.memory.inventory {
+		kinds = append(kinds, e.Key.GroupKind().WithVersion(e.Version))
+	}
+	slices.SortStableFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(kinds)
+}

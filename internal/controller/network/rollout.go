@@ -1,0 +1,166 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+// catchUp is how long the cache may take to show what was written. When it takes longer, the next pass may write
+// something again, which does no harm.
+const catchUp = 2 * time.Second
+
+// rollOut plans and does what is missing, and keeps the record: what is intended is written down before anything
+// is changed, and that it is applied only when all of it has been.
+func (p *pass) rollOut(ctx context.Context) error {
+	if err := p.Operands.Watch(ctx, p.kinds()); err != nil {
+		return err
+	}
+	todo, err := plan.Make(plan.Input{
+		Desired: p.desired, Live: p.Operands.Live, Inventory: p.memory.inventory,
+		Serves: p.Operands.Serves, Incomplete: p.incomplete(),
+	})
+	if err != nil {
+		return err
+	}
+	record, err := p.begin(ctx)
+	if err != nil {
+		return err
+	}
+	p.look(todo.Actions)
+	if !todo.Converged() {
+		if err := p.execute(ctx, todo); err != nil {
+			return err
+		}
+	}
+	return p.finish(ctx, record)
+}
+
+// begin writes down what is about to be applied, unless that is known already.
+func (p *pass) begin(ctx context.Context) (applied.Record, error) {
+	before := p.memory.record
+	intent, err := applied.NewSnapshot(p.result.Spec)
+	if err != nil {
+		return before, err
+	}
+	forced := p.memory.decision == applied.Forced
+	record := before.Begin(applied.Start{Intent: intent, Number: p.memory.history.Next(before), OperatorVersion: p.Facts.ReleaseVersion, Forced: forced})
+	if !maps.Equal(record.Encode(), before.Encode()) {
+		if before.Unfinished() {
+			if err := p.records.remember(ctx, p.memory.history, before.Revision(applied.OutcomeAbandoned, p.Now())); err != nil {
+				return before, err
+			}
+			p.memory.history = p.memory.history.Append(before.Revision(applied.OutcomeAbandoned, p.Now()))
+		}
+		if forced {
+			p.Events.Warning(p.network, "ForcedChange", "the record of the applied network was deleted: the specification is applied without checking that the change is safe")
+		}
+		p.Log.Info("rolling out", "revision", record.Number, "hash", intent.Hash(), "forced", forced)
+		if err := p.records.save(ctx, record); err != nil {
+			return before, err
+		}
+	}
+	if record.State != applied.StateIntent {
+		return record, nil
+	}
+	if record, err = record.MarkApplying(); err != nil {
+		return record, err
+	}
+	return record, p.records.save(ctx, record)
+}
+
+// look keeps the actions that only have something to say.
+func (p *pass) look(actions []plan.Action) {
+	p.kept = nil
+	for _, a := range actions {
+		if a.Verb == plan.Keep {
+			p.kept = append(p.kept, a)
+		}
+	}
+	p.waiting.Store(len(p.kept) > 0)
+}
+
+// execute carries out a plan and waits until the cache shows what it has done.
+func (p *pass) execute(ctx context.Context, todo plan.Plan) error {
+	executor := apply.Executor{Client: p.api, Namespace: p.Namespace, Log: p.Log}
+	result, err := executor.Execute(ctx, todo)
+	var actions []plan.Action
+	for _, o := range result.Outcomes {
+		actions = append(actions, o.Action)
+	}
+	p.look(actions)
+	// Kinds that the plan has brought are served now.
+	if err := p.Operands.Watch(ctx, p.kinds()); err != nil {
+		return err
+	}
+	p.settle(ctx)
+	return err
+}
+
+// settle waits until the cache has caught up with what was written.
+func (p *pass) settle(ctx context.Context) {
+	deadline := time.NewTimer(catchUp)
+	defer deadline.Stop()
+	poll := time.NewTicker(time.Millisecond)
+	defer poll.Stop()
+	for {
+		behind := false
+		for key, written := range p.api.pending() {
+			if p.isRecord(key) {
+				continue
+			}
+			if live, found := p.Operands.Live(key); found && version(live.GetResourceVersion()) >= written {
+				p.api.forget(key)
+				continue
+			}
+			behind = true
+		}
+		if !behind {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-deadline.C:
+			p.Log.Warn("the watch is slow to show what was written")
+			return
+		case <-poll.C:
+		}
+	}
+}
+
+// isRecord reports whether an object is one of the ConfigMaps that records are kept in.
+func (p *pass) isRecord(key manifest.Key) bool {
+	return key.Kind == "ConfigMap" && key.Namespace == p.Namespace
+}
+
+// finish writes down that everything has been applied, if it has.
+func (p *pass) finish(ctx context.Context, record applied.Record) error {
+	if p.incomplete() != "" {
+		p.applied = record.State == applied.StateApplied
+		return nil
+	}
+	p.applied = true
+	if record.State != applied.StateApplying {
+		return nil
+	}
+	done, revision, err := record.MarkApplied(p.Now())
+	if err != nil {
+		return fmt.Errorf("record that the network is applied: %w", err)
+	}
+	if err := p.records.remember(ctx, p.memory.history, revision); err != nil {
+		return err
+	}
+	if err := p.records.save(ctx, done); err != nil {
+		return err
+	}
+	p.Log.Info("applied", "revision", revision.Number, "hash", revision.Hash, "forced", revision.Forced)
+	p.Events.Normal(p.network, "NetworkApplied", fmt.Sprintf("revision %d of the network is applied", revision.Number))
+	return nil
+}

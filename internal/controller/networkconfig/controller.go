@@ -1,0 +1,124 @@
+// Package networkconfig makes Network/cluster of NetworkConfig/default, the short form of the configuration, and
+// mirrors the status back.
+//
+// Input: the two objects, and the ConfigMap applied-default, which exists while the short form is the source: its
+// deletion forces a pending change, as that of applied-cluster does. Output: the Network, by server-side apply;
+// the status of the NetworkConfig; that ConfigMap.
+//
+// It must never fight over a field: whoever else has set a field of the Network is right, and the NetworkConfig
+// says in one condition that it is not followed. It never deletes the Network.
+package networkconfig
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/networkconfig"
+)
+
+// Name is the name of the loop in logs.
+const Name = "networkconfig"
+
+// fieldManager owns the fields of the Network that the NetworkConfig sets.
+const fieldManager = client.FieldOwner("cluster-network-operator/networkconfig")
+
+// Controller is the loop. All fields up to Log must be set.
+type Controller struct {
+	// Client reads from the manager's cache.
+	Client client.Client
+	// Namespace is the operator's own.
+	Namespace string
+	Now       func() time.Time
+	Log       *slog.Logger
+
+	// refused are the generations of the two objects with which the API server has last found that somebody else
+	// has set a field: asking again would get the same answer.
+	refused generations
+}
+
+type generations struct{ config, network int64 }
+
+// Setup adds the loop to a manager.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", Name, err)
+	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	records := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetNamespace() == c.Namespace && (o.GetName() == appliedDefault || o.GetName() == applied.ConfigMapName)
+	})
+	for _, s := range []source.Source{
+		source.Kind(mgr.GetCache(), client.Object(&networkoperatorv1.NetworkConfig{}), once),
+		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), once),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), once, records),
+	} {
+		if err := loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// Reconcile brings the Network, the status and the ConfigMap in line with the NetworkConfig.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	var config networkoperatorv1.NetworkConfig
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: networkoperatorv1.NetworkConfigName}, &config); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("read network config: %w", err)
+		}
+		return reconcile.Result{}, c.release(ctx)
+	}
+	network, err := c.network(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	wanted, errs := networkconfig.Convert(&config.Spec)
+	var differences []string
+	if len(errs) == 0 {
+		if network, differences, err = c.follow(ctx, &config, wanted, network); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	status := networkconfig.Status(&config, network, networkconfig.Synced(errs, network, differences), c.Now())
+	if !equality.Semantic.DeepEqual(status, config.Status) {
+		config.Status = status
+		if err := c.Client.Status().Update(ctx, &config, fieldManager); client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("write status of network config: %w", err)
+		}
+	}
+	if len(errs) > 0 || len(differences) > 0 {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, c.claim(ctx)
+}
+
+// network reads Network/cluster, nil if there is none.
+func (c *Controller) network(ctx context.Context) (*operatorv1.Network, error) {
+	var network operatorv1.Network
+	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read network: %w", err)
+	}
+	if err != nil {
+		return nil, nil
+	}
+	return &network, nil
+}
