@@ -163,7 +163,11 @@ func pastOf(v Verb) string {
 func (m maker) unrendered(waitsFor string) []Action {
 	var actions []Action
 	for _, e := range m.Inventory {
-		if !m.wanted[e.Key] {
+		if m.wanted[e.Key] {
+			continue
+		}
+		// What is being deleted already cannot come back: it needs no action, and leaves the inventory.
+		if live, found := m.Live(e.Key); !found || live.GetDeletionTimestamp() == nil {
 			actions = append(actions, m.remove(e, waitsFor))
 		}
 	}
@@ -183,8 +187,6 @@ func (m maker) remove(e Entry, waitsFor string) Action {
 	}
 	a.UID = live.GetUID()
 	switch {
-	case live.GetDeletionTimestamp() != nil:
-		a.Reasons = []string{"it is being deleted; " + holdsUp(live)}
 	case e.Adopted:
 		a.Reasons = []string{"it was there before the operator took it over"}
 	case live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy:
