@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-//go:embed *.yaml
+//go:embed *.openshift.io_*.yaml
 var files embed.FS
 
 // Files returns the files themselves, one definition each, named <group>_<plural>.yaml.
