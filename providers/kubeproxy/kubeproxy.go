@@ -32,7 +32,8 @@ const (
 // Component is kube-proxy as a component. The zero value is ready for use.
 type Component struct{}
 
-var _ provider.Component = Component{}
+// New returns the component.
+func New() provider.Component { return Component{} }
 
 // Name is KubeProxy.
 func (Component) Name() string { return Name }

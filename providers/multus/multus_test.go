@@ -1,0 +1,80 @@
+package multus
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+func TestItSaysThatItDoesNotServeAndHoldsNothingUp(t *testing.T) {
+	r, err := New().Observe(t.Context(), nil, &operatorv1.NetworkSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.Render(&operatorv1.NetworkSpec{}, facts.Cluster{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := provider.Output{Unavailable: "Multus is not part of this version; additional networks are not served. Set spec.disableMultiNetwork: true to say that none is wanted."}
+	if diff := cmp.Diff(want, out); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDefaultsAreExplicitAndTheInputIsLeftAlone(t *testing.T) {
+	yes := true
+	for _, tc := range []struct {
+		why     string
+		spec    operatorv1.NetworkSpec
+		off     bool
+		policy  bool
+		enabled bool
+	}{
+		{"nothing said", operatorv1.NetworkSpec{}, false, false, true},
+		{"turned off", operatorv1.NetworkSpec{DisableMultiNetwork: &yes}, true, false, false},
+		{"policies asked for", operatorv1.NetworkSpec{UseMultiNetworkPolicy: &yes}, false, true, true},
+	} {
+		before := tc.spec.DeepCopy()
+		got := New().Default(&tc.spec, nil, provider.Traits{}, facts.Cluster{})
+		if diff := cmp.Diff(before, &tc.spec); diff != "" {
+			t.Errorf("%s: the input was changed: %s", tc.why, diff)
+		}
+		if *got.DisableMultiNetwork != tc.off || *got.UseMultiNetworkPolicy != tc.policy || New().Enabled(got) != tc.enabled || New().Enabled(&tc.spec) != tc.enabled {
+			t.Errorf("%s: got %+v", tc.why, got)
+		}
+		if diff := cmp.Diff(got, New().Default(got, got, provider.Traits{}, facts.Cluster{})); diff != "" {
+			t.Errorf("%s: filling again changes it: %s", tc.why, diff)
+		}
+	}
+}
+
+func TestItCannotBeTurnedOnOrOffInUse(t *testing.T) {
+	on, off := &operatorv1.NetworkSpec{DisableMultiNetwork: new(bool)}, &operatorv1.NetworkSpec{DisableMultiNetwork: new(bool)}
+	*off.DisableMultiNetwork = true
+	more := on.DeepCopy()
+	more.UseMultiNetworkPolicy = off.DisableMultiNetwork
+	more.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{{Name: "x", Type: osv1.NetworkTypeSimpleMacvlan}}
+	for _, tc := range []struct {
+		why        string
+		prev, next *operatorv1.NetworkSpec
+		refused    bool
+	}{
+		{"turned off", on, off, true},
+		{"turned on", off, on, true},
+		{"not said is the same as false", &operatorv1.NetworkSpec{}, on, false},
+		{"other networks, and policies", on, more, false},
+	} {
+		errs := New().CheckChange(tc.prev, tc.next)
+		if (len(errs) > 0) != tc.refused {
+			t.Errorf("%s: %v", tc.why, errs)
+		}
+		if tc.refused && errs[0].Error() != "spec.disableMultiNetwork: Forbidden: cannot change DisableMultiNetwork while the network is in use; set it back" {
+			t.Errorf("%s: %v", tc.why, errs)
+		}
+	}
+}
