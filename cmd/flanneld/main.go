@@ -1,0 +1,95 @@
+// Program flanneld is flannel's agent on a node; see docs/programs/flanneld.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/cluster-network-operator/cno/internal/version"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/node"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/plugins"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	level := &slog.LevelVar{}
+	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	// Flannel's packages log through klog.
+	klog.SetSlogLogger(log.With("library", "flannel"))
+	if err := command(log, level).ExecuteContext(ctx); err != nil {
+		log.Error("flanneld ends", "error", err)
+		os.Exit(1)
+	}
+}
+
+func command(log *slog.Logger, level *slog.LevelVar) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "flanneld",
+		Short:         "Flannel's agent on a node",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	var text string
+	root.PersistentFlags().StringVar(&text, "log-level", "info", "what to log: debug, info, warn or error")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
+	root.AddCommand(runCommand(log), installCommand(log), versionCommand())
+	return root
+}
+
+func runCommand(log *slog.Logger) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Hold the node's subnet and keep the routes to all other nodes",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				return fmt.Errorf("read configuration: %w", err)
+			}
+			config, err := agentconfig.Decode(data)
+			if err != nil {
+				return err
+			}
+			if errs := config.Validate(); len(errs) > 0 {
+				return fmt.Errorf("%s is not valid: %w", file, errs.ToAggregate())
+			}
+			return node.Run(cmd.Context(), node.Options{
+				Config: config, Node: os.Getenv("NODE_NAME"), Version: version.String(), Log: log,
+			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "/etc/flannel/flanneld.json", "the configuration file")
+	return cmd
+}
+
+func installCommand(log *slog.Logger) *cobra.Command {
+	var from, to string
+	cmd := &cobra.Command{
+		Use:   "install-cni",
+		Short: "Copy the CNI plugins to the node",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return plugins.Install(from, to, log) },
+	}
+	cmd.Flags().StringVar(&from, "from", "/usr/lib/cni", "the folder of plugins to copy")
+	cmd.Flags().StringVar(&to, "to", "/host/opt/cni/bin", "the folder that the container runtime starts plugins from")
+	return cmd
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version.String()) },
+	}
+}

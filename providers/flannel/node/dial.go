@@ -1,0 +1,106 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// errAuthorities ends a connection whose members must be checked against other authorities from now on.
+var errAuthorities = errors.New("the file of certificate authorities has changed")
+
+// dial returns a client. It does not wait for a member to answer.
+func dial(config agentconfig.Etcd) (*clientv3.Client, error) {
+	tlsConfig, err := tlsFor(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: config.Endpoints,
+		TLS:       tlsConfig,
+		// A member that vanished without a word is noticed within ten seconds.
+		DialKeepAliveTime:    6 * time.Second,
+		DialKeepAliveTimeout: 4 * time.Second,
+		// What fails is reported by who asked.
+		Logger: zap.NewNop(),
+		// Without this gRPC waits up to two minutes before it tries an endpoint again.
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
+			MinConnectTimeout: 3 * time.Second,
+		})},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make etcd client: %w", err)
+	}
+	return client, nil
+}
+
+// tlsFor returns nil if no endpoint wants TLS. The client's certificate is read for each connection, so that a
+// renewed one is used without a restart.
+func tlsFor(config agentconfig.Etcd) (*tls.Config, error) {
+	if !slices.ContainsFunc(config.Endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") }) {
+		return nil, nil
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12}
+	if config.CAFile != "" {
+		pem, err := os.ReadFile(config.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("read certificate authorities: %w", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", config.CAFile)
+		}
+	}
+	if config.CertFile != "" {
+		out.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			cert, err := tls.LoadX509KeyPair(config.CertFile, config.KeyFile)
+			return &cert, err
+		}
+	}
+	return out, nil
+}
+
+// watchAuthorities returns errAuthorities when the file has other content than when it was called, nil when the
+// context ends.
+func watchAuthorities(ctx context.Context, file string) error {
+	if file == "" {
+		<-ctx.Done()
+		return nil
+	}
+	first, ok := digest(file)
+	tick := time.NewTicker(10 * time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		// A file that cannot be read for a moment is about to be replaced.
+		if now, readable := digest(file); readable && (!ok || !bytes.Equal(first, now)) {
+			return errAuthorities
+		}
+	}
+}
+
+func digest(file string) ([]byte, bool) {
+	data, err := os.ReadFile(file)
+	sum := sha256.Sum256(data)
+	return sum[:], err == nil
+}

@@ -1,0 +1,250 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
+)
+
+const (
+	// etcdTimeout bounds one request.
+	etcdTimeout = 5 * time.Second
+	// retryPause is how long to wait after etcd refused something.
+	retryPause = time.Second
+	// lossGrace is how long peers stay that vanished from etcd together with the node's own lease. Their agents
+	// notice at once that their leases are gone and take them again, so that a minute is plenty.
+	lossGrace = time.Minute
+)
+
+// talkToEtcd keeps the node's subnet and follows the other nodes', through one client after the other.
+func (a *agent) talkToEtcd(ctx context.Context) error {
+	for ctx.Err() == nil {
+		client, err := dial(a.Config.Etcd)
+		if err != nil {
+			a.note(topicEtcd, err)
+			pause(ctx, retryPause, nil)
+			continue
+		}
+		st := store.New(client, a.Config, a.LeaseTTL)
+		group, groupCtx := errgroup.WithContext(ctx)
+		group.Go(func() error { return watchAuthorities(groupCtx, a.Config.Etcd.CAFile) })
+		group.Go(func() error { return a.holdSubnet(groupCtx, st) })
+		group.Go(func() error { return a.follow(groupCtx, st, client) })
+		group.Go(func() error { return a.publish(groupCtx, st) })
+		err = group.Wait()
+		_ = client.Close() // nothing is in flight any more
+		if ctx.Err() == nil {
+			a.Log.Info("connecting to etcd anew", "reason", err)
+		}
+	}
+	return nil
+}
+
+// holdSubnet takes the node's subnet once the backend wants it, renews the lease, and takes it again when it is
+// lost. It ends with the context.
+func (a *agent) holdSubnet(ctx context.Context, st *store.Store) error {
+	due := a.Now().Add(a.LeaseTTL / 3)
+	for ctx.Err() == nil {
+		t, changed := a.tenure.get()
+		p, peersChanged := a.peers.get()
+		switch {
+		case t.wanted == nil:
+			wait(ctx, changed, nil, nil)
+		case p.lost(t):
+			a.Log.Warn("the node's lease is gone from etcd, taking it again", "subnet", t.ipv4)
+			a.unconfirm()
+		case !t.confirmed():
+			if !a.take(ctx, st, t) {
+				pause(ctx, retryPause, changed)
+			}
+			due = a.Now().Add(a.LeaseTTL / 3)
+		case wait(ctx, changed, peersChanged, time.After(due.Sub(a.Now()))):
+			due = a.Now().Add(a.renew(ctx, st, t))
+		}
+	}
+	return nil
+}
+
+func (a *agent) unconfirm() {
+	a.tenure.update(func(t *tenure) bool {
+		t.id = 0
+		return true
+	})
+}
+
+// take takes the subnet, and reports whether it did.
+func (a *agent) take(ctx context.Context, st *store.Store, t tenure) bool {
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	held, err := st.Acquire(ctx, store.Request{
+		Node: a.Node, Network: a.Config.Network, Attrs: *t.wanted, PreviousIPv4: t.ipv4, PreviousIPv6: t.ipv6,
+	})
+	if ctx.Err() == nil || err == nil {
+		// With etcd away that is the problem, not the lease.
+		a.note(topicLease, err)
+	}
+	if err != nil {
+		return false
+	}
+	a.metrics.acquisitions.Inc()
+	a.tenure.update(func(now *tenure) bool {
+		if now.wanted != t.wanted {
+			return false // the backend wants something else by now
+		}
+		*now = now.hold(held)
+		return true
+	})
+	if t.ipv4.IsValid() && t.ipv4 != held.IPv4 {
+		a.note(topicSubnet, fmt.Errorf("the node's subnet was %s and is %s now: pods with addresses of the former must be started again", t.ipv4, held.IPv4))
+	}
+	a.Log.Info("the node holds its subnet", "subnet", held.IPv4, "ipv6Subnet", held.IPv6, "lease", fmt.Sprintf("%x", held.ID))
+	return true
+}
+
+// renew renews the lease and returns when to do so next.
+func (a *agent) renew(ctx context.Context, st *store.Store, t tenure) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	err := st.Renew(ctx, t.id)
+	switch {
+	case err == nil:
+		a.metrics.renewals.WithLabelValues("ok").Inc()
+		return a.LeaseTTL / 3
+	case errors.Is(err, store.ErrExpired):
+		a.metrics.renewals.WithLabelValues("expired").Inc()
+		a.unconfirm()
+		return a.LeaseTTL / 3
+	default:
+		a.metrics.renewals.WithLabelValues("error").Inc()
+		return min(a.LeaseTTL/30, time.Minute)
+	}
+}
+
+// follow keeps what is known of the other nodes current until the context ends.
+func (a *agent) follow(ctx context.Context, st *store.Store, client *clientv3.Client) error {
+	for ctx.Err() == nil {
+		readCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
+		snap, err := st.Snapshot(readCtx)
+		cancel()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			a.connection(fmt.Errorf("etcd cannot be reached at %s: %w", strings.Join(a.Config.Etcd.Endpoints, ", "), err))
+			pause(ctx, retryPause/2, nil)
+			continue
+		}
+		a.connection(nil)
+		watchCtx, cancelWatch := context.WithCancelCause(ctx)
+		if keep := a.accept(snap); keep {
+			stop := time.AfterFunc(lossGrace, func() { cancelWatch(errors.New("time to forget the nodes that did not come back")) })
+			context.AfterFunc(watchCtx, func() { stop.Stop() })
+		}
+		go a.watchConnection(watchCtx, st, client, cancelWatch)
+		err = st.Watch(watchCtx, snap.Revision, func(events []store.Event) {
+			a.peers.update(func(p *peers) bool {
+				*p = p.after(agentconfig.ReservationDir(a.Config.Etcd.Prefix), events)
+				return true
+			})
+		})
+		if ctx.Err() == nil {
+			a.Log.Info("reading everything in etcd again", "reason", err, "cause", context.Cause(watchCtx))
+		}
+		cancelWatch(nil)
+		pause(ctx, retryPause/10, nil)
+	}
+	return nil
+}
+
+// accept takes over a snapshot, and reports whether nodes are kept that are not in it.
+func (a *agent) accept(snap store.Snapshot) (keep bool) {
+	t, _ := a.tenure.get()
+	known, _ := a.peers.get()
+	_, own := snap.Leases[t.key]
+	keep = !own && len(known.list(t.key)) > 0
+	if !own && known.replaced(snap) {
+		a.Log.Warn("etcd was replaced or set back", "revision", snap.Revision, "was", known.revision)
+		a.unconfirm()
+	}
+	a.peers.update(func(p *peers) bool {
+		*p = p.taken(snap, t.key, keep)
+		return true
+	})
+	if len(snap.Unreadable) > 0 {
+		a.Log.Warn("there are keys in etcd that cannot be understood", "keys", snap.Unreadable)
+	}
+	return keep
+}
+
+// watchConnection notes whether etcd can be reached. When it can again, and is not the etcd that was read, it ends
+// the watch.
+func (a *agent) watchConnection(ctx context.Context, st *store.Store, client *clientv3.Client, end context.CancelCauseFunc) {
+	conn := client.ActiveConnection()
+	state := connectivity.Ready
+	for conn.WaitForStateChange(ctx, state) {
+		before := state
+		switch state = conn.GetState(); state {
+		case connectivity.TransientFailure:
+			a.connection(fmt.Errorf("etcd cannot be reached at %s", strings.Join(a.Config.Etcd.Endpoints, ", ")))
+		case connectivity.Idle:
+			conn.Connect()
+		case connectivity.Ready:
+			if before == connectivity.Ready {
+				continue
+			}
+			p, _ := a.peers.get()
+			verifyCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
+			err := st.Verify(verifyCtx, p.cluster, p.revision)
+			cancel()
+			if err != nil {
+				end(err)
+				return
+			}
+			a.connection(nil)
+		}
+	}
+}
+
+func (a *agent) connection(err error) {
+	a.note(topicEtcd, err)
+	a.board.update(func(b *board) bool {
+		changed := b.connected != (err == nil)
+		b.connected = err == nil
+		return changed
+	})
+}
+
+// publish writes the agent's report whenever it changed, for as long as the node holds its subnet.
+func (a *agent) publish(ctx context.Context, st *store.Store) error {
+	var last agentconfig.AgentStatus
+	var under clientv3.LeaseID
+	for ctx.Err() == nil {
+		t, tenureChanged := a.tenure.get()
+		b, boardChanged := a.board.get()
+		report := b.report()
+		if !t.confirmed() || under == t.id && reflect.DeepEqual(last, report) {
+			wait(ctx, tenureChanged, boardChanged, nil)
+			pause(ctx, 50*time.Millisecond, nil) // changes come in groups
+			continue
+		}
+		writeCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
+		err := st.Report(writeCtx, report, t.id)
+		cancel()
+		if err != nil {
+			pause(ctx, retryPause, nil)
+			continue
+		}
+		last, under = report, t.id
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package node
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// confName is the name of the agent's own file in the folder of network configurations, networkName the name of
+// the network in it. The address manager keeps its records under the network's name.
+const (
+	confName    = "10-flannel.conflist"
+	networkName = "flannel"
+)
+
+// subnetEnv is the content of flannel's file of variables. The subnet is written as its first host address, as
+// flannel does, since that is the bridge's.
+func subnetEnv(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) []byte {
+	var b strings.Builder
+	fmt.Fprintf(&b, "FLANNEL_NETWORK=%s\nFLANNEL_SUBNET=%s\n", config.Network.IPv4, firstHost(v4))
+	if config.Network.DualStack() {
+		fmt.Fprintf(&b, "FLANNEL_IPV6_NETWORK=%s\nFLANNEL_IPV6_SUBNET=%s\n", config.Network.IPv6, firstHost(v6))
+	}
+	fmt.Fprintf(&b, "FLANNEL_MTU=%d\nFLANNEL_IPMASQ=%v\n", mtu, config.Masquerade)
+	return []byte(b.String())
+}
+
+func firstHost(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(p.Addr().Next(), p.Bits()) }
+
+type confList struct {
+	CNIVersion string `json:"cniVersion"`
+	Name       string `json:"name"`
+	Plugins    []any  `json:"plugins"`
+}
+
+type bridgeConf struct {
+	Type             string   `json:"type"`
+	Bridge           string   `json:"bridge"`
+	IsGateway        bool     `json:"isGateway"`
+	IsDefaultGateway bool     `json:"isDefaultGateway"`
+	ForceAddress     bool     `json:"forceAddress"`
+	HairpinMode      bool     `json:"hairpinMode"`
+	IPMasq           bool     `json:"ipMasq"`
+	MTU              int      `json:"mtu"`
+	IPAM             ipamConf `json:"ipam"`
+}
+
+type ipamConf struct {
+	Type   string        `json:"type"`
+	Ranges [][]ipamRange `json:"ranges"`
+	Routes []ipamRoute   `json:"routes"`
+}
+
+type ipamRange struct {
+	Subnet netip.Prefix `json:"subnet"`
+}
+
+type ipamRoute struct {
+	Dst netip.Prefix `json:"dst"`
+}
+
+type portMapConf struct {
+	Type         string          `json:"type"`
+	Capabilities map[string]bool `json:"capabilities"`
+}
+
+// conflist is the configuration for the container runtime: a bridge on the node, addresses from the node's subnet,
+// the bridge as the default gateway. Masquerading is left to the agent's own rules, since the bridge plugin would
+// also hide pods from the pods of other nodes. forceAddress lets the bridge get another address if the node ever
+// gets another subnet.
+func conflist(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) ([]byte, error) {
+	bridge := bridgeConf{
+		Type: "bridge", Bridge: config.CNI.Bridge, IsGateway: true, IsDefaultGateway: true, ForceAddress: true, HairpinMode: true, MTU: mtu,
+		IPAM: ipamConf{
+			Type:   "host-local",
+			Ranges: [][]ipamRange{{{Subnet: v4}}},
+			Routes: []ipamRoute{{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0)}},
+		},
+	}
+	if config.Network.DualStack() {
+		bridge.IPAM.Ranges = append(bridge.IPAM.Ranges, []ipamRange{{Subnet: v6}})
+		bridge.IPAM.Routes = append(bridge.IPAM.Routes, ipamRoute{Dst: netip.PrefixFrom(netip.IPv6Unspecified(), 0)})
+	}
+	list := confList{CNIVersion: config.CNI.CNIVersion, Name: networkName, Plugins: []any{bridge}}
+	if config.CNI.PortMap {
+		list.Plugins = append(list.Plugins, portMapConf{Type: "portmap", Capabilities: map[string]bool{"portMappings": true}})
+	}
+	data, err := json.MarshalIndent(list, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode CNI configuration: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+// neededPlugins are the programs that the configuration makes the container runtime start, and loopback, which
+// runtimes start for every pod.
+func neededPlugins(config agentconfig.Config) []string {
+	names := []string{"bridge", "host-local", "loopback"}
+	if config.CNI.PortMap {
+		names = append(names, "portmap")
+	}
+	return names
+}
+
+// conflicting returns those of the files in the folder of network configurations that container runtimes read
+// before the agent's own: runtimes take the first in the order of names.
+func conflicting(names []string) []string {
+	var out []string
+	for _, name := range names {
+		switch filepath.Ext(name) {
+		case ".conf", ".conflist", ".json":
+			if name < confName {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,138 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// outcome is what became of an attempt to make the kernel as desired.
+type outcome struct {
+	// Set and Removed count the changes made.
+	Set, Removed int
+	// Unreachable are the routes that the kernel refuses since Via is not on the interface's link.
+	Unreachable []route
+	// Errors are everything else that failed.
+	Errors []error
+}
+
+// applyRoutes makes the kernel's routes and neighbours as desired. Nothing is deleted unless sweep is true.
+func applyRoutes(network agentconfig.Network, on links, want desired, sweep bool) outcome {
+	var out outcome
+	names, err := linkNames()
+	if err != nil {
+		return outcome{Errors: []error{err}}
+	}
+	have, err := readRoutes(network, names)
+	if err != nil {
+		return outcome{Errors: []error{err}}
+	}
+	// Neighbours first: with a route but no neighbour the kernel would ask for the address in vain.
+	if len(want.Neighbors) > 0 || sweep {
+		out.applyNeighbors(on, want.Neighbors, sweep)
+	}
+	set, remove := compareRoutes(network, on, want.Routes, have)
+	for _, r := range set {
+		err := changeRoute(netlink.RouteReplace, r, names)
+		switch {
+		case err == nil:
+			out.Set++
+		case unreachable(err):
+			out.Unreachable = append(out.Unreachable, r)
+		default:
+			out.Errors = append(out.Errors, fmt.Errorf("set route to %s via %s: %w", r.To, r.Via, err))
+		}
+	}
+	if !sweep {
+		return out
+	}
+	for _, r := range remove {
+		if err := changeRoute(netlink.RouteDel, r, names); err != nil && !errors.Is(err, unix.ESRCH) {
+			out.Errors = append(out.Errors, fmt.Errorf("remove route to %s via %s: %w", r.To, r.Via, err))
+			continue
+		}
+		out.Removed++
+	}
+	return out
+}
+
+// unreachable recognizes what the kernel answers when a gateway is not on the link: IPv4 says that the network is
+// unreachable, IPv6 that there is no way to the host.
+func unreachable(err error) bool {
+	return errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH)
+}
+
+func changeRoute(change func(*netlink.Route) error, r route, names map[int]string) error {
+	for index, name := range names {
+		if name != r.Link {
+			continue
+		}
+		out := &netlink.Route{LinkIndex: index, Dst: ipNet(r.To), Gw: r.Via.AsSlice()}
+		if r.OnLink {
+			out.SetFlag(netlink.FLAG_ONLINK)
+		}
+		return change(out)
+	}
+	return fmt.Errorf("there is no interface %q", r.Link)
+}
+
+func ipNet(p netip.Prefix) *net.IPNet {
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+// readRoutes returns the routes of the main table that lead into the network.
+func readRoutes(network agentconfig.Network, names map[int]string) ([]kernelRoute, error) {
+	var out []kernelRoute
+	for _, family := range families(network) {
+		routes, err := netlink.RouteList(nil, family)
+		if err != nil {
+			return nil, fmt.Errorf("list routes: %w", err)
+		}
+		for _, r := range routes {
+			to, ok := prefixOf(r.Dst)
+			if !ok || !inNetwork(network, to) || r.Priority != 0 && family == netlink.FAMILY_V4 {
+				continue
+			}
+			via, _ := netip.AddrFromSlice(r.Gw)
+			out = append(out, kernelRoute{
+				route: route{To: to, Via: via.Unmap(), Link: names[r.LinkIndex], OnLink: r.Flags&int(netlink.FLAG_ONLINK) != 0},
+				Boot:  r.Protocol == unix.RTPROT_BOOT,
+			})
+		}
+	}
+	return out, nil
+}
+
+func families(network agentconfig.Network) []int {
+	if network.DualStack() {
+		return []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
+	}
+	return []int{netlink.FAMILY_V4}
+}
+
+func prefixOf(n *net.IPNet) (netip.Prefix, bool) {
+	if n == nil {
+		return netip.Prefix{}, false
+	}
+	addr, ok := netip.AddrFromSlice(n.IP)
+	bits, _ := n.Mask.Size()
+	return netip.PrefixFrom(addr.Unmap(), bits), ok
+}
+
+func linkNames() (map[int]string, error) {
+	all, err := netlink.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list interfaces: %w", err)
+	}
+	names := make(map[int]string, len(all))
+	for _, l := range all {
+		names[l.Attrs().Index] = l.Attrs().Name
+	}
+	return names, nil
+}

@@ -1,0 +1,302 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/flannel-io/flannel/pkg/backend"
+	"github.com/flannel-io/flannel/pkg/lease"
+	"github.com/vishvananda/netlink"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
+)
+
+const (
+	// passEvery is how often the kernel and the files are looked at although nothing was reported.
+	passEvery = 10 * time.Second
+	// settle is how long to wait for more reports of the kernel before looking at it.
+	settle = 20 * time.Millisecond
+)
+
+// The reasons to set up the backend again.
+var (
+	errMoved     = errors.New("the node has another subnet")
+	errInterface = errors.New("the interface or its addresses have changed")
+	errDevice    = errors.New("the backend's device is gone")
+)
+
+// session is one set-up of the backend: it lasts as long as subnet, interface and device stay the same.
+type session struct {
+	*agent
+	ext        *backend.ExternalInterface
+	on         links
+	device     int
+	ipv4, ipv6 netip.Prefix
+	mtu        int
+	traffic    *traffic
+}
+
+// keepKernel runs one session after the other until the context ends.
+func (a *agent) keepKernel(ctx context.Context) error {
+	var ext *backend.ExternalInterface
+	for ctx.Err() == nil {
+		s, err := a.start(ctx, ext)
+		if s != nil {
+			ext = s.ext
+			err = s.run(ctx)
+		}
+		if ctx.Err() == nil {
+			a.Log.Info("setting up the backend again", "reason", err)
+			pause(ctx, retryPause/4, nil)
+		}
+	}
+	return nil
+}
+
+// start sets up the backend. It waits for the node's subnet.
+func (a *agent) start(ctx context.Context, previous *backend.ExternalInterface) (*session, error) {
+	ext, err := externalInterface(a.Config, previous)
+	if a.note(topicInterface, err); err != nil {
+		pause(ctx, retryPause, nil)
+		return nil, err
+	}
+	t, _ := a.tenure.get()
+	mac := vtepMAC(t.wanted)
+	if mac == "" {
+		mac = a.kept.VtepMAC
+	}
+	on, mtu, err := register(ctx, a.Config, &manager{config: a.flannel, vtepMAC: mac, acquire: a.acquire}, ext)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	if a.note(topicBackend, err); err != nil {
+		pause(ctx, retryPause, nil)
+		return nil, err
+	}
+	t, _ = a.tenure.get()
+	s := &session{agent: a, ext: ext, on: on, ipv4: t.ipv4, ipv6: t.ipv6, mtu: mtu}
+	if link, err := netlink.LinkByName(on.IPv4); err == nil {
+		s.device = link.Attrs().Index
+	}
+	a.board.update(func(b *board) bool {
+		b.status.Subnet, b.status.IPv6Subnet = t.ipv4, t.ipv6
+		b.status.PublicIP, b.status.PublicIPv6 = address(ext.ExtAddr), address(ext.ExtV6Addr)
+		b.status.Interface, b.status.MTU = ext.IfaceName, mtu
+		return true
+	})
+	a.Log.Info("backend is set up", "backend", a.Config.Backend.Type, "interface", ext.IfaceName, "address", ext.ExtAddr.String(), "subnet", t.ipv4, "mtu", mtu)
+	return s, nil
+}
+
+func address(ip []byte) netip.Addr {
+	addr, _ := netip.AddrFromSlice(ip)
+	return addr.Unmap()
+}
+
+// acquire is how the backend gets the node's lease. If etcd does not answer, the node goes on with the subnet that
+// it remembers; holdSubnet asks for that very one when etcd is back.
+func (a *agent) acquire(ctx context.Context, attrs *lease.LeaseAttrs) (*lease.Lease, error) {
+	a.tenure.update(func(t *tenure) bool {
+		t.wanted, t.id = attrs, 0
+		return true
+	})
+	give := time.After(restoreAfter)
+	for {
+		t, changed := a.tenure.get()
+		if t.confirmed() {
+			return flannelLease(t.ipv4, t.ipv6, *attrs), nil
+		}
+		if timeout := wait(ctx, changed, nil, give); timeout && t.ipv4.IsValid() {
+			a.Log.Warn("etcd does not answer, going on with what is known", "subnet", t.ipv4)
+			return flannelLease(t.ipv4, t.ipv6, *attrs), nil
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// run keeps everything on the node as it should be until the context ends or the backend must be set up again.
+func (s *session) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	trigger := make(chan struct{}, 1)
+	go s.listen(ctx, trigger)
+	tick := time.NewTicker(passEvery)
+	defer tick.Stop()
+	s.keepFirewall(ctx)
+	s.keepFiles()
+	for {
+		t, tenureChanged := s.tenure.get()
+		p, peersChanged := s.peers.get()
+		if t.ipv4 != s.ipv4 || t.ipv6 != s.ipv6 {
+			return errMoved
+		}
+		s.keepRoutes(t, p)
+		s.keepReady(t, p)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tenureChanged:
+		case <-peersChanged:
+		case <-trigger:
+			pause(ctx, settle, nil)
+			if err := s.check(); err != nil {
+				return err
+			}
+		case <-tick.C:
+			if err := s.check(); err != nil {
+				return err
+			}
+			s.keepFirewall(ctx)
+			s.keepFiles()
+		}
+	}
+}
+
+// listen fires the trigger whenever the kernel reports something that matters. Should it fail, the regular passes
+// still find what has changed.
+func (s *session) listen(ctx context.Context, trigger chan<- struct{}) {
+	fire := func() {
+		select {
+		case trigger <- struct{}{}:
+		default: // it is fired already
+		}
+	}
+	for ctx.Err() == nil {
+		s.note(topicKernel, watchKernel(ctx, s.Config.Network, []int{s.ext.Iface.Index, s.device}, fire))
+		pause(ctx, retryPause, nil)
+	}
+}
+
+// check reports whether the backend must be set up again. An interface that cannot be read is waited for.
+func (s *session) check() error {
+	ext, err := externalInterface(s.Config, s.ext)
+	s.note(topicInterface, err)
+	if err == nil && !sameInterface(s.ext, ext) {
+		return errInterface
+	}
+	if s.Config.Backend.Type != agentconfig.BackendVXLAN {
+		return nil
+	}
+	if link, err := netlink.LinkByName(s.on.IPv4); err != nil || link.Attrs().Index != s.device {
+		return errDevice
+	}
+	if s.on.IPv6 != "" {
+		if _, err := netlink.LinkByName(s.on.IPv6); err != nil {
+			return errDevice
+		}
+	}
+	return nil
+}
+
+// keepRoutes makes the kernel's routes as desired and puts on the board what does not work.
+func (s *session) keepRoutes(t tenure, p peers) {
+	start := s.Now()
+	leases := p.list(t.key)
+	want := desire(s.Config.Network, s.Config.Backend.Type, s.on, leases)
+	out := applyRoutes(s.Config.Network, s.on, want, p.current)
+	now := s.Now()
+	s.beat.Store(&now)
+	s.metrics.passes.Observe(now.Sub(start).Seconds())
+	s.metrics.routesSet.Add(float64(out.Set))
+	s.metrics.routesGone.Add(float64(out.Removed))
+	if out.Set+out.Removed > 0 {
+		s.Log.Info("routes are as wanted", "set", out.Set, "removed", out.Removed, "peers", len(leases))
+	}
+	for _, sentence := range want.Errors {
+		out.Errors = append(out.Errors, errors.New(sentence))
+	}
+	s.note(topicRoutes, errors.Join(out.Errors...))
+	offLink := peersOf(p, owners(want, out.Unreachable))
+	foreign := peersOf(p, want.Foreign)
+	s.board.update(func(b *board) bool {
+		changed := b.status.Peers != len(leases) || b.missing != len(out.Errors) || b.restored != !t.confirmed() ||
+			!slices.Equal(b.status.OffLink, offLink) || !slices.Equal(b.status.ForeignBackend, foreign)
+		b.status.Peers, b.missing, b.restored = len(leases), len(out.Errors), !t.confirmed()
+		b.status.OffLink, b.status.ForeignBackend = offLink, foreign
+		return changed
+	})
+}
+
+func owners(want desired, routes []route) []store.Lease {
+	var out []store.Lease
+	for _, r := range routes {
+		if l := want.Owners[r.To]; !slices.ContainsFunc(out, func(o store.Lease) bool { return o.Key == l.Key }) {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func peersOf(p peers, leases []store.Lease) []agentconfig.Peer {
+	var out []agentconfig.Peer
+	for _, l := range leases {
+		out = append(out, p.peer(l))
+	}
+	slices.SortFunc(out, func(a, b agentconfig.Peer) int { return a.Subnet.Addr().Compare(b.Subnet.Addr()) })
+	return out
+}
+
+// keepFirewall keeps the rules and the kernel's settings.
+func (s *session) keepFirewall(ctx context.Context) {
+	s.note(topicForwarding, enableForwarding(s.Config))
+	s.note(topicBridge, enableBridgeFilter(s.Config))
+	if s.traffic == nil {
+		t, err := newTraffic(ctx, s.Config, s.ipv4, s.ipv6)
+		if s.note(topicFirewall, err); err == nil {
+			s.traffic = t
+		}
+		return
+	}
+	repaired, err := s.traffic.repair(ctx)
+	s.note(topicFirewall, err)
+	if repaired {
+		s.metrics.firewall.Inc()
+		s.Log.Warn("firewall rules were gone and have been made again")
+	}
+}
+
+// keepFiles keeps the file of variables, and looks for configurations that come before the agent's.
+func (s *session) keepFiles() {
+	s.note(topicFiles, writeSubnetEnv(s.Config, s.ipv4, s.ipv6, s.mtu))
+	conflicting, err := readConflicting(s.Config.CNI.ConfDir)
+	if err != nil {
+		s.note(topicCNI, err)
+		return
+	}
+	s.board.update(func(b *board) bool {
+		changed := !slices.Equal(b.status.ConflictingCNI, conflicting)
+		b.status.ConflictingCNI = conflicting
+		return changed
+	})
+	if s.readBoard().status.Ready {
+		s.note(topicCNI, writeConflist(s.Config, s.ipv4, s.ipv6, s.mtu))
+	}
+}
+
+// keepReady writes the CNI configuration, with which pods can be started, after everything else has been done once.
+func (s *session) keepReady(t tenure, p peers) {
+	b := s.readBoard()
+	if b.status.Ready || !p.known || !t.ipv4.IsValid() || s.traffic == nil {
+		return
+	}
+	for _, needed := range []topic{topicFiles, topicForwarding, topicFirewall} {
+		if b.problems[needed] != "" {
+			return
+		}
+	}
+	err := writeConflist(s.Config, s.ipv4, s.ipv6, s.mtu)
+	if s.note(topicCNI, err); err != nil {
+		return
+	}
+	s.Log.Info("pods can be started")
+	s.board.update(func(b *board) bool {
+		b.status.Ready = true
+		return true
+	})
+}

@@ -1,0 +1,109 @@
+package node
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/flannel-io/flannel/pkg/lease"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/durable"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
+)
+
+// leaseAttrs is flannel's value of a lease.
+type leaseAttrs = lease.LeaseAttrs
+
+// state is what the agent keeps on disk: enough to route without etcd.
+type state struct {
+	// Prefix, Network and Backend say what it is the state of. With another configuration it is worth nothing.
+	Prefix  string              `json:"prefix"`
+	Network agentconfig.Network `json:"network"`
+	Backend agentconfig.Backend `json:"backend"`
+	// Node is whose state it is.
+	Node string `json:"node"`
+	// IPv4 and IPv6 are the node's subnets.
+	IPv4 netip.Prefix `json:"ipv4,omitzero"`
+	IPv6 netip.Prefix `json:"ipv6,omitzero"`
+	// VtepMAC is the MAC address of the node's vxlan device.
+	VtepMAC string `json:"vtepMAC,omitempty"`
+	// Peers are the other nodes' leases.
+	Peers []statePeer `json:"peers,omitempty"`
+}
+
+type statePeer struct {
+	Node  string     `json:"node,omitempty"`
+	Key   string     `json:"key"`
+	Attrs leaseAttrs `json:"attrs"`
+}
+
+func stateFile(config agentconfig.Config) string { return filepath.Join(config.StateDir, "state.json") }
+
+// newState gathers what to keep.
+func newState(config agentconfig.Config, node string, t tenure, p peers) state {
+	s := state{
+		Prefix: config.Etcd.Prefix, Network: config.Network, Backend: config.Backend, Node: node,
+		IPv4: t.ipv4, IPv6: t.ipv6, VtepMAC: vtepMAC(t.wanted),
+	}
+	for _, l := range p.list(t.key) {
+		s.Peers = append(s.Peers, statePeer{Node: p.names[l.IPv4], Key: l.Key, Attrs: l.Attrs})
+	}
+	return s
+}
+
+// fits reports whether the state is one of this node under this configuration.
+func (s state) fits(config agentconfig.Config, node string) bool {
+	return s.Prefix == config.Etcd.Prefix && s.Network == config.Network && s.Backend == config.Backend && s.Node == node && s.IPv4.IsValid()
+}
+
+// peers returns what the state says of the other nodes.
+func (s state) peers() peers {
+	out := peers{leases: map[string]store.Lease{}, names: map[netip.Prefix]string{}, known: s.IPv4.IsValid()}
+	for _, p := range s.Peers {
+		v4, v6, ok := agentconfig.ParseSubnetKey(s.Prefix, p.Key)
+		if !ok {
+			continue
+		}
+		out.leases[p.Key] = store.Lease{Key: p.Key, IPv4: v4, IPv6: v6, Attrs: p.Attrs}
+		if p.Node != "" {
+			out.names[v4] = p.Node
+		}
+	}
+	return out
+}
+
+// loadState reads the state. Without one, or with one of another network, it returns the zero state. So it does
+// with a broken one, and says so in the error: then etcd must be there to start.
+func loadState(config agentconfig.Config, node string) (state, error) {
+	data, err := os.ReadFile(stateFile(config))
+	if errors.Is(err, fs.ErrNotExist) {
+		return state{}, nil
+	}
+	if err != nil {
+		return state{}, fmt.Errorf("read state: %w", err)
+	}
+	var s state
+	if err := json.Unmarshal(data, &s); err != nil {
+		return state{}, fmt.Errorf("decode %s: %w", stateFile(config), err)
+	}
+	if !s.fits(config, node) {
+		return state{}, nil
+	}
+	return s, nil
+}
+
+func saveState(config agentconfig.Config, s state) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("encode state: %w", err)
+	}
+	if _, err := durable.WriteIfChanged(stateFile(config), data, 0o600); err != nil {
+		return fmt.Errorf("save state: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	goiptables "github.com/coreos/go-iptables/iptables"
+	"github.com/flannel-io/flannel/pkg/trafficmngr"
+	"github.com/flannel-io/flannel/pkg/trafficmngr/iptables"
+	"github.com/flannel-io/flannel/pkg/trafficmngr/nftables"
+	"sigs.k8s.io/knftables"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// iptablesResync is how often flannel's iptables rules are looked at, in seconds; flannel's own default.
+const iptablesResync = 5
+
+// Flannel's tables and chains; its package does not export the names.
+const (
+	tableIPv4    = "flannel-ipv4"
+	tableIPv6    = "flannel-ipv6"
+	chainForward = "forward"
+	chainMasq    = "postrtg"
+)
+
+// traffic keeps flannel's firewall rules: pod traffic is forwarded, and gets the node's address when it leaves the
+// network. The rules are nftables where the kernel and the nft program are there, else iptables.
+type traffic struct {
+	config     agentconfig.Config
+	ipv4, ipv6 netip.Prefix
+	manager    trafficmngr.TrafficManager
+	// rules counts the rules by table right after they were made; nil with iptables, which flannel's own
+	// package keeps looking at.
+	rules map[string]int
+}
+
+// newTraffic makes the rules. They stay when the context ends.
+func newTraffic(ctx context.Context, config agentconfig.Config, v4, v6 netip.Prefix) (*traffic, error) {
+	t := &traffic{config: config, ipv4: v4, ipv6: v6, manager: &iptables.IPTablesManager{}}
+	_, err := knftables.New(knftables.IPv4Family, tableIPv4)
+	if err == nil {
+		t.manager, t.rules = &nftables.NFTablesManager{}, map[string]int{}
+		if !config.Masquerade {
+			// Rules of a time when it was on.
+			if err := t.manager.CleanUp(ctx); err != nil {
+				return nil, fmt.Errorf("remove old firewall rules: %w", err)
+			}
+		}
+	} else if _, iptablesErr := goiptables.New(); iptablesErr != nil {
+		return nil, fmt.Errorf("neither nftables (%w) nor iptables (%w) can be used", err, iptablesErr)
+	}
+	if err := t.manager.Init(ctx); err != nil {
+		return nil, fmt.Errorf("set up firewall: %w", err)
+	}
+	return t, t.set(ctx)
+}
+
+func (t *traffic) set(ctx context.Context) error {
+	net4, net6 := flannelNet4(t.config.Network.IPv4), flannelNet6(t.config.Network.IPv6)
+	t.manager.SetupAndEnsureForwardRules(ctx, net4, net6, iptablesResync)
+	if t.config.Masquerade {
+		// Flannel compares what is with what was, to remove rules of another subnet; ours always are replaced.
+		own := flannelLease(t.ipv4, t.ipv6, leaseAttrs{})
+		err := t.manager.SetupAndEnsureMasqRules(ctx, net4, own.Subnet, net4, net6, own.IPv6Subnet, net6, own, iptablesResync, false)
+		if err != nil {
+			return fmt.Errorf("set masquerading rules: %w", err)
+		}
+	}
+	for _, table := range t.tables() {
+		n, err := t.count(ctx, table)
+		if err != nil {
+			return fmt.Errorf("check firewall rules: %w", err)
+		}
+		t.rules[table.name] = n
+	}
+	return nil
+}
+
+// repair makes the rules again if some are gone, and reports whether they were.
+func (t *traffic) repair(ctx context.Context) (bool, error) {
+	for _, table := range t.tables() {
+		if n, err := t.count(ctx, table); err != nil || n < t.rules[table.name] {
+			if err := t.manager.Init(ctx); err != nil {
+				return true, fmt.Errorf("set up firewall again: %w", err)
+			}
+			return true, t.set(ctx)
+		}
+	}
+	return false, nil
+}
+
+type table struct {
+	name   string
+	family knftables.Family
+}
+
+// tables are those that must be looked at.
+func (t *traffic) tables() []table {
+	if t.rules == nil {
+		return nil
+	}
+	out := []table{{tableIPv4, knftables.IPv4Family}}
+	if t.config.Network.DualStack() {
+		out = append(out, table{tableIPv6, knftables.IPv6Family})
+	}
+	return out
+}
+
+// count returns the number of rules in a table of flannel's.
+func (t *traffic) count(ctx context.Context, table table) (int, error) {
+	nft, err := knftables.New(table.family, table.name)
+	if err != nil {
+		return 0, err
+	}
+	chains := []string{chainForward}
+	if t.config.Masquerade {
+		chains = append(chains, chainMasq)
+	}
+	total := 0
+	for _, chain := range chains {
+		rules, err := nft.ListRules(ctx, chain)
+		if err != nil {
+			return 0, err
+		}
+		total += len(rules)
+	}
+	return total, nil
+}
