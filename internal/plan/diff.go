@@ -30,7 +30,7 @@ func Differences(want, live *unstructured.Unstructured) []string {
 		case "metadata":
 			d.metadata(value, live.Object[field])
 		default:
-			d.path = append(d.path[:0], field)
+			d.at(field)
 			d.compare(value, live.Object[field], field, false)
 		}
 	}
@@ -39,15 +39,32 @@ func Differences(want, live *unstructured.Unstructured) []string {
 
 // differ walks two trees and collects what the second lacks.
 type differ struct {
-	path    []string // where it is; names of fields, and entries of lists in brackets
-	builtIn bool     // the kind is one of Kubernetes itself
-	secret  bool     // values must not be named
+	path    []step // where it is
+	builtIn bool   // the kind is one of Kubernetes itself
+	secret  bool   // values must not be named
 	found   []string
+}
+
+// step is one step of a path: the name of a field or, if that is empty, an entry of a list, by its key or by its index.
+// It is made into text only for what differs.
+type step struct {
+	field string
+	entry any
+	keys  []string
+	index int
+}
+
+// at makes the differ's path that of a field.
+func (d *differ) at(fields ...string) {
+	d.path = d.path[:0]
+	for _, field := range fields {
+		d.path = append(d.path, step{field: field})
+	}
 }
 
 func newDiffer(want *unstructured.Unstructured) *differ {
 	key := manifest.KeyOf(want)
-	return &differ{builtIn: isBuiltIn(key.Group), secret: key.Group == "" && key.Kind == "Secret", path: make([]string, 0, 16)}
+	return &differ{builtIn: isBuiltIn(key.Group), secret: key.Group == "" && key.Kind == "Secret", path: make([]step, 0, 16)}
 }
 
 // metadata compares what a client can set. The name is the same anyway.
@@ -56,7 +73,7 @@ func (d *differ) metadata(want, live any) {
 	there, _ := live.(map[string]any)
 	for _, field := range []string{"labels", "annotations", "finalizers", "ownerReferences"} {
 		if value := wanted[field]; !isEmpty(value) {
-			d.path = append(d.path[:0], "metadata", field)
+			d.at("metadata", field)
 			d.compare(value, there[field], field, false)
 		}
 	}
@@ -95,7 +112,7 @@ func (d *differ) compare(want, live any, field string, exact bool) {
 
 func (d *differ) compareMaps(want, live map[string]any, field string, exact bool) {
 	for name, value := range want {
-		d.path = append(d.path, name)
+		d.path = append(d.path, step{field: name})
 		if isQuantityMap(field) && sameQuantity(value, live[name]) {
 			d.path = d.path[:len(d.path)-1]
 			continue
@@ -108,7 +125,7 @@ func (d *differ) compareMaps(want, live map[string]any, field string, exact bool
 	}
 	for name, value := range live {
 		if _, ok := want[name]; !ok && !isNothing(value) && !isDefault(name, value) {
-			d.path = append(d.path, name)
+			d.path = append(d.path, step{field: name})
 			d.differ(nil, value)
 			d.path = d.path[:len(d.path)-1]
 		}
@@ -122,7 +139,7 @@ func (d *differ) compareLists(want, live []any, field string) {
 		return
 	}
 	for i := range want {
-		d.path = append(d.path, fmt.Sprintf("[%d]", i))
+		d.path = append(d.path, step{index: i})
 		d.compare(want[i], live[i], field, d.builtIn)
 		d.path = d.path[:len(d.path)-1]
 	}
@@ -130,9 +147,12 @@ func (d *differ) compareLists(want, live []any, field string) {
 
 // compareKeyed compares lists of which each entry is found by the values of some of its fields.
 func (d *differ) compareKeyed(want, live []any, field string, keys []string) {
-	for _, entry := range want {
-		d.path = append(d.path, "["+nameOf(entry, keys)+"]")
-		at := slices.IndexFunc(live, func(other any) bool { return sameKey(entry, other, keys) })
+	for i, entry := range want {
+		d.path = append(d.path, step{entry: entry, keys: keys})
+		at := i // most often, the order is the same
+		if at >= len(live) || !sameKey(entry, live[at], keys) {
+			at = slices.IndexFunc(live, func(other any) bool { return sameKey(entry, other, keys) })
+		}
 		if at < 0 {
 			d.differ(entry, nil)
 		} else {
@@ -177,11 +197,17 @@ func sameQuantity(want, live any) bool {
 // differ notes that the value at the present path should be another one.
 func (d *differ) differ(want, live any) {
 	var path strings.Builder
-	for i, segment := range d.path {
-		if i > 0 && !strings.HasPrefix(segment, "[") {
-			path.WriteByte('.')
+	for i, s := range d.path {
+		switch {
+		case s.field != "" && i > 0:
+			path.WriteString("." + s.field)
+		case s.field != "":
+			path.WriteString(s.field)
+		case s.keys != nil:
+			path.WriteString("[" + nameOf(s.entry, s.keys) + "]")
+		default:
+			fmt.Fprintf(&path, "[%d]", s.index)
 		}
-		path.WriteString(segment)
 	}
 	switch {
 	case live == nil:

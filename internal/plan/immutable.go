@@ -43,17 +43,16 @@ func immutable(want, live *unstructured.Unstructured) []string {
 			continue
 		}
 		there, _, _ := unstructured.NestedFieldNoCopy(live.Object, path...)
-		d.path = append(d.path[:0], path...)
+		d.at(path...)
 		d.compare(wanted, there, path[len(path)-1], false)
 	}
 	switch {
 	case key.Group == "" && key.Kind == "Service":
 		compareService(d, want, live)
 	case key.Group == "" && (key.Kind == "ConfigMap" || key.Kind == "Secret") && live.Object["immutable"] == true:
-		d.path = d.path[:0]
 		for _, field := range []string{"data", "binaryData", "immutable"} {
 			if wanted, there := want.Object[field], live.Object[field]; wanted != nil || there != nil {
-				d.path = append(d.path[:0], field)
+				d.at(field)
 				d.compare(wanted, there, field, true)
 			}
 		}
@@ -67,13 +66,13 @@ func compareService(d *differ, want, live *unstructured.Unstructured) {
 	there, _, _ := unstructured.NestedString(live.Object, "spec", "clusterIP")
 	kind, _, _ := unstructured.NestedString(want.Object, "spec", "type")
 	if wanted == "" && there == "None" && kind != "ExternalName" {
-		d.path = []string{"spec", "clusterIP"}
+		d.at("spec", "clusterIP")
 		d.differ(nil, there)
 	}
 	families, _, _ := unstructured.NestedStringSlice(want.Object, "spec", "ipFamilies")
 	present, _, _ := unstructured.NestedStringSlice(live.Object, "spec", "ipFamilies")
 	if len(families) > 0 && len(present) > 0 && families[0] != present[0] {
-		d.path = []string{"spec", "ipFamilies"}
+		d.at("spec", "ipFamilies")
 		d.differ(families[0], present[0])
 	}
 }
