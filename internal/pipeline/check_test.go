@@ -78,7 +78,7 @@ func TestUnsafeChangesAreTold(t *testing.T) {
 		{"the primary pool changes", spec(typed(ovn), podPools("10.128.0.0/14 23", "10.0.0.0/16 23")), spec(typed(ovn), podPools("10.0.0.0/16 23", "10.128.0.0/14 23")), "", Refusal{"spec.clusterNetwork", pools2("10.0.0.0/16", 23),
 			[]any{map[string]any{"cidr": "10.0.0.0/16", "hostPrefix": 23.0}, map[string]any{"cidr": "10.128.0.0/14", "hostPrefix": 23.0}}, "cluster-network-order",
 			"cannot change the order of clusterNetwork entries: the first one is the primary one; put 10.128.0.0/14 first and leave the others where they were"}},
-		{"a provider's own rule without a name", spec(mtu(1400)), spec(mtu(1300)), "", Refusal{"spec.defaultNetwork.flannelConfig.mtu", 1400.0, 1300.0, "forbidden", "cannot change the MTU"}},
+		{"a provider's own rule without a name", spec(mtu(1400)), spec(mtu(1300)), "", Refusal{"spec.defaultNetwork.flannelConfig.mtu", 1400.0, 1300.0, "forbidden", "1400 -> 1300: cannot change the MTU"}},
 		{"services during a migration", spec(typed(ovn), mtuMigration), spec(typed(ovn), mtuMigration, services("172.31.0.0/16")), "", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.31.0.0/16"}, "change-during-migration",
 			"cannot change ServiceNetwork during migration; put it back to 172.30.0.0/16"}},
 		{"a second family on a platform that cannot", spec(typed(ovn)), spec(typed(ovn), dualStack), "AWS", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.30.0.0/16", "fd02::/112"}, "dual-stack-conversion",

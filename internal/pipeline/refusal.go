@@ -80,6 +80,9 @@ func refusals(errs field.ErrorList, old, updated lookup) Refusals {
 		if r.New == nil && hasValue(e) {
 			r.New = plain(e.BadValue)
 		}
+		if old.root != nil {
+			r.Message = changeMessage(e, r)
+		}
 		if !slices.ContainsFunc(out, func(o Refusal) bool { return o.Field == r.Field && o.Rule == r.Rule && o.Message == r.Message }) {
 			out = append(out, r)
 		}
@@ -96,12 +99,37 @@ func message(e *field.Error) string {
 	if !hasValue(e) {
 		return detail
 	}
-	text := valueText(e.BadValue)
-	bare := strings.Trim(text, `"`)
-	if bare != "" && regexp.MustCompile(`(^|[^\w./-])`+regexp.QuoteMeta(bare)+`($|[^\w/-])`).MatchString(detail) {
-		return detail
+	if text := valueText(e.BadValue); !names(detail, text) {
+		return text + " " + detail
 	}
-	return text + " " + detail
+	return detail
+}
+
+// changeMessage is the detail of a field error about a change, with both values in front if they are simple ones and
+// the detail does not name the old one.
+func changeMessage(e *field.Error, r Refusal) string {
+	if e.Detail == "" {
+		return message(e)
+	}
+	before, after := valueText(r.Old), valueText(r.New)
+	if r.Old == nil && r.New == nil || !simple(r.Old) || !simple(r.New) || names(e.Detail, before) {
+		return e.Detail
+	}
+	return before + " -> " + after + ": " + e.Detail
+}
+
+func simple(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return false
+	}
+	return true
+}
+
+// names reports whether a sentence has a value in it, as a word of its own.
+func names(sentence, value string) bool {
+	bare := strings.Trim(value, `"`)
+	return bare != "" && regexp.MustCompile(`(^|[^\w./-])`+regexp.QuoteMeta(bare)+`($|[^\w/-])`).MatchString(sentence)
 }
 
 // hasValue reports whether the value of a field error says anything: it does not when something is missing, or
@@ -118,7 +146,7 @@ func hasValue(e *field.Error) bool {
 func valueText(v any) string {
 	switch v := plain(v).(type) {
 	case nil:
-		return "null"
+		return "nothing"
 	case string:
 		return strconv.Quote(shorten(v))
 	default:

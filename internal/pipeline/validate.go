@@ -93,11 +93,11 @@ func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if _, unknown := s.network.(thirdParty); !unknown {
 		return nil
 	}
-	close, ok := suggest.Closest(name, s.registry.types(), typoDistance)
+	meant, ok := suggest.Closest(name, s.registry.types(), typoDistance)
 	if !ok {
 		return nil
 	}
-	detail := fmt.Sprintf("is not known; did you mean %s? The name of a network that somebody else installs must differ from it in more than %d letters", close, typoDistance)
+	detail := fmt.Sprintf("is not known; did you mean %s? The name of a network that somebody else installs must differ from it in more than %d letters", meant, typoDistance)
 	return field.ErrorList{field.Invalid(typePath, name, detail).WithOrigin(RuleUnknownType)}
 }
 

@@ -34,7 +34,8 @@ type Traits struct {
 	ConvertDualStack bool
 	// MTUMigration is true if the provider understands spec.migration.mtu.
 	MTUMigration bool
-	// HostMTU is true if the provider's defaults need facts.Cluster.HostMTU on a fresh cluster.
+	// HostMTU is true if the provider's defaults need facts.Cluster.HostMTU on a fresh cluster. While that is 0 and
+	// a default depends on it, Default may return anything: the pipeline notices and stops.
 	HostMTU bool
 	// NotBuilt, if not empty, is the sentence with which a type that is known but cannot be installed yet
 	// answers. No stage of such a provider after Validate is ever called.
@@ -48,7 +49,8 @@ type Traits struct {
 // What is wrong is told as field errors. Their paths begin with field.NewPath("spec"). Their Detail goes on from
 // the value ("must be between 1 and 65535"), or is a sentence that names the value itself, and ends with the way
 // out. Their Origin is the rule: a short name in lower case with dashes that stays the same for good, since tools
-// read it ("flannel-vni-range"), set with WithOrigin. Old values are not repeated: the pipeline looks them up.
+// read it ("flannel-vni-range"), set with WithOrigin. For a change, the Detail says what cannot be changed and why;
+// the pipeline looks up the old and the new value, and puts them in front.
 type Provider interface {
 	Traits() Traits
 	// Validate returns everything that is wrong with the provider's part of the specification, and with the
