@@ -1,0 +1,193 @@
+// Package etcdtest runs a real etcd for tests, in a network namespace, so that nothing of it is seen outside and
+// tests can run side by side.
+package etcdtest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+)
+
+// Etcd is an etcd with one member. It ends with the test.
+type Etcd struct {
+	t     testing.TB
+	netns string
+	host  string
+	dir   string
+	cmd   *exec.Cmd
+}
+
+// Start runs an etcd that listens on port 2379 of an address inside the network namespace with the given path,
+// and waits until it answers.
+func Start(t testing.TB, netns, host string) *Etcd {
+	t.Helper()
+	e := &Etcd{t: t, netns: netns, host: host, dir: t.TempDir()}
+	e.Run()
+	t.Cleanup(e.Kill)
+	return e
+}
+
+// Endpoint is the URL for clients inside the network namespace.
+func (e *Etcd) Endpoint() string { return "http://" + net.JoinHostPort(e.host, "2379") }
+
+// Run starts the member again after Kill, with the data it had.
+func (e *Etcd) Run() {
+	e.t.Helper()
+	peer := "http://" + net.JoinHostPort(e.host, "2380")
+	e.cmd = exec.Command("nsenter", "--net="+e.netns, Binary(e.t), "--data-dir", e.dir, "--name", "test",
+		"--listen-client-urls", e.Endpoint(), "--advertise-client-urls", e.Endpoint(),
+		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "test="+peer,
+		"--unsafe-no-fsync", "--log-level", "error")
+	e.cmd.Stderr = os.Stderr
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := e.cmd.Start(); err != nil {
+		e.t.Fatal(err)
+	}
+	client := e.Client()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	for {
+		try, stop := context.WithTimeout(ctx, time.Second)
+		_, err := client.Get(try, "any")
+		stop()
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			e.t.Fatalf("etcd does not answer: %v", err)
+		}
+	}
+}
+
+// Kill ends the member without a chance to say goodbye.
+func (e *Etcd) Kill() {
+	if e.cmd == nil {
+		return
+	}
+	_ = e.cmd.Process.Kill()
+	_ = e.cmd.Wait()
+	e.cmd = nil
+}
+
+// Wipe ends the member and deletes its data.
+func (e *Etcd) Wipe() {
+	e.t.Helper()
+	e.Kill()
+	if err := os.RemoveAll(e.dir); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// Client returns a client for use outside the network namespace. It is closed when the test ends.
+func (e *Etcd) Client() *clientv3.Client {
+	e.t.Helper()
+	client, err := clientv3.New(clientv3.Config{
+		Endpoints: []string{e.Endpoint()},
+		Logger:    zap.NewNop(),
+		DialOptions: []grpc.DialOption{
+			grpc.WithContextDialer(e.dial),
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.2, MaxDelay: 200 * time.Millisecond},
+				MinConnectTimeout: time.Second,
+			}),
+		},
+	})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func (e *Etcd) dial(ctx context.Context, _ string) (conn net.Conn, err error) {
+	inside := ns.WithNetNSPath(e.netns, func(ns.NetNS) error {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort(e.host, "2379"))
+		return err
+	})
+	return conn, errors.Join(inside)
+}
+
+// Binary returns the program. It is looked for in the folder that the environment variable CNO_TEST_ASSETS names,
+// else in _output/lab/bin at the root of the module.
+func Binary(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("CNO_TEST_ASSETS")
+	if dir == "" {
+		dir = filepath.Join(Root(t), "_output", "lab", "bin")
+	}
+	file := filepath.Join(dir, "etcd")
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("there is no etcd to test against, `make test-assets` builds it (or set CNO_TEST_ASSETS): %v", err)
+	}
+	return file
+}
+
+// Root returns the folder of the module.
+func Root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("there is no go.mod above the test")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// Forward listens on the loopback interface outside the network namespace, passes connections on to etcd, and
+// returns the URL. It is for clients that cannot be given a dialer.
+func (e *Etcd) Forward() string {
+	e.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			outside, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go e.join(outside)
+		}
+	}()
+	return "http://" + listener.Addr().String()
+}
+
+// join copies between two connections until one of them ends.
+func (e *Etcd) join(outside net.Conn) {
+	defer outside.Close()
+	inside, err := e.dial(context.Background(), "")
+	if err != nil {
+		return
+	}
+	defer inside.Close()
+	done := make(chan struct{}, 2)
+	for _, pair := range [][2]net.Conn{{inside, outside}, {outside, inside}} {
+		go func() {
+			_, _ = io.Copy(pair[0], pair[1])
+			done <- struct{}{}
+		}()
+	}
+	<-done
+}

@@ -1,0 +1,343 @@
+package node_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
+)
+
+const prefix = "/coreos.com/network"
+
+// program is the flanneld that all tests run, as it will be run on nodes.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "flanneld-test-")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program = filepath.Join(dir, "flanneld")
+		build := exec.Command("go", "build", "-o", program, "github.com/cluster-network-operator/cno/cmd/flanneld")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build flanneld: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// segment is a network that nodes are on: a namespace with a bridge that has the gateway's address. The first
+// segment's namespace also runs etcd.
+type segment struct {
+	t     testing.TB
+	netns etcdtest.Netns
+	etcd  *etcdtest.Etcd
+	kv    *clientv3.Client
+}
+
+// gateway is the address of the segment's bridge.
+const gateway = "192.168.0.1"
+
+func newSegment(t testing.TB) *segment {
+	t.Helper()
+	s := &segment{t: t, netns: etcdtest.New(t, "sw")}
+	s.bridge("sw0", gateway+"/24")
+	s.netns.Run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
+	s.etcd = etcdtest.Start(t, s.netns.Path(), gateway)
+	s.kv = s.etcd.Client()
+	return s
+}
+
+func (s *segment) bridge(name string, addresses ...string) {
+	s.netns.Run("ip", "link", "add", name, "type", "bridge")
+	for _, a := range addresses {
+		s.netns.Run("ip", "address", "add", a, "dev", name, "nodad")
+	}
+	s.netns.Run("ip", "link", "set", name, "up")
+}
+
+// machine is a node: a namespace with an interface eth0 on the segment, and folders of its own.
+type machine struct {
+	t       testing.TB
+	seg     *segment
+	name    string
+	address string
+	netns   etcdtest.Netns
+	dir     string
+	config  agentconfig.Config
+	cmd     *exec.Cmd
+	log     *bytes.Buffer
+}
+
+// node adds a node on the segment's bridge sw0.
+func (s *segment) node(name, address string) *machine {
+	s.t.Helper()
+	m := s.machine(name, address)
+	m.plug("sw0", address+"/24", gateway)
+	return m
+}
+
+// machine makes a node without interfaces.
+func (s *segment) machine(name, address string) *machine {
+	s.t.Helper()
+	m := &machine{t: s.t, seg: s, name: name, address: address, netns: etcdtest.New(s.t, name), dir: s.t.TempDir()}
+	m.config = agentconfig.Default()
+	m.config.Etcd.Endpoints = []string{s.etcd.Endpoint()}
+	m.config.Network = agentconfig.Network{IPv4: netip.MustParsePrefix("10.1.0.0/16"), IPv4SubnetLen: 24}
+	m.config.CNI.ConfDir, m.config.CNI.BinDir = filepath.Join(m.dir, "net.d"), ""
+	m.config.SubnetFile = filepath.Join(m.dir, "subnet.env")
+	m.config.StateDir = filepath.Join(m.dir, "state")
+	return m
+}
+
+// plug connects eth0 to a bridge of the segment.
+func (m *machine) plug(bridge, cidr, via string) {
+	m.t.Helper()
+	m.seg.netns.Run("ip", "link", "add", m.name, "type", "veth", "peer", "name", "eth0", "netns", m.netns.Name)
+	m.seg.netns.Run("ip", "link", "set", m.name, "master", bridge, "up")
+	m.netns.Run("ip", "address", "add", cidr, "dev", "eth0")
+	m.netns.Run("ip", "link", "set", "eth0", "up")
+	m.netns.Run("ip", "route", "add", "default", "via", via, "dev", "eth0", "proto", "static", "metric", "100")
+}
+
+// start runs flanneld; its log is shown when the test fails.
+func (m *machine) start() {
+	m.t.Helper()
+	data, err := m.config.Encode()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	file := filepath.Join(m.dir, "flanneld.json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		m.t.Fatal(err)
+	}
+	log := &bytes.Buffer{}
+	m.log = log
+	m.cmd = exec.Command("nsenter", "--net="+m.netns.Path(), program, "run", "--config", file, "--log-level", "debug")
+	m.cmd.Env = append(os.Environ(), "NODE_NAME="+m.name)
+	m.cmd.Stderr = log
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := m.cmd.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() {
+		m.kill()
+		if m.t.Failed() {
+			m.t.Logf("%s:\n%s", m.name, log)
+		}
+	})
+}
+
+// ready starts flanneld and waits until pods can be started.
+func (m *machine) ready() {
+	m.t.Helper()
+	m.start()
+	m.waitReady()
+}
+
+func (m *machine) waitReady() {
+	m.t.Helper()
+	m.until("the agent is ready", 20*time.Second, func() (string, bool) {
+		out, err := m.netns.Try("curl", "-sf", "http://127.0.0.1:19099/readyz")
+		return out, err == nil
+	})
+}
+
+// stop ends flanneld as kubelets do, kill as power failures do.
+func (m *machine) stop() {
+	m.t.Helper()
+	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		m.t.Fatal(err)
+	}
+	if err := m.cmd.Wait(); err != nil {
+		m.t.Errorf("%s ends with %v", m.name, err)
+	}
+	m.cmd = nil
+}
+
+func (m *machine) kill() {
+	if m.cmd != nil {
+		_ = m.cmd.Process.Kill()
+		_ = m.cmd.Wait()
+		m.cmd = nil
+	}
+}
+
+// alive fails the test if flanneld has ended.
+func (m *machine) alive() {
+	m.t.Helper()
+	if err := m.cmd.Process.Signal(syscall.Signal(0)); err != nil {
+		m.t.Fatalf("the agent of %s has ended: %v", m.name, err)
+	}
+}
+
+// until waits for a condition; the string says how things are if it does not come.
+func (m *machine) until(what string, limit time.Duration, condition func() (string, bool)) {
+	m.t.Helper()
+	until(m.t, m.name+": "+what, limit, condition)
+}
+
+func until(t testing.TB, what string, limit time.Duration, condition func() (string, bool)) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for {
+		have, ok := condition()
+		if ok {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %s; it is\n%s", what, limit, have)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// routes is what `ip route` prints, a line a route, without spaces at the ends.
+func (m *machine) routes() []string {
+	m.t.Helper()
+	var out []string
+	for line := range strings.Lines(m.netns.Run("ip", "route")) {
+		out = append(out, strings.TrimSpace(line))
+	}
+	return out
+}
+
+// hasRoute waits for a route, or with want false for it to be gone.
+func (m *machine) hasRoute(line string, want bool, limit time.Duration) {
+	m.t.Helper()
+	m.until(fmt.Sprintf("route %q is there: %v", line, want), limit, func() (string, bool) {
+		routes := m.routes()
+		for _, r := range routes {
+			if r == line {
+				return strings.Join(routes, "\n"), want
+			}
+		}
+		return strings.Join(routes, "\n"), !want
+	})
+}
+
+// to is the route to another node's subnet with host-gw.
+func to(other *machine) string {
+	other.t.Helper()
+	return fmt.Sprintf("%s via %s dev eth0", other.subnet(), other.address)
+}
+
+// subnet reads the node's subnet from subnet.env, as other programs do.
+func (m *machine) subnet() netip.Prefix {
+	m.t.Helper()
+	data, err := os.ReadFile(m.config.SubnetFile)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(data)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "FLANNEL_SUBNET="); ok {
+			return netip.MustParsePrefix(value).Masked()
+		}
+	}
+	m.t.Fatalf("there is no subnet in %s", data)
+	return netip.Prefix{}
+}
+
+// pod attaches a namespace to the node's bridge, which gets the first address of the subnet and the pod the
+// second.
+func (m *machine) pod(bridge string) (etcdtest.Netns, netip.Addr) {
+	m.t.Helper()
+	subnet := m.subnet()
+	gw := subnet.Addr().Next()
+	addr := gw.Next()
+	pod := etcdtest.New(m.t, m.name+"-pod")
+	m.netns.Run("ip", "link", "add", bridge, "type", "bridge")
+	m.netns.Run("ip", "address", "add", fmt.Sprintf("%s/%d", gw, subnet.Bits()), "dev", bridge)
+	m.netns.Run("ip", "link", "set", bridge, "up")
+	m.netns.Run("ip", "link", "add", "pod", "type", "veth", "peer", "name", "eth0", "netns", pod.Name)
+	m.netns.Run("ip", "link", "set", "pod", "master", bridge, "up")
+	pod.Run("ip", "address", "add", fmt.Sprintf("%s/%d", addr, subnet.Bits()), "dev", "eth0")
+	pod.Run("ip", "link", "set", "eth0", "up")
+	pod.Run("ip", "route", "add", "default", "via", gw.String())
+	return pod, addr
+}
+
+// pings waits until an address answers from a namespace, and returns what ping prints.
+func pings(t testing.TB, from etcdtest.Netns, addr netip.Addr, limit time.Duration) string {
+	t.Helper()
+	var out string
+	until(t, "ping "+addr.String(), limit, func() (string, bool) {
+		var err error
+		out, err = from.Try("ping", "-n", "-c", "1", "-W", "1", addr.String())
+		return out, err == nil
+	})
+	return out
+}
+
+// put writes a key.
+func (s *segment) put(key, value string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := s.kv.Put(ctx, key, value); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *segment) remove(key string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := s.kv.Delete(ctx, key); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *segment) get(key string) (string, bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	resp, err := s.kv.Get(ctx, key)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(resp.Kvs) == 0 {
+		return "", false
+	}
+	return string(resp.Kvs[0].Value), true
+}
+
+// reserve reserves a subnet, as the operator does.
+func (s *segment) reserve(node, subnet string) {
+	s.t.Helper()
+	value, err := agentconfig.Reservation{Node: node, UID: "uid-" + node, Subnet: netip.MustParsePrefix(subnet)}.Encode()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.put(agentconfig.ReservationKey(prefix, node), string(value))
+}
+
+// reports waits until a node's report is as wanted.
+func (m *machine) reports(what string, limit time.Duration, condition func(agentconfig.AgentStatus) bool) agentconfig.AgentStatus {
+	m.t.Helper()
+	var status agentconfig.AgentStatus
+	m.until("reports "+what, limit, func() (string, bool) {
+		value, _ := m.seg.get(agentconfig.AgentKey(prefix, m.name))
+		var err error
+		status, err = agentconfig.DecodeAgentStatus([]byte(value))
+		return value, err == nil && condition(status)
+	})
+	return status
+}
