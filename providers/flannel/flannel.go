@@ -14,6 +14,9 @@ import (
 // Flannel is the provider. The zero value is ready for use.
 type Flannel struct{}
 
+// New returns the provider.
+func New() Flannel { return Flannel{} }
+
 var _ provider.Provider = Flannel{}
 
 // Traits says what flannel can do. Its etcd keys can carry a second family, but its agents' rules and routes for

@@ -29,7 +29,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
 	}
 	if o.offline && etcd.Managed != nil {
-		o.members = record.Found(candidates(f.ControlPlane), *etcd.Managed)
+		o.members = record.Found(candidates(f.ControlPlane), *etcd.Managed, "offline")
 	}
 	config, err := agentConfig(spec, etcd, o.members)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	agentKey   = "flanneld.json"
+	agentKey   = record.AgentKey
 	healthPort = 19099
 	procSys    = "/host/proc/sys"
 	tlsDir     = "/etc/flannel-etcd/tls"
@@ -43,7 +43,7 @@ func etcdSettings(e *operatorv1.FlannelEtcd, f facts.Cluster) (record.Settings, 
 }
 
 // encrypted reports whether etcd is reached with TLS.
-func encrypted(s record.Settings) bool { return s.Managed != nil || s.External.ClientSecret != "" }
+func encrypted(s record.Settings) bool { return s.Managed != nil || s.External.CAConfigMap != "" }
 
 // agentConfig returns what the agents are told.
 func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Membership) (agentconfig.Config, error) {
@@ -58,7 +58,10 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Me
 	out.Network = agentconfig.Network{IPv4: network, IPv4SubnetLen: int(spec.ClusterNetwork[0].HostPrefix)}
 	out.Etcd = agentconfig.Etcd{Endpoints: etcd.Endpoints(m), Prefix: c.Etcd.Prefix}
 	if encrypted(etcd) {
-		out.Etcd.CAFile, out.Etcd.CertFile, out.Etcd.KeyFile = tlsDir+"/"+record.BundleKey, tlsDir+"/tls.crt", tlsDir+"/tls.key"
+		out.Etcd.CAFile = tlsDir + "/" + record.BundleKey
+	}
+	if etcd.Managed != nil || etcd.External.ClientSecret != "" {
+		out.Etcd.CertFile, out.Etcd.KeyFile = tlsDir+"/tls.crt", tlsDir+"/tls.key"
 	}
 	out.Backend.Type = string(c.Backend)
 	if c.VXLAN != nil && c.Backend == operatorv1.FlannelBackendVXLAN {
@@ -97,7 +100,7 @@ func addAgents(list *objects, image string, config agentconfig.Config, trust str
 		template.Annotations = map[string]string{record.ConfigHash: record.Hash(string(content), trust)}
 		template.Spec.InitContainers[0].Image = image
 		template.Spec.Containers[0].Image = image
-		if config.Etcd.CertFile == "" {
+		if config.Etcd.CAFile == "" {
 			return
 		}
 		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: "etcd-tls", VolumeSource: corev1.VolumeSource{

@@ -27,9 +27,15 @@ func addMembers(list *objects, m record.Membership, folder string) {
 			list.fail(err)
 			return
 		}
+		all, err := m.Encode()
+		if err != nil {
+			list.fail(err)
+			return
+		}
 		list.add(&corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.MemberDeployment(member.Node)},
-			Data:       map[string]string{"etcd.yaml": config},
+			ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.MemberDeployment(member.Node),
+				Labels: map[string]string{record.CopyLabel: "true"}},
+			Data: map[string]string{"etcd.yaml": config, record.MembersKey: all},
 		})
 		addAsset(list, "etcd.yaml", func(d *appsv1.Deployment) { setMember(d, member, folder) })
 	}
@@ -53,6 +59,7 @@ func setMember(d *appsv1.Deployment, member record.Member, folder string) {
 		switch v := &template.Spec.Volumes[i]; v.Name {
 		case "config":
 			v.ConfigMap.Name = d.Name
+			v.ConfigMap.Items = []corev1.KeyToPath{{Key: "etcd.yaml", Path: "etcd.yaml"}}
 		case "tls":
 			v.Secret.SecretName = record.MemberSecret(member.Node)
 		case "data":

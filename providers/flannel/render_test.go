@@ -130,7 +130,7 @@ func compare(t *testing.T, golden string, got []byte) {
 // its pod starting anew, which with three members at once would stop them all.
 func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
 	f := cluster()
-	m := record.Found(candidates(f.ControlPlane), record.Managed{ClientPort: 12379, PeerPort: 12380, Image: "registry.test/etcd:v1"})
+	m := record.Found(candidates(f.ControlPlane), record.Managed{ClientPort: 12379, PeerPort: 12380, Image: "registry.test/etcd:v1"}, "token")
 	template := func(m record.Membership) any {
 		var list objects
 		addMembers(&list, m, "/data")

@@ -60,8 +60,7 @@ func validateEtcd(e *operatorv1.FlannelEtcd) field.ErrorList {
 	return errs
 }
 
-// validateExternal wants TLS everywhere or nowhere, and the client's certificate with it: flannel's own etcd code
-// uses no TLS at all without one.
+// validateExternal wants TLS with every member or with none.
 func validateExternal(e *operatorv1.FlannelExternalEtcd) field.ErrorList {
 	at := etcdPath.Child("external")
 	var errs field.ErrorList
@@ -87,14 +86,14 @@ func validateExternal(e *operatorv1.FlannelExternalEtcd) field.ErrorList {
 
 func validateExternalTLS(at *field.Path, e *operatorv1.FlannelExternalEtcd, schemes map[string]bool) field.ErrorList {
 	var errs field.ErrorList
-	for _, f := range []struct{ name, value, holds string }{
-		{"caConfigMap", e.CAConfigMap, "ConfigMap whose key ca-bundle.crt holds the authorities of the members"},
-		{"clientCertificateSecret", e.ClientCertificateSecret, "Secret of type kubernetes.io/tls with the certificate to present to the members"},
+	if e.CAConfigMap == "" && schemes["https"] {
+		errs = append(errs, field.Required(at.Child("caConfigMap"),
+			"is required with https endpoints; name the ConfigMap, in the operator's namespace, whose key ca-bundle.crt holds the authorities of the members").WithOrigin("flannel-etcd-tls"))
+	}
+	for _, f := range []struct{ name, value string }{
+		{"caConfigMap", e.CAConfigMap}, {"clientCertificateSecret", e.ClientCertificateSecret},
 	} {
 		switch {
-		case f.value == "" && schemes["https"]:
-			errs = append(errs, field.Required(at.Child(f.name),
-				fmt.Sprintf("is required with https endpoints; name the %s, in the operator's namespace", f.holds)).WithOrigin("flannel-etcd-tls"))
 		case f.value != "" && schemes["http"] && !schemes["https"]:
 			errs = append(errs, field.Forbidden(at.Child(f.name), "has no effect with http endpoints; remove it, or use https").WithOrigin("flannel-etcd-tls"))
 		case f.value != "" && len(validation.IsDNS1123Subdomain(f.value)) > 0:

@@ -9,13 +9,17 @@ package record
 const (
 	// Namespace holds everything of flannel that nodes need.
 	Namespace = "openshift-flannel"
-	// ConfigMap holds the configuration of the agents and, under SettingsKey, that of the operator's loop. The
-	// loop is active while it exists.
+	// ConfigMap holds the configuration of the agents under AgentKey and that of the operator's loop under
+	// SettingsKey. The loop is active while it exists.
 	ConfigMap   = "flannel-config"
+	AgentKey    = "flanneld.json"
 	SettingsKey = "cluster.json"
 	// MembersConfigMap holds the Membership under MembersKey.
 	MembersConfigMap = "flannel-etcd-members"
 	MembersKey       = "members.json"
+	// CopyLabel marks the ConfigMaps of single members. Each has a copy of the Membership under MembersKey, from
+	// which the loop restores it if somebody deletes it.
+	CopyLabel = "networkoperator.openshift.io/etcd-members-copy"
 	// ClientSecret is what agents and the operator present to etcd, of type kubernetes.io/tls with BundleKey.
 	ClientSecret = "flannel-etcd-client"
 	// AuthoritySecret is the authority of the etcd that the operator runs. It lives in the operator's own

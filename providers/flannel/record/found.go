@@ -25,14 +25,15 @@ func Seats(candidates int) int {
 }
 
 // Found returns the membership of a cluster that is founded anew on the first of the candidates, with seats promised
-// to those that follow. It is the zero value without candidates.
-func Found(candidates []Candidate, m Managed) Membership {
-	var out Membership
+// to those that follow. The token must not have been used before, here or for any member. It has no members without
+// candidates.
+func Found(candidates []Candidate, m Managed, token string) Membership {
+	out := Membership{Token: token}
 	for i, c := range candidates[:Seats(len(candidates))] {
-		member := NewMember(c, m)
+		member := NewMember(c, m, token)
 		member.State = Promised
 		if i == 0 {
-			member.State, out.Token = New, "flannel-"+member.Name
+			member.State = New
 		}
 		out.Members = append(out.Members, member)
 	}

@@ -12,7 +12,7 @@ type Membership struct {
 	// ClientTrust is the hash of ClientSecret. Agents read it once, so that they have to be started anew when it
 	// changes. Empty while there is no such Secret, or none is needed.
 	ClientTrust string `json:"clientTrust,omitempty"`
-	// Token tells this cluster from one that was founded earlier on the same nodes.
+	// Token tells this cluster from one that was founded earlier, perhaps on the same nodes.
 	Token string `json:"token,omitempty"`
 	// Members in the order in which they joined.
 	Members []Member `json:"members,omitempty"`
@@ -36,8 +36,8 @@ const (
 
 // Member is one member of the managed etcd.
 type Member struct {
-	// Name is the member's name in etcd and of its folder on the node. It is made of the node's name and UID, so
-	// that a node that was replaced never finds the data of the one before.
+	// Name is the member's name in etcd and of its folder on the node. No two members ever have the same, also not
+	// one after the other on one node, so that none finds the data of the one before.
 	Name string `json:"name"`
 	// Node and UID tell the node it runs on; UID is that of the Node object.
 	Node string `json:"node"`
@@ -57,14 +57,11 @@ type Member struct {
 	Trust string `json:"trust,omitempty"`
 }
 
-// NewMember returns a member for a node, without a state. Ports and image are those of Managed.
-func NewMember(c Candidate, m Managed) Member {
-	name := c.Name
-	if c.UID != "" {
-		name += "-" + c.UID[:min(8, len(c.UID))]
-	}
+// NewMember returns a member for a node, without a state. Ports and image are those of Managed. The token must not
+// have been used for a member on that node before.
+func NewMember(c Candidate, m Managed, token string) Member {
 	return Member{
-		Name: name, Node: c.Name, UID: c.UID, Address: c.Address.String(), Image: m.Image,
+		Name: c.Name + "-" + token, Node: c.Name, UID: c.UID, Address: c.Address.String(), Image: m.Image,
 		PeerURL: endpoint(c.Address, m.PeerPort), ClientURL: endpoint(c.Address, m.ClientPort),
 	}
 }

@@ -25,7 +25,8 @@ type Managed struct {
 // External is an etcd that somebody else runs.
 type External struct {
 	Endpoints []string `json:"endpoints"`
-	// CAConfigMap and ClientSecret name objects in the operator's namespace; both are empty with http endpoints.
+	// CAConfigMap and ClientSecret name objects in the operator's namespace. Both are empty with http endpoints;
+	// ClientSecret is if the members ask for no certificate.
 	CAConfigMap  string `json:"caConfigMap,omitempty"`
 	ClientSecret string `json:"clientSecret,omitempty"`
 }

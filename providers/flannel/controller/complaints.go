@@ -1,0 +1,81 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// named is how many nodes a finding names; the others are counted.
+const named = 5
+
+// complaints turns what agents report into findings: one of each kind, with a sentence for each node.
+func complaints(s store, nodes map[string]node) []status.Finding {
+	var offLink, foreign, conflicts, errs, silent []string
+	for _, name := range sorted(s.agents) {
+		a := s.agents[name]
+		if _, exists := nodes[name]; !exists {
+			continue
+		}
+		if len(a.OffLink) > 0 {
+			offLink = append(offLink, fmt.Sprintf("node %s cannot route to %s: not on the link of its interface %s (address %s)", name, peers(a.OffLink), a.Interface, a.PublicIP))
+		}
+		if len(a.ForeignBackend) > 0 {
+			foreign = append(foreign, fmt.Sprintf("node %s uses %s and cannot reach %s", name, a.Backend, peers(a.ForeignBackend)))
+		}
+		if len(a.ConflictingCNI) > 0 {
+			conflicts = append(conflicts, fmt.Sprintf("node %s has %s, which its container runtime reads before flannel's configuration", name, strings.Join(a.ConflictingCNI, ", ")))
+		}
+		for _, e := range a.Errors {
+			errs = append(errs, fmt.Sprintf("node %s: %s", name, e))
+		}
+	}
+	for _, name := range sorted(s.reservations) {
+		if _, reports := s.agents[name]; !reports && nodes[name].ready {
+			silent = append(silent, fmt.Sprintf("node %s is Ready and holds %s, but its agent does not report", name, s.reservations[name].Subnet))
+		}
+	}
+	var out []status.Finding
+	for _, k := range []struct {
+		reason    string
+		sentences []string
+		wayOut    string
+	}{
+		{"PeersOffLink", offLink, "host-gw needs all nodes on one link; set spec.defaultNetwork.flannelConfig.interface to the one that they share, or install with backend vxlan"},
+		{"PeersOtherBackend", foreign, "nodes with different backends do not reach one another; wait for the rollout of flanneld, or start its pods on these nodes again"},
+		{"ConflictingCNI", conflicts, "remove the file, or what writes it"},
+		{"AgentErrors", errs, ""},
+		{"AgentSilent", silent, "look at the log of the pod of flanneld on that node"},
+		{"EtcdValues", s.broken, "delete the key; its node writes it anew"},
+	} {
+		if len(k.sentences) > 0 {
+			out = append(out, finding(status.Degraded, k.reason, sentence(k.sentences, k.wayOut)))
+		}
+	}
+	return out
+}
+
+func sentence(sentences []string, wayOut string) string {
+	if more := len(sentences) - named; more > 0 {
+		sentences = append(slices.Clone(sentences[:named]), fmt.Sprintf("and %d more", more))
+	}
+	out := strings.Join(sentences, "; ")
+	if wayOut != "" {
+		out += ". " + strings.ToUpper(wayOut[:1]) + wayOut[1:]
+	}
+	return out
+}
+
+func peers(list []agentconfig.Peer) string {
+	var out []string
+	for _, p := range list[:min(named, len(list))] {
+		out = append(out, p.String())
+	}
+	if more := len(list) - named; more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
+}

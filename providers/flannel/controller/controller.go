@@ -1,0 +1,189 @@
+// Package controller is the operator's loop for flannel. It looks after the etcd in which flannel keeps which node
+// has which subnet.
+//
+// Input: what rendering has written in the ConfigMap flannel-config, the nodes, and etcd. Output: the certificates
+// of the managed etcd (or copies of those for an external one), the ConfigMap flannel-etcd-members from which the
+// members are rendered, flannel's network configuration in etcd, reservations that go with their nodes, and
+// findings for the conditions. While there is no flannel-config, it does nothing at all.
+//
+// It must never start two etcd clusters side by side, give the subnet of a node away that still exists, or touch
+// what nodes do: while etcd is gone, pods go on talking.
+package controller
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/trigger"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// owner is the field manager of what the loop writes.
+const owner = client.FieldOwner("cluster-network-operator/flannel")
+
+const (
+	// soon is when to look again while something is on its way.
+	soon = time.Second
+	// later is when to look again when all is well: at certificates, and at members that do not answer. It causes no
+	// request to the API server.
+	later = 30 * time.Second
+	// mostWait is the most that the loop waits before it tries an etcd again that did not answer.
+	mostWait = 30 * time.Second
+)
+
+// Deps are what the loop works with.
+type Deps struct {
+	// Client writes, and reads Nodes, and the ConfigMaps and Secrets of flannel's and of the operator's namespace,
+	// best from a cache. Node objects need their labels, addresses and conditions.
+	Client client.Client
+	// Live reads past any cache: Nodes and the record of members before something is done that cannot be undone, and
+	// the Deployments of members while they are being updated.
+	Live client.Reader
+	// Namespace is the operator's.
+	Namespace string
+	// Dial connects to etcd; nil is Dial.
+	Dial func(Target) (Etcd, error)
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// Token returns a text that was never used; nil is 8 random hexadecimal digits.
+	Token func() string
+	// Report takes what the loop has to say, after every pass. None means that all is well.
+	Report func(...status.Finding)
+	// Log takes what was changed.
+	Log *slog.Logger
+}
+
+// Controller is the loop. It reconciles one thing, whatever the request.
+type Controller struct {
+	deps    Deps
+	trigger *trigger.Trigger
+	link    link
+	since   memory
+}
+
+// New returns a loop. Its watches are set up with Setup; a test may call Reconcile by itself.
+func New(d Deps) *Controller {
+	if d.Dial == nil {
+		d.Dial = Dial
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.Token == nil {
+		d.Token = randomToken
+	}
+	if d.Log == nil {
+		d.Log = slog.Default()
+	}
+	if d.Report == nil {
+		d.Report = func(...status.Finding) {}
+	}
+	return &Controller{deps: d, trigger: &trigger.Trigger{Delay: 200 * time.Millisecond}, since: memory{}}
+}
+
+func randomToken() string {
+	raw := make([]byte, 4)
+	rand.Read(raw) // never fails, says its documentation
+	return hex.EncodeToString(raw)
+}
+
+// Close ends the connection to etcd.
+func (c *Controller) Close() { c.link.close() }
+
+// Reconcile makes one pass. It does at most one thing to the membership of etcd, and asks to be called again until
+// there is nothing left to do. An etcd that does not answer is no error of the pass, but a finding.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	in, active, err := c.gather(ctx)
+	if err != nil {
+		c.deps.Report(failure(err))
+		return reconcile.Result{}, err
+	}
+	if !active {
+		c.link.close()
+		c.since = memory{}
+		c.deps.Report()
+		return reconcile.Result{}, nil
+	}
+	p := pass{Controller: c, in: in, again: later}
+	err = p.run(ctx)
+	if err != nil {
+		p.findings = append(p.findings, failure(err))
+	}
+	c.deps.Report(p.findings...)
+	return reconcile.Result{RequeueAfter: p.again}, err
+}
+
+// pass is one look at everything.
+type pass struct {
+	*Controller
+	in       inputs
+	findings []status.Finding
+	again    time.Duration
+}
+
+// errStale ends a pass that has changed what it goes by. It is none to the outside.
+var errStale = errors.New("look again")
+
+// run goes through the parts in the order in which they need one another. Errors are those of the API server.
+func (p *pass) run(ctx context.Context) error {
+	cred, problem, err := p.credentials(ctx)
+	if err != nil {
+		return p.unlessStale(err)
+	}
+	if problem != "" {
+		p.findings = append(p.findings, finding(status.Degraded, "EtcdCredentials", problem))
+		return nil
+	}
+	if err := p.connect(cred); err != nil {
+		return err
+	}
+	if p.in.settings.Managed != nil {
+		if known, err := p.membership(ctx, cred); err != nil || !known {
+			return p.unlessStale(err)
+		}
+	}
+	return p.keys(ctx)
+}
+
+func (p *pass) unlessStale(err error) error {
+	if errors.Is(err, errStale) {
+		return nil
+	}
+	return err
+}
+
+// credentials sees to the certificates, and notes in the record what agents are given. The problem is a sentence if
+// they cannot be had for want of something that a user has to make.
+func (p *pass) credentials(ctx context.Context) (cred credentials, problem string, err error) {
+	if x := p.in.settings.External; x != nil {
+		cred, problem, err = p.copyExternal(ctx, *x)
+	} else {
+		cred, err = p.ensureManaged(ctx, p.in.members.Members)
+	}
+	if err != nil || problem != "" || p.in.members.ClientTrust == cred.clientTrust() {
+		return cred, problem, err
+	}
+	if p.in.settings.Managed != nil && len(p.in.members.Members) == 0 {
+		return cred, "", nil // it is written with the first members
+	}
+	next := p.in.members
+	next.ClientTrust = cred.clientTrust()
+	return cred, "", p.save(ctx, next, "what agents present to etcd has changed")
+}
+
+func failure(err error) status.Finding {
+	return finding(status.Degraded, "FlannelControllerError", fmt.Sprintf("the operator could not look after flannel's etcd: %v", err))
+}
+
+func finding(effect status.Effect, reason, message string) status.Finding {
+	return status.Finding{Component: record.Component, Effect: effect, Reason: reason, Message: message}
+}

@@ -1,0 +1,187 @@
+package controller
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// nodeGrace is how long a node must have been missing before its subnet is free again.
+const nodeGrace = time.Minute
+
+// store is everything that flannel keeps in etcd, at one moment.
+type store struct {
+	prefix string
+	config *KeyValue
+	leases []lease
+	// reservations and agents are by the name of the node.
+	reservations map[string]reservation
+	agents       map[string]agent
+	// broken are sentences about values that cannot be read.
+	broken []string
+}
+
+type lease struct {
+	key      KeyValue
+	subnet   netip.Prefix
+	publicIP netip.Addr
+}
+
+type reservation struct {
+	key KeyValue
+	agentconfig.Reservation
+}
+
+type agent struct {
+	key KeyValue
+	agentconfig.AgentStatus
+}
+
+// readStore sorts keys. What it does not know, it leaves alone.
+func readStore(prefix string, keys []KeyValue) store {
+	s := store{prefix: prefix, reservations: map[string]reservation{}, agents: map[string]agent{}}
+	for _, kv := range keys {
+		if kv.Key == agentconfig.ConfigKey(prefix) {
+			s.config = &kv
+		} else if subnet, _, ok := agentconfig.ParseSubnetKey(prefix, kv.Key); ok {
+			var value struct{ PublicIP netip.Addr }
+			_ = json.Unmarshal(kv.Value, &value) // a lease whose holder is unknown is nobody's
+			s.leases = append(s.leases, lease{kv, subnet, value.PublicIP})
+		} else if node, ok := agentconfig.ParseNodeKey(agentconfig.ReservationDir(prefix), kv.Key); ok {
+			r, err := agentconfig.DecodeReservation(kv.Value)
+			if err != nil {
+				s.broken = append(s.broken, fmt.Sprintf("%s: %v", kv.Key, err))
+				continue
+			}
+			s.reservations[node] = reservation{kv, r}
+		} else if node, ok := agentconfig.ParseNodeKey(agentconfig.AgentDir(prefix), kv.Key); ok {
+			a, err := agentconfig.DecodeAgentStatus(kv.Value)
+			if err != nil {
+				s.broken = append(s.broken, fmt.Sprintf("%s: %v", kv.Key, err))
+				continue
+			}
+			s.agents[node] = agent{kv, a}
+		}
+	}
+	return s
+}
+
+// configure returns the change that writes flannel's network configuration; nil if it is there. The problem is a
+// sentence if the prefix is in use for another network, by leases that no reservation of this cluster is for.
+func (s store) configure(want agentconfig.Config) (change *Change, problem string, err error) {
+	value, err := want.NetworkConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	key := agentconfig.ConfigKey(s.prefix)
+	if s.config == nil {
+		return &Change{Unchanged: map[string]int64{key: 0}, Put: map[string][]byte{key: value}}, "", nil
+	}
+	if bytes.Equal(s.config.Value, value) {
+		return nil, "", nil
+	}
+	var have struct {
+		Network   netip.Prefix
+		SubnetLen int
+	}
+	readable := json.Unmarshal(s.config.Value, &have) == nil
+	if !readable || have.Network != want.Network.IPv4 || have.SubnetLen != want.Network.IPv4SubnetLen {
+		if foreign := s.foreign(); len(foreign) > 0 {
+			return nil, fmt.Sprintf("%s in etcd is for the network %s with subnets of length %d, and nodes that are not of this cluster use it (%s); "+
+				"choose another spec.defaultNetwork.flannelConfig.etcd.prefix, or delete these leases if the nodes are gone",
+				key, have.Network, have.SubnetLen, strings.Join(foreign, ", ")), nil
+		}
+	}
+	return &Change{Unchanged: map[string]int64{key: s.config.Revision}, Put: map[string][]byte{key: value}}, "", nil
+}
+
+// foreign names the leases that are nobody's of this cluster, at most three of them.
+func (s store) foreign() []string {
+	own := map[netip.Prefix]netip.Addr{}
+	for _, r := range s.reservations {
+		own[r.Subnet] = r.PublicIP
+	}
+	var out []string
+	for _, l := range s.leases {
+		if holder, ok := own[l.subnet]; !ok || holder != l.publicIP {
+			out = append(out, fmt.Sprintf("%s has %s", l.publicIP, l.subnet))
+		}
+	}
+	if more := len(out) - 3; more > 0 {
+		out = append(out[:3:3], fmt.Sprintf("and %d more", more))
+	}
+	return out
+}
+
+// claim returns the changes that write the UIDs of nodes into reservations made by agents, which do not know them,
+// and into those of nodes that were replaced by one of the same name, which inherits the subnet.
+func (s store) claim(nodes map[string]node) ([]Change, error) {
+	var out []Change
+	for _, name := range sorted(s.reservations) {
+		r, n := s.reservations[name], nodes[name]
+		if n.UID == "" || r.UID == n.UID {
+			continue
+		}
+		r.UID = n.UID
+		value, err := r.Encode()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Change{Unchanged: map[string]int64{r.key.Key: r.key.Revision}, Put: map[string][]byte{r.key.Key: value}})
+	}
+	return out, nil
+}
+
+// absent returns the names of the nodes that etcd has something of and that do not exist.
+func (s store) absent(nodes map[string]node) []string {
+	var out []string
+	for name := range s.reservations {
+		if _, ok := nodes[name]; !ok {
+			out = append(out, name)
+		}
+	}
+	for name := range s.agents {
+		if _, ok := nodes[name]; !ok && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// forget returns the change that frees the subnet of a node that is gone: its reservation, the lease that goes with
+// it, and what its agent has reported last. Nothing is deleted if any of it has changed meanwhile.
+func (s store) forget(name string) Change {
+	c := Change{Unchanged: map[string]int64{}}
+	drop := func(kv KeyValue) {
+		c.Unchanged[kv.Key] = kv.Revision
+		c.Delete = append(c.Delete, kv.Key)
+	}
+	if r, ok := s.reservations[name]; ok {
+		drop(r.key)
+		for _, l := range s.leases {
+			if l.subnet == r.Subnet && l.publicIP == r.PublicIP {
+				drop(l.key)
+			}
+		}
+	}
+	if a, ok := s.agents[name]; ok {
+		drop(a.key)
+	}
+	return c
+}
+
+func sorted[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,134 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// keys looks at what flannel keeps in etcd: it writes the network configuration, keeps reservations with their nodes,
+// and says what agents complain of.
+func (p *pass) keys(ctx context.Context) error {
+	if p.link.etcd == nil {
+		return nil
+	}
+	content, err := p.link.etcd.Read(ctx, p.in.agents.Etcd.Prefix+"/")
+	if err != nil {
+		p.unreachable(err)
+		return nil
+	}
+	p.succeeded()
+	s := readStore(p.in.agents.Etcd.Prefix, content)
+	if err := p.configure(ctx, s); err != nil {
+		return err
+	}
+	changes, err := s.claim(p.in.nodes)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		p.commit(ctx, c)
+	}
+	if err := p.forget(ctx, s); err != nil {
+		return err
+	}
+	p.findings = append(p.findings, complaints(s, p.in.nodes)...)
+	return nil
+}
+
+// configure writes the network configuration, or says why not.
+func (p *pass) configure(ctx context.Context, s store) error {
+	change, problem, err := s.configure(p.in.agents)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		p.findings = append(p.findings, finding(status.Degraded, "EtcdPrefixInUse", problem))
+	}
+	if change != nil && p.commit(ctx, *change) {
+		p.deps.Log.Info("wrote flannel's network configuration", "prefix", s.prefix)
+	}
+	return nil
+}
+
+// forget frees the subnets of nodes that have been gone for long enough.
+func (p *pass) forget(ctx context.Context, s store) error {
+	now, absent := p.deps.Now(), s.absent(p.in.nodes)
+	for what := range p.since {
+		if name, ok := strings.CutPrefix(what, "node "); ok {
+			p.since.note(what, contains(absent, name), now)
+		}
+	}
+	for _, name := range absent {
+		what := "node " + name
+		p.since.note(what, true, now)
+		if left := nodeGrace - now.Sub(p.since[what]); left > 0 {
+			p.soonest(left)
+			continue
+		}
+		// The cache may be behind, and what is deleted is gone.
+		err := p.deps.Live.Get(ctx, client.ObjectKey{Name: name}, &corev1.Node{})
+		if err == nil {
+			continue
+		}
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("read node %s: %w", name, err)
+		}
+		if p.commit(ctx, s.forget(name)) {
+			p.deps.Log.Info("freed the subnet of a node that is gone", "node", name, "subnet", s.reservations[name].Subnet)
+			delete(p.since, what)
+		}
+	}
+	return nil
+}
+
+// commit makes a change, and asks for another look if somebody else was quicker.
+func (p *pass) commit(ctx context.Context, c Change) bool {
+	done, err := p.link.etcd.Commit(ctx, c)
+	if err != nil {
+		p.unreachable(err)
+		return false
+	}
+	if !done {
+		p.soonest(100 * time.Millisecond)
+	}
+	return done
+}
+
+// unreachable says that etcd does not answer. While its first member is being started, that is to be expected.
+func (p *pass) unreachable(err error) {
+	p.failed()
+	for _, m := range p.in.members.Members {
+		if p.in.settings.Managed != nil && m.Votes() && m.ID == "" {
+			return
+		}
+	}
+	p.findings = append(p.findings, finding(status.Degraded, "EtcdUnreachable",
+		fmt.Sprintf("flannel's etcd at %s does not answer: %v; pods that run keep their network, nodes that join get none until it answers",
+			strings.Join(p.votersOrExternal(), ", "), rootCause(err))))
+}
+
+// rootCause leaves out the context of an error that is the same every time.
+func rootCause(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("no answer within %s", callTimeout)
+	}
+	return err
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}

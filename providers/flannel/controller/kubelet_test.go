@@ -1,0 +1,194 @@
+package controller
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// process is an etcd that runs on a node.
+type process struct {
+	cmd  *exec.Cmd
+	hash string
+	done chan struct{}
+}
+
+// run starts a program that dies with the test.
+func run(t *testing.T, program string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.cmd.Wait() // it is killed, or exits because of its configuration, and is started again
+		close(p.done)
+	}()
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill() // it may be gone
+	<-p.done
+}
+
+func (p *process) alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// kubelets runs the Deployments of etcd members whose nodes exist, with the files that their pods would see, and
+// stops what is not wanted any more. A node named in down is switched off.
+func (w *world) kubelets() {
+	w.t.Helper()
+	var list appsv1.DeploymentList
+	if err := w.api.List(w.t.Context(), &list, client.InNamespace(record.Namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	wanted := map[string]bool{}
+	for i := range list.Items {
+		d := &list.Items[i]
+		node := d.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
+		wanted[node] = true
+		if !w.off[node] {
+			w.kubelet(node, d)
+		}
+	}
+	for node := range w.running {
+		if !wanted[node] {
+			w.kill(node)
+		}
+	}
+}
+
+// kubelet runs one member.
+func (w *world) kubelet(node string, d *appsv1.Deployment) {
+	w.t.Helper()
+	hash := d.Spec.Template.Annotations[record.ConfigHash]
+	p := w.running[node]
+	if p != nil && p.hash == hash && p.alive() {
+		w.ready(d)
+		return
+	}
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: record.Namespace, Name: record.MemberSecret(node)}
+	if err := w.api.Get(w.t.Context(), key, &secret); err != nil {
+		return // the pod waits for its Secret
+	}
+	w.kill(node)
+	tls := filepath.Join(w.t.TempDir(), "tls")
+	for name, content := range secret.Data {
+		if err := os.MkdirAll(tls, 0o700); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(tls, name), content, 0o400); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	m := w.copyOf(node)
+	for _, member := range m.Members {
+		if member.Node != node {
+			continue
+		}
+		config, err := m.EtcdConfig(member, record.Paths{Data: w.disk(node), TLS: tls, MetricsURL: "http://" + member.Address + ":12381"})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		file := filepath.Join(w.t.TempDir(), "etcd.yaml")
+		if err := os.WriteFile(file, []byte(config+"unsafe-no-fsync: true\nlog-level: error\n"), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+		w.running[node] = run(w.t, etcdProgram(w.t), "--config-file", file)
+		w.running[node].hash = hash
+		w.started[node]++
+	}
+}
+
+// copyOf returns the membership as it was when the configuration of a member was rendered last.
+func (w *world) copyOf(node string) record.Membership {
+	w.t.Helper()
+	var cm corev1.ConfigMap
+	if err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MemberDeployment(node)}, &cm); err != nil {
+		w.t.Fatal(err)
+	}
+	m, err := record.DecodeMembership(cm.Data[record.MembersKey])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return m
+}
+
+// ready writes the status of a Deployment whose pod runs.
+func (w *world) ready(d *appsv1.Deployment) {
+	w.t.Helper()
+	if d.Status.ObservedGeneration == d.Generation && d.Status.AvailableReplicas == 1 {
+		return
+	}
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	if err := w.api.Status().Update(w.t.Context(), d); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) disk(node string) string { return filepath.Join(w.disks, node) }
+
+func (w *world) kill(node string) {
+	if p := w.running[node]; p != nil {
+		p.kill()
+		delete(w.running, node)
+	}
+}
+
+// switchOff stops a node until switchOn.
+func (w *world) switchOff(node string) {
+	w.off[node] = true
+	w.kill(node)
+}
+
+func (w *world) switchOn(node string) { delete(w.off, node) }
+
+// prune deletes the Deployments and ConfigMaps of members that are not rendered any more.
+func (w *world) prune(rendered []manifest.Object) {
+	w.t.Helper()
+	keep := map[string]bool{}
+	for _, o := range rendered {
+		keep[o.Key().Kind+o.Key().Name] = true
+	}
+	var deployments appsv1.DeploymentList
+	var maps corev1.ConfigMapList
+	for _, list := range []client.ObjectList{&deployments, &maps} {
+		if err := w.api.List(context.Background(), list, client.InNamespace(record.Namespace)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	drop := func(o client.Object) {
+		if err := client.IgnoreNotFound(w.api.Delete(w.t.Context(), o)); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	for i := range deployments.Items {
+		if !keep["Deployment"+deployments.Items[i].Name] {
+			drop(&deployments.Items[i])
+		}
+	}
+	for i := range maps.Items {
+		if _, copy := maps.Items[i].Labels[record.CopyLabel]; copy && !keep["ConfigMap"+maps.Items[i].Name] {
+			drop(&maps.Items[i])
+		}
+	}
+}

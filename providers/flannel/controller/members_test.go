@@ -1,0 +1,269 @@
+package controller
+
+import (
+	"crypto/tls"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// three starts a cluster of three control-plane nodes whose etcd has come up.
+func three(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, &operatorv1.FlannelConfig{})
+	for i, name := range []string{"cp-0", "cp-1", "cp-2"} {
+		w.node(name, i+1, true)
+	}
+	w.settle("cp-0", "cp-1", "cp-2")
+	return w
+}
+
+// settle takes turns until exactly these nodes run voting members, and there is nothing left to say.
+func (w *world) settle(nodes ...string) {
+	w.t.Helper()
+	w.until("the members are on "+strings.Join(nodes, ", "), func() bool {
+		return cmp.Equal(w.voters(), nodes) && len(w.members().Members) == len(nodes) && len(w.finding) == 0
+	})
+}
+
+func TestMembersGrowFromOneToThree(t *testing.T) {
+	w := newWorld(t, &operatorv1.FlannelConfig{})
+	w.node("worker", 9, false)
+	w.node("cp-0", 1, true)
+	w.settle("cp-0")
+	w.node("cp-1", 2, true)
+	for range 10 {
+		w.turn()
+	}
+	if got := w.voters(); !cmp.Equal(got, []string{"cp-0"}) {
+		t.Fatalf("with two control-plane nodes, members are on %v: two would be worse than one", got)
+	}
+	w.node("cp-2", 3, true)
+	w.settle("cp-0", "cp-1", "cp-2")
+	for node, times := range w.started {
+		if times != 1 {
+			t.Errorf("the member on %s was started %d times while the cluster grew", node, times)
+		}
+	}
+	value, err := w.loop.link.etcd.Read(t.Context(), "/coreos.com/network/config")
+	if err != nil || len(value) != 1 || !strings.Contains(string(value[0].Value), `"Network":"10.128.0.0/14","SubnetLen":23`) {
+		t.Errorf("flannel's network configuration is %v, error %v", value, err)
+	}
+	w.disksArePrivate()
+	w.strangersAreRefused()
+}
+
+func (w *world) disksArePrivate() {
+	w.t.Helper()
+	for _, m := range w.members().Members {
+		info, err := os.Stat(filepath.Join(w.disk(m.Node), m.Name))
+		if err != nil || info.Mode().Perm() != 0o700 {
+			w.t.Errorf("folder of %s: %v, error %v", m.Name, info, err)
+		}
+	}
+}
+
+// strangersAreRefused connects to the ports of members without a certificate.
+func (w *world) strangersAreRefused() {
+	w.t.Helper()
+	for _, m := range w.members().Members {
+		for _, url := range []string{m.ClientURL, m.PeerURL} {
+			conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
+			if err == nil {
+				_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+				// In TLS 1.3, the client learns with its first read that it is refused.
+				_, err = conn.Read(make([]byte, 1))
+				conn.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), "certificate required") && !strings.Contains(err.Error(), "bad certificate") {
+				w.t.Errorf("%s: a stranger got %v", url, err)
+			}
+		}
+	}
+}
+
+func TestTheLossOfOneMemberIsToldAndDoesNoHarm(t *testing.T) {
+	w := three(t)
+	before := w.members()
+	w.switchOff("cp-1")
+	w.until("the loss is told", func() bool { return strings.Contains(w.says("EtcdMemberDown"), "on node cp-1 does not answer") })
+	if done, err := w.loop.link.etcd.Commit(t.Context(), Change{Put: map[string][]byte{"/x": nil}}); err != nil || !done {
+		t.Errorf("writing with two members of three: %v", err)
+	}
+	w.now = w.now.Add(time.Hour)
+	for range 5 {
+		w.turn()
+	}
+	if diff := cmp.Diff(before, w.members()); diff != "" {
+		t.Errorf("a member left although its node exists:\n%s", diff)
+	}
+	w.switchOn("cp-1")
+	w.settle("cp-0", "cp-1", "cp-2")
+}
+
+func TestAReplacedNodeGetsANewMember(t *testing.T) {
+	w := three(t)
+	old := w.members()
+	w.switchOff("cp-2")
+	if err := os.RemoveAll(w.disk("cp-2")); err != nil {
+		t.Fatal(err)
+	}
+	w.removeNode("cp-2")
+	w.node("cp-2", 3, true)
+	for range 5 {
+		w.turn()
+	}
+	if diff := cmp.Diff(old.Members, w.members().Members); diff != "" {
+		t.Fatalf("the seat was given away at once, although the machine may come back with its data:\n%s", diff)
+	}
+	w.now = w.now.Add(replacedGrace)
+	w.switchOn("cp-2")
+	w.off["cp-2"] = true // the old Deployment never starts on the new machine in time
+	w.until("the old member is gone", func() bool { return len(w.voters()) == 2 })
+	w.switchOn("cp-2")
+	w.settle("cp-0", "cp-1", "cp-2")
+	if got := w.members().Members[2]; got.Name == old.Members[2].Name || got.ID == old.Members[2].ID || got.UID == old.Members[2].UID {
+		t.Errorf("the new machine poses as the old member: %+v", got)
+	}
+}
+
+func TestANodeObjectMadeAnewKeepsItsMember(t *testing.T) {
+	w := three(t)
+	before := w.members()
+	w.removeNode("cp-1")
+	w.turn()
+	fresh := w.node("cp-1", 2, true)
+	w.until("the member has the new UID", func() bool {
+		for _, m := range w.members().Members {
+			if m.UID == string(fresh.UID) {
+				return true
+			}
+		}
+		return false
+	})
+	w.settle("cp-0", "cp-1", "cp-2")
+	after := w.members()
+	for i := range after.Members {
+		after.Members[i].UID = before.Members[i].UID
+	}
+	if diff := cmp.Diff(before, after); diff != "" || w.started["cp-1"] != 1 {
+		t.Errorf("started %d times; the member has changed:\n%s", w.started["cp-1"], diff)
+	}
+}
+
+func TestTheSeatOfANodeThatIsGoneGoesToAnother(t *testing.T) {
+	w := three(t)
+	w.node("cp-3", 4, true)
+	w.turn()
+	w.switchOff("cp-0")
+	w.removeNode("cp-0")
+	for range 3 {
+		w.turn()
+	}
+	if got := len(w.members().Members); got != 3 {
+		t.Fatalf("the seat was given away at once: %d members", got)
+	}
+	w.now = w.now.Add(goneGrace)
+	w.settle("cp-1", "cp-2", "cp-3")
+}
+
+func TestADeletedRecordIsRestoredAndNeverFoundsASecondCluster(t *testing.T) {
+	w := three(t)
+	before := w.members()
+	if err := w.api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.MembersConfigMap}}); err != nil {
+		t.Fatal(err)
+	}
+	w.settle("cp-0", "cp-1", "cp-2")
+	if diff := cmp.Diff(before, w.members()); diff != "" {
+		t.Errorf("restored (-before +after):\n%s", diff)
+	}
+}
+
+func TestALostAuthorityIsReplacedWithoutLosingTheMembers(t *testing.T) {
+	w := three(t)
+	put := Change{Put: map[string][]byte{"/keep": []byte("me")}}
+	if _, err := w.loop.link.etcd.Commit(t.Context(), put); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: record.AuthoritySecret}}); err != nil {
+		t.Fatal(err)
+	}
+	trust := w.members().Members[0].Trust
+	w.until("all members trust the new authority", func() bool {
+		for _, m := range w.members().Members {
+			if m.Trust == trust {
+				return false
+			}
+		}
+		return len(w.finding) == 0
+	})
+	w.settle("cp-0", "cp-1", "cp-2")
+	if got, err := w.loop.link.etcd.Read(t.Context(), "/keep"); err != nil || len(got) != 1 {
+		t.Errorf("what was kept: %v, error %v", got, err)
+	}
+}
+
+func TestAnImageGoesRoundOneMemberAtATime(t *testing.T) {
+	w := three(t)
+	w.images[record.EtcdImage] = "etcd:v2"
+	most := 0
+	w.until("all members have the new image", func() bool {
+		restarting := 0
+		for _, m := range w.members().Members {
+			if p := w.running[m.Node]; p == nil || p.hash != m.PodHash() {
+				restarting++
+			}
+		}
+		most = max(most, restarting)
+		for node, times := range w.started {
+			if times != 2 {
+				return node == "" // not yet
+			}
+		}
+		return restarting == 0
+	})
+	if most != 1 {
+		t.Errorf("%d members were started anew at once", most)
+	}
+	w.settle("cp-0", "cp-1", "cp-2")
+}
+
+func TestAPersonCanHaveAClusterFoundedAnew(t *testing.T) {
+	w := three(t)
+	before := w.members()
+	w.switchOff("cp-0")
+	w.switchOff("cp-1")
+	w.until("the loss of the quorum is told", func() bool { return w.says("EtcdUnreachable") != "" })
+	w.removeNode("cp-0")
+	w.removeNode("cp-1")
+	w.turn()
+	w.now = w.now.Add(goneGrace)
+	w.until("it is told what cannot be done", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-0 is gone") })
+
+	var cm corev1.ConfigMap
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MembersConfigMap}, &cm); err != nil {
+		t.Fatal(err)
+	}
+	cm.Annotations = map[string]string{FoundAnew: "true"}
+	if err := w.api.Update(t.Context(), &cm); err != nil {
+		t.Fatal(err)
+	}
+	w.settle("cp-2")
+	if after := w.members(); after.Token == before.Token {
+		t.Error("the new cluster has the old one's token")
+	}
+	if got, err := w.loop.link.etcd.Read(t.Context(), agentconfig.ConfigKey("/coreos.com/network")); err != nil || len(got) != 1 {
+		t.Errorf("the new cluster has no network configuration: %v, error %v", got, err)
+	}
+}

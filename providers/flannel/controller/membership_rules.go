@@ -1,0 +1,234 @@
+package controller
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// found names the first members. Only one founds a cluster, and only where there was none.
+func found(m record.Membership, v view) (step, bool) {
+	if len(m.Members) > 0 && !v.anew {
+		return step{}, false
+	}
+	next := record.Found(v.candidates, v.managed, v.token)
+	if len(next.Members) == 0 {
+		return step{waiting: "flannel's etcd waits for a control-plane node with an address"}, true
+	}
+	return write(m, trusting(next, v.trust)), true
+}
+
+// note takes over what etcd says of its members: a step that was done, but not noted before the loop was stopped.
+func note(m record.Membership, v view) (step, bool) {
+	if !v.known {
+		return step{}, false
+	}
+	next, changed := clone(m), false
+	for i := range next.Members {
+		member := &next.Members[i]
+		a, ok := listed(*member, v.actual)
+		if !ok {
+			continue
+		}
+		was := *member
+		member.ID = strconv.FormatUint(a.ID, 16)
+		switch {
+		case a.Learner && member.State != record.Learner:
+			member.State, member.InitialCluster = record.Learner, initialCluster(*member, v.actual)
+		case !a.Learner && (member.State != record.New || len(v.actual) > 1):
+			member.State = record.Existing
+		}
+		changed = changed || *member != was
+	}
+	return write(m, next), changed
+}
+
+// adopt keeps a member whose Node object was made anew while its machine stayed: it answers, with its data.
+func adopt(m record.Membership, v view) (step, bool) {
+	for i, member := range m.Members {
+		n, exists := v.nodes[member.Node]
+		if exists && n.UID != member.UID && n.Address.String() == member.Address && v.answers[member.Name] {
+			next := clone(m)
+			next.Members[i].UID = n.UID
+			return write(m, next), true
+		}
+	}
+	return step{}, false
+}
+
+// unlisted makes the record and etcd's own list agree, where somebody or something has removed a member, or the record
+// of one that was being added. A list that has none of the record's members is that of another etcd.
+func unlisted(m record.Membership, v view) (step, bool) {
+	ours := map[uint64]bool{}
+	missing := -1
+	for i, member := range m.Members {
+		a, ok := listed(member, v.actual)
+		if ok {
+			ours[a.ID] = true
+		} else if member.Runs() {
+			missing = i
+		}
+	}
+	if !v.known || len(ours) == 0 {
+		return step{}, false
+	}
+	for _, a := range v.actual {
+		if !ours[a.ID] && (a.Learner || a.Name == "") {
+			return step{verb: remove, member: a.Name, id: a.ID, url: a.PeerURL}, true
+		}
+	}
+	if missing < 0 {
+		return step{}, false
+	}
+	next := clone(m)
+	next.Members = slices.Delete(next.Members, missing, missing+1)
+	return write(m, next), true
+}
+
+// leave gives away the seat of a member whose node is gone for good.
+func leave(m record.Membership, v view) (step, bool) {
+	for i, member := range m.Members {
+		if !v.gone(member) {
+			continue
+		}
+		if alone(m, member) {
+			return write(m, trusting(record.Found(v.candidates, v.managed, v.token), v.trust)), len(v.candidates) > 0
+		}
+		a, ok := listed(member, v.actual)
+		if member.Runs() && !v.known {
+			return step{problem: fmt.Sprintf("node %s is gone, and with it a member of flannel's etcd; the others cannot remove it, since %s", member.Node, lostQuorum)}, true
+		}
+		if ok {
+			return step{verb: remove, member: member.Name, id: a.ID, url: a.PeerURL}, true
+		}
+		next := clone(m)
+		next.Members = slices.Delete(next.Members, i, i+1)
+		return write(m, next), true
+	}
+	return step{}, false
+}
+
+const lostQuorum = "fewer than half of its members answer; start one of them again, or see \"etcd has lost its quorum\" in docs/providers/flannel.md"
+
+// gone reports whether a member's node has been missing, or another one, for long enough, and the member with it.
+func (v view) gone(m record.Member) bool {
+	since, away := v.away[m.Name]
+	if !away || v.answers[m.Name] {
+		return false
+	}
+	grace := goneGrace
+	if _, again := v.nodes[m.Node]; again {
+		grace = replacedGrace
+	}
+	if !m.Runs() {
+		grace = 0 // it has no data that could come back
+	}
+	return v.now.Sub(since) >= grace
+}
+
+// present reports whether a member's node is the one that it was placed on.
+func (v view) present(m record.Member) bool {
+	n, exists := v.nodes[m.Node]
+	return exists && n.UID == m.UID && n.Address.String() == m.Address
+}
+
+// alone reports whether a member is the only one that ever ran: then nobody else has its data, and nobody else can
+// remove it.
+func alone(m record.Membership, member record.Member) bool {
+	for _, other := range m.Members {
+		if other.Name != member.Name && other.Runs() {
+			return false
+		}
+	}
+	return member.Runs()
+}
+
+// catchUp gives a learner its vote.
+func catchUp(m record.Membership, v view) (step, bool) {
+	for _, member := range m.Members {
+		if member.State != record.Learner {
+			continue
+		}
+		a, ok := listed(member, v.actual)
+		if !ok || a.Name == "" {
+			return step{waiting: fmt.Sprintf("a member of flannel's etcd is being started on node %s", member.Node)}, true
+		}
+		return step{verb: promote, member: member.Name, id: a.ID,
+			waiting: fmt.Sprintf("the member of flannel's etcd on node %s is catching up with the others", member.Node)}, true
+	}
+	return step{}, false
+}
+
+// roll brings a new image or new authorities to the members, one at a time. A member that does not work is not
+// waited for, nor does it wait: it may be the old image that keeps it from working.
+func roll(m record.Membership, v view) (step, bool) {
+	var waiting string
+	for i, member := range m.Members {
+		if member.Image == v.managed.Image && member.Trust == v.trust {
+			continue
+		}
+		if other, ok := v.unsettled(m, member.Name); ok && v.settled[member.Name] {
+			waiting = fmt.Sprintf("flannel's etcd on node %s is updated when the member on node %s is ready", member.Node, other)
+			continue
+		}
+		next := clone(m)
+		next.Members[i].Image, next.Members[i].Trust = v.managed.Image, v.trust
+		return write(m, next), true
+	}
+	return step{waiting: waiting}, waiting != ""
+}
+
+// unsettled returns the node of a voting member other than the given one whose pod is not ready or not as recorded.
+func (v view) unsettled(m record.Membership, but string) (node string, ok bool) {
+	for _, member := range m.Members {
+		if member.Name != but && member.Votes() && !v.settled[member.Name] {
+			return member.Node, true
+		}
+	}
+	return "", false
+}
+
+// grow promises the seats that are free to the oldest control-plane nodes that have none.
+func grow(m record.Membership, v view) (step, bool) {
+	seated := map[string]bool{}
+	for _, member := range m.Members {
+		seated[member.Node] = true
+	}
+	var free []record.Candidate
+	for _, c := range v.candidates {
+		if !seated[c.Name] {
+			free = append(free, c)
+		}
+	}
+	next := clone(m)
+	for range record.Seats(len(seated)+len(free)) - len(m.Members) {
+		member := record.NewMember(free[0], v.managed, v.token)
+		member.State, member.Trust = record.Promised, v.trust
+		next.Members, free = append(next.Members, member), free[1:]
+	}
+	return write(m, next), len(next.Members) > len(m.Members)
+}
+
+// join adds a promised member to etcd. The founder is marked as one of several before it is.
+func join(m record.Membership, v view) (step, bool) {
+	i := slices.IndexFunc(m.Members, func(member record.Member) bool { return member.State == record.Promised })
+	if i < 0 {
+		return step{}, false
+	}
+	for _, member := range m.Members {
+		if member.Votes() && !v.answers[member.Name] || !v.known {
+			return step{waiting: fmt.Sprintf("flannel's etcd grows to node %s when the member on node %s answers", m.Members[i].Node, member.Node)}, true
+		}
+	}
+	if !v.present(m.Members[i]) {
+		return step{waiting: fmt.Sprintf("flannel's etcd grows when node %s is back, or has been gone for a while", m.Members[i].Node)}, true
+	}
+	if f := slices.IndexFunc(m.Members, func(member record.Member) bool { return member.State == record.New }); f >= 0 {
+		next := clone(m)
+		next.Members[f].State = record.Existing
+		return write(m, next), true
+	}
+	return step{verb: add, member: m.Members[i].Name, url: m.Members[i].PeerURL}, true
+}

@@ -1,0 +1,199 @@
+package controller
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// credentials are what is presented to etcd, as the Secret for agents holds it, and what members are to trust.
+type credentials struct {
+	client map[string][]byte
+	trust  string
+}
+
+// clientTrust is the hash of what agents read once; it is empty if they read nothing.
+func (c credentials) clientTrust() string {
+	if len(c.client) == 0 {
+		return ""
+	}
+	return record.Hash(string(c.client[corev1.TLSCertKey]), string(c.client[record.BundleKey]))
+}
+
+// ensureManaged makes the authority of the managed etcd, and the certificates of its members and clients, and
+// replaces them in time.
+func (c *Controller) ensureManaged(ctx context.Context, members []record.Member) (credentials, error) {
+	rotation, err := c.ensureAuthority(ctx, members)
+	if err != nil {
+		return credentials{}, err
+	}
+	for _, m := range members {
+		if _, err := c.ensureLeaf(ctx, record.MemberSecret(m.Node), memberRequest(m), rotation); err != nil {
+			return credentials{}, err
+		}
+	}
+	client, err := c.ensureLeaf(ctx, record.ClientSecret, clientRequest(), rotation)
+	return credentials{client: client, trust: trustOf(rotation)}, err
+}
+
+func trustOf(r certs.Rotation) string { return record.Hash(string(r.Bundle().PEM())) }
+
+// ensureAuthority moves the rotation on, but not while members have yet to learn whom to trust.
+func (c *Controller) ensureAuthority(ctx context.Context, members []record.Member) (certs.Rotation, error) {
+	data, err := c.readSecret(ctx, c.deps.Namespace, record.AuthoritySecret)
+	if err != nil {
+		return certs.Rotation{}, err
+	}
+	var r certs.Rotation
+	if len(data) > 0 {
+		if r, err = decodeRotation(data); err != nil {
+			return certs.Rotation{}, fmt.Errorf("read Secret %s/%s: %w; restore it from a backup, or delete it to have a new authority made", c.deps.Namespace, record.AuthoritySecret, err)
+		}
+		for _, m := range members {
+			if m.Runs() && m.Trust != trustOf(r) && c.deps.Now().Before(r.Current.Certificate().NotAfter) {
+				return r, nil
+			}
+		}
+	}
+	if r.Current == nil {
+		if r.Previous, err = c.trustedBefore(ctx); err != nil {
+			return certs.Rotation{}, err
+		}
+	}
+	before := r.Previous
+	r, changed, err := r.Step(policy(), c.deps.Now())
+	if err != nil || !changed {
+		return r, err
+	}
+	if len(data) == 0 {
+		r.Previous = before // the Secret was deleted: members run that trust only the old authority
+	}
+	return r, c.writeSecret(ctx, c.deps.Namespace, record.AuthoritySecret, encodeRotation(r), "authority of flannel's etcd")
+}
+
+// trustedBefore returns the authorities that members and agents trust by now, from the Secret of the agents.
+func (c *Controller) trustedBefore(ctx context.Context) (certs.Bundle, error) {
+	data, err := c.readSecret(ctx, record.Namespace, record.ClientSecret)
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := certs.ParseBundle(data[record.BundleKey])
+	if err != nil {
+		return nil, nil // somebody has written something else there; it is about to be replaced
+	}
+	return bundle.Live(c.deps.Now()), nil
+}
+
+func (c *Controller) ensureLeaf(ctx context.Context, name string, want certs.Request, r certs.Rotation) (map[string][]byte, error) {
+	data, err := c.readSecret(ctx, record.Namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	fresh, why, err := refreshed(data, want, r, c.deps.Now())
+	if err != nil {
+		return nil, err
+	}
+	if maps.EqualFunc(data, fresh, bytes.Equal) {
+		return data, nil
+	}
+	if why == "" {
+		why = "is trusted by others now"
+	}
+	return fresh, c.writeSecret(ctx, record.Namespace, name, fresh, "certificate "+why)
+}
+
+// copyExternal brings what a user has named in the operator's namespace to where agents can mount it. The problem
+// is a sentence if what is named cannot be used.
+func (c *Controller) copyExternal(ctx context.Context, x record.External) (cred credentials, problem string, err error) {
+	if x.CAConfigMap == "" {
+		return credentials{}, "", nil
+	}
+	fresh := map[string][]byte{}
+	var cm corev1.ConfigMap
+	err = c.deps.Client.Get(ctx, client.ObjectKey{Namespace: c.deps.Namespace, Name: x.CAConfigMap}, &cm)
+	if client.IgnoreNotFound(err) != nil {
+		return credentials{}, "", fmt.Errorf("read ConfigMap %s/%s: %w", c.deps.Namespace, x.CAConfigMap, err)
+	}
+	const key = "ca-bundle.crt"
+	bundle, parseErr := certs.ParseBundle([]byte(cm.Data[key]))
+	if err != nil || parseErr != nil || len(bundle) == 0 {
+		return credentials{}, fmt.Sprintf("ConfigMap %s/%s must hold the authorities of the external etcd under the key %s, in PEM form%s", c.deps.Namespace, x.CAConfigMap, key, because(err, parseErr)), nil
+	}
+	fresh[record.BundleKey] = bundle.PEM()
+	fresh[corev1.TLSCertKey], fresh[corev1.TLSPrivateKeyKey] = []byte{}, []byte{}
+	if x.ClientSecret != "" {
+		data, err := c.readSecret(ctx, c.deps.Namespace, x.ClientSecret)
+		if err != nil {
+			return credentials{}, "", err
+		}
+		if len(data[corev1.TLSCertKey]) == 0 || len(data[corev1.TLSPrivateKeyKey]) == 0 {
+			return credentials{}, fmt.Sprintf("Secret %s/%s must hold the certificate and key to present to the external etcd, under the keys tls.crt and tls.key; create it with kubectl create secret tls", c.deps.Namespace, x.ClientSecret), nil
+		}
+		fresh[corev1.TLSCertKey], fresh[corev1.TLSPrivateKeyKey] = data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey]
+	}
+	have, err := c.readSecret(ctx, record.Namespace, record.ClientSecret)
+	if err == nil && !maps.EqualFunc(have, fresh, bytes.Equal) {
+		err = c.writeSecret(ctx, record.Namespace, record.ClientSecret, fresh, "copy of what the user has named")
+	}
+	return credentials{client: fresh}, "", err
+}
+
+func because(errs ...error) string {
+	for _, err := range errs {
+		if err != nil {
+			return ": " + err.Error()
+		}
+	}
+	return ""
+}
+
+// readSecret returns the data of a Secret; nil if there is none.
+func (c *Controller) readSecret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
+	var s corev1.Secret
+	err := c.deps.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
+	}
+	return s.Data, nil
+}
+
+// writeSecret creates or updates a Secret. Why goes to the log.
+func (c *Controller) writeSecret(ctx context.Context, namespace, name string, data map[string][]byte, why string) error {
+	s := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	err := c.deps.Client.Get(ctx, client.ObjectKeyFromObject(&s), &s)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.Type, s.Data, s.Labels = corev1.SecretTypeTLS, data, labels(nil)
+		err = c.deps.Client.Create(ctx, &s, owner)
+	case err == nil:
+		s.Data, s.Labels = data, labels(s.Labels)
+		err = c.deps.Client.Update(ctx, &s, owner)
+	}
+	if err != nil {
+		return fmt.Errorf("write Secret %s/%s: %w", namespace, name, err)
+	}
+	c.deps.Log.Info("wrote Secret", "namespace", namespace, "name", name, "why", why)
+	return nil
+}
+
+func labels(have map[string]string) map[string]string {
+	out := maps.Clone(have)
+	if out == nil {
+		out = map[string]string{}
+	}
+	out[manifest.LabelManagedBy], out[manifest.LabelComponent] = manifest.ManagedBy, record.Component
+	return out
+}
