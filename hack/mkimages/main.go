@@ -6,8 +6,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -76,5 +78,9 @@ func build(ctx context.Context, b image.Builder, root string, inputs image.Input
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	return b.Build(ctx, definition.Spec(inputs), out)
+	err = b.Build(ctx, definition.Spec(inputs), out)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w; \"make images\" builds the programs first", err)
+	}
+	return err
 }
