@@ -2,8 +2,7 @@ package kubeproxy
 
 import (
 	"fmt"
-	"net"
-	"strconv"
+	"net/netip"
 	"strings"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -33,12 +32,12 @@ func configuration(spec *operatorv1.NetworkSpec) (*config, error) {
 	if c.BindAddress == "" {
 		c.BindAddress = settings.BindAddress
 	}
-	any, loopback := "0.0.0.0", "127.0.0.1"
+	all, loopback := netip.IPv4Unspecified(), netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	if a, err := parseAddress(c.BindAddress); err == nil && a.Is6() {
-		any, loopback = "::", "::1"
+		all, loopback = netip.IPv6Unspecified(), netip.IPv6Loopback()
 	}
-	c.HealthzBindAddress = net.JoinHostPort(any, strconv.Itoa(HealthzPort))
-	c.MetricsBindAddress = net.JoinHostPort(loopback, strconv.Itoa(MetricsPort))
+	c.HealthzBindAddress = netip.AddrPortFrom(all, HealthzPort).String()
+	c.MetricsBindAddress = netip.AddrPortFrom(loopback, MetricsPort).String()
 	if c.IPTables.SyncPeriod.Duration == 0 {
 		d, err := parseDuration(settings.IptablesSyncPeriod, 1)
 		if err != nil {
