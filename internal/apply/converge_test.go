@@ -49,6 +49,7 @@ spec:
     metadata: {labels: {app: agent}}
     spec:
       nodeSelector: {kubernetes.io/os: linux}
+      initContainers: [{name: first, image: a}, {name: second, image: a}]
       containers:
       - name: agent
         image: agent:v1
@@ -87,6 +88,9 @@ func TestDriftIsRepaired(t *testing.T) {
 		{"a probe of another kind, which does not merge with ours", "DaemonSet.apps", "agent", func(o map[string]any) {
 			at(o, container...).(map[string]any)["livenessProbe"] = map[string]any{"exec": map[string]any{"command": []any{"true"}}}
 		}, "spec.template.spec.containers[agent].livenessProbe.httpGet: missing", false},
+		{"init containers in another order", "DaemonSet.apps", "agent", func(o map[string]any) {
+			slices.Reverse(at(o, "spec", "template", "spec", "initContainers").([]any))
+		}, "spec.template.spec.initContainers[second]: before them -> after the others", false},
 		{"the label that says whose it is", "ConfigMap", "config", func(o map[string]any) { at(o, "metadata").(map[string]any)["labels"] = nil },
 			"metadata.labels: missing", false},
 		{"the mark of the last apply", "ConfigMap", "config", func(o map[string]any) { at(o, "metadata").(map[string]any)["annotations"] = nil },

@@ -61,6 +61,11 @@ var (
 	failedIn = regexp.MustCompile(`failed calling webhook "([^"]+)"`)
 )
 
+// deniedByPolicy reports whether an admission policy refused a request; the code of the answer is the policy's choice.
+func deniedByPolicy(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "AdmissionPolicy") && strings.Contains(err.Error(), "denied request")
+}
+
 // cause says what an error of the API server means for the operator.
 func cause(a plan.Action, err error) string {
 	text := err.Error()
@@ -75,7 +80,7 @@ func cause(a plan.Action, err error) string {
 		return fmt.Sprintf("its namespace %s is being deleted; it is made anew when that is done", a.Key.Namespace)
 	case meta.IsNoMatchError(err):
 		return fmt.Sprintf("the API server does not serve %s in version %s", a.Key.GroupKind(), a.Version)
-	case apierrors.IsForbidden(err) && strings.Contains(text, "ValidatingAdmissionPolicy"):
+	case deniedByPolicy(err):
 		return "an admission policy denied it: " + text
 	case apierrors.IsForbidden(err):
 		return "the operator is not allowed to: " + text

@@ -214,7 +214,7 @@ func (r *run) write(ctx context.Context, a plan.Action, waits waits) (types.UID,
 		}
 	}
 	live, err := r.apply(ctx, a.Object.Object, waits)
-	if apierrors.IsInvalid(err) && a.Verb == plan.Apply {
+	if apierrors.IsInvalid(err) && !deniedByPolicy(err) && a.Verb == plan.Apply {
 		live, err = r.replace(ctx, a, err)
 	}
 	if err != nil {

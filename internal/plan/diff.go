@@ -147,17 +147,22 @@ func (d *differ) compareLists(want, live []any, field string) {
 
 // compareKeyed compares lists of which each entry is found by the values of some of its fields.
 func (d *differ) compareKeyed(want, live []any, field string, keys []string) {
+	last := -1
 	for i, entry := range want {
 		d.path = append(d.path, step{entry: entry, keys: keys})
 		at := i // most often, the order is the same
 		if at >= len(live) || !sameKey(entry, live[at], keys) {
 			at = slices.IndexFunc(live, func(other any) bool { return sameKey(entry, other, keys) })
 		}
-		if at < 0 {
+		switch {
+		case at < 0:
 			d.differ(entry, nil)
-		} else {
+		case at < last && field == "initContainers":
+			d.differ("after the others", "before them") // they run one after the other
+		default:
 			d.compare(entry, live[at], field, false)
 		}
+		last = max(last, at)
 		d.path = d.path[:len(d.path)-1]
 	}
 }
