@@ -39,7 +39,9 @@ func (a *agent) talkToEtcd(ctx context.Context) error {
 		group, groupCtx := errgroup.WithContext(ctx)
 		group.Go(func() error { return watchAuthorities(groupCtx, a.Config.Etcd.CAFile) })
 		group.Go(func() error { return a.holdSubnet(groupCtx, st) })
-		group.Go(func() error { return a.follow(groupCtx, st, client) })
+		reread := make(chan error, 1)
+		group.Go(func() error { return a.follow(groupCtx, st, reread) })
+		group.Go(func() error { return a.watchConnection(groupCtx, st, client, reread) })
 		group.Go(func() error { return a.publish(groupCtx, st) })
 		err = group.Wait()
 		_ = client.Close() // nothing is in flight any more
@@ -130,8 +132,9 @@ func (a *agent) renew(ctx context.Context, st *store.Store, t tenure) time.Durat
 	}
 }
 
-// follow keeps what is known of the other nodes current until the context ends.
-func (a *agent) follow(ctx context.Context, st *store.Store, client *clientv3.Client) error {
+// follow keeps what is known of the other nodes current until the context ends. It reads everything again when its
+// watch breaks, or when it is told to.
+func (a *agent) follow(ctx context.Context, st *store.Store, reread <-chan error) error {
 	for ctx.Err() == nil {
 		readCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
 		snap, err := st.Snapshot(readCtx)
@@ -145,12 +148,8 @@ func (a *agent) follow(ctx context.Context, st *store.Store, client *clientv3.Cl
 			continue
 		}
 		a.connection(nil)
-		watchCtx, cancelWatch := context.WithCancelCause(ctx)
-		if keep := a.accept(snap); keep {
-			stop := time.AfterFunc(lossGrace, func() { cancelWatch(errors.New("time to forget the nodes that did not come back")) })
-			context.AfterFunc(watchCtx, func() { stop.Stop() })
-		}
-		go a.watchConnection(watchCtx, st, client, cancelWatch)
+		watchCtx, end := context.WithCancelCause(ctx)
+		go endWatch(watchCtx, end, reread, a.accept(snap))
 		err = st.Watch(watchCtx, snap.Revision, func(events []store.Event) {
 			a.peers.update(func(p *peers) bool {
 				*p = p.after(agentconfig.ReservationDir(a.Config.Etcd.Prefix), events)
@@ -158,12 +157,28 @@ func (a *agent) follow(ctx context.Context, st *store.Store, client *clientv3.Cl
 			})
 		})
 		if ctx.Err() == nil {
-			a.Log.Info("reading everything in etcd again", "reason", err, "cause", context.Cause(watchCtx))
+			a.Log.Info("reading everything in etcd again", "reason", err)
 		}
-		cancelWatch(nil)
+		end(nil)
 		pause(ctx, retryPause/10, nil)
 	}
 	return nil
+}
+
+// endWatch ends a watch when everything must be read again: because somebody says so, or because it is time to
+// forget the nodes that are not in etcd any more and have been kept for now.
+func endWatch(ctx context.Context, end context.CancelCauseFunc, reread <-chan error, kept bool) {
+	var forget <-chan time.Time
+	if kept {
+		forget = time.After(lossGrace)
+	}
+	select {
+	case <-ctx.Done():
+	case err := <-reread:
+		end(err)
+	case <-forget:
+		end(errors.New("nodes that were kept for now have had time to come back"))
+	}
 }
 
 // accept takes over a snapshot, and reports whether nodes are kept that are not in it.
@@ -186,33 +201,42 @@ func (a *agent) accept(snap store.Snapshot) (keep bool) {
 	return keep
 }
 
-// watchConnection notes whether etcd can be reached. When it can again, and is not the etcd that was read, it ends
-// the watch.
-func (a *agent) watchConnection(ctx context.Context, st *store.Store, client *clientv3.Client, end context.CancelCauseFunc) {
+// watchConnection notes whether etcd can be reached, until the context ends. When it can again, and is not the etcd
+// that was read, it says so to reread.
+func (a *agent) watchConnection(ctx context.Context, st *store.Store, client *clientv3.Client, reread chan<- error) error {
 	conn := client.ActiveConnection()
-	state := connectivity.Ready
-	for conn.WaitForStateChange(ctx, state) {
-		before := state
-		switch state = conn.GetState(); state {
+	for {
+		state := conn.GetState()
+		switch state {
 		case connectivity.TransientFailure:
 			a.connection(fmt.Errorf("etcd cannot be reached at %s", strings.Join(a.Config.Etcd.Endpoints, ", ")))
 		case connectivity.Idle:
 			conn.Connect()
 		case connectivity.Ready:
-			if before == connectivity.Ready {
-				continue
+			if err := a.verify(ctx, st); err != nil {
+				select {
+				case reread <- err:
+				default: // it is told already
+				}
+			} else {
+				a.connection(nil)
 			}
-			p, _ := a.peers.get()
-			verifyCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
-			err := st.Verify(verifyCtx, p.cluster, p.revision)
-			cancel()
-			if err != nil {
-				end(err)
-				return
-			}
-			a.connection(nil)
+		}
+		if !conn.WaitForStateChange(ctx, state) {
+			return nil
 		}
 	}
+}
+
+// verify asks etcd whether it still is what was read; before anything was read there is nothing to ask.
+func (a *agent) verify(ctx context.Context, st *store.Store) error {
+	p, _ := a.peers.get()
+	if p.revision == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	return st.Verify(ctx, p.cluster, p.revision)
 }
 
 func (a *agent) connection(err error) {

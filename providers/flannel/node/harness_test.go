@@ -341,3 +341,6 @@ func (m *machine) reports(what string, limit time.Duration, condition func(agent
 	})
 	return status
 }
+
+// noSubnet is the IPv6 subnet of nodes without IPv6.
+var noSubnet netip.Prefix

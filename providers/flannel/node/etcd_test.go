@@ -1,0 +1,147 @@
+package node_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+func TestTrafficGoesOnWithoutEtcdAlsoAfterARestart(t *testing.T) {
+	seg := newSegment(t)
+	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
+	one.ready()
+	two.ready()
+	pod1, _ := one.pod("cni0")
+	_, addr2 := two.pod("cni0")
+	pings(t, pod1, addr2, 10*time.Second)
+
+	seg.etcd.Kill()
+	pings(t, pod1, addr2, time.Second)
+	one.netns.Run("ip", "route", "del", two.subnet().String())
+	one.hasRoute(to(two), true, 2*time.Second)
+
+	// As after a power failure of the node: the agent dies, and the kernel knows nothing any more.
+	before := one.subnet()
+	one.kill()
+	one.netns.Run("ip", "route", "del", two.subnet().String())
+	one.start()
+	one.waitReady()
+	one.hasRoute(to(two), true, 10*time.Second)
+	pings(t, pod1, addr2, time.Second)
+	if one.subnet() != before {
+		t.Errorf("the node had %s and has %s", before, one.subnet())
+	}
+	if out := one.netns.Run("curl", "-s", "http://127.0.0.1:19099/readyz"); !strings.Contains(out, "etcd cannot be reached") {
+		t.Errorf("readyz does not say that etcd is away: %s", out)
+	}
+
+	seg.etcd.Run()
+	one.until("etcd is used again", 20*time.Second, func() (string, bool) {
+		out := one.netns.Run("curl", "-s", "http://127.0.0.1:19099/metrics")
+		return out, strings.Contains(out, "flanneld_etcd_connected 1") && strings.Contains(out, "flanneld_restored 0")
+	})
+	if one.subnet() != before {
+		t.Errorf("the node had %s and has %s", before, one.subnet())
+	}
+	seg.put(prefix+"/subnets/10.1.77.0-24", `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
+	for _, m := range []*machine{one, two} {
+		m.hasRoute("10.1.77.0/24 via 192.168.0.77 dev eth0", true, 10*time.Second)
+		m.alive()
+	}
+}
+
+func TestANodeThatReturnsAfterItsLeaseEndedHasTheSameSubnet(t *testing.T) {
+	seg := newSegment(t)
+	one := seg.node("node1", "192.168.0.100")
+	one.ready()
+	before := one.subnet()
+	one.kill()
+	seg.remove(agentconfig.SubnetKey(prefix, before, noSubnet)) // as etcd does when the time is over
+	// Its disk is lost too, and another node takes a subnet meanwhile.
+	one.config.StateDir += "-new"
+	two := seg.node("node2", "192.168.0.200")
+	two.ready()
+	one.ready()
+	if one.subnet() != before || two.subnet() == before {
+		t.Errorf("node1 had %s and has %s, node2 has %s", before, one.subnet(), two.subnet())
+	}
+}
+
+func TestALeaseThatIsTakenAwayIsTakenAgainWithoutARestart(t *testing.T) {
+	seg := newSegment(t)
+	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
+	one.ready()
+	two.ready()
+	two.hasRoute(to(one), true, 5*time.Second)
+	key := agentconfig.SubnetKey(prefix, one.subnet(), noSubnet)
+	for _, take := range []func(){
+		func() { seg.remove(key) },
+		func() { seg.revoke(key) },
+		// The operator forgets the node, which goes on running.
+		func() { seg.remove(agentconfig.ReservationKey(prefix, "node1")); seg.remove(key) },
+	} {
+		take()
+		until(t, "the lease is back", 5*time.Second, func() (string, bool) { return seg.get(key) })
+		two.hasRoute(to(one), true, 5*time.Second)
+		one.reports("itself", 5*time.Second, func(s agentconfig.AgentStatus) bool { return s.Subnet == one.subnet() && s.Ready })
+		one.alive()
+	}
+	if _, ok := seg.get(agentconfig.ReservationKey(prefix, "node1")); !ok {
+		t.Error("the reservation was not made again")
+	}
+}
+
+// revoke ends the etcd lease that a key goes with.
+func (s *segment) revoke(key string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	resp, err := s.kv.Get(ctx, key)
+	if err != nil || len(resp.Kvs) != 1 {
+		s.t.Fatalf("%s: %v, %v", key, resp, err)
+	}
+	if _, err := s.kv.Revoke(ctx, clientv3.LeaseID(resp.Kvs[0].Lease)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestAnEtcdThatLostEverythingTakesNoRouteAway(t *testing.T) {
+	seg := newSegment(t)
+	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
+	one.ready()
+	two.ready()
+	one.hasRoute(to(two), true, 5*time.Second)
+	subnets := one.subnet().String() + two.subnet().String()
+
+	two.stop() // so that only node1 comes back at once
+	seg.etcd.Wipe()
+	seg.etcd.Run()
+	until(t, "the lease is in the new etcd", 20*time.Second, func() (string, bool) {
+		return seg.get(agentconfig.SubnetKey(prefix, one.subnet(), noSubnet))
+	})
+	one.hasRoute(to(two), true, time.Second)
+	two.ready()
+	if got := one.subnet().String() + two.subnet().String(); got != subnets {
+		t.Errorf("the nodes had %s and have %s", subnets, got)
+	}
+	one.hasRoute(to(two), true, 5*time.Second)
+	two.hasRoute(to(one), true, 5*time.Second)
+}
+
+func TestANodeStartsBeforeEtcdDoes(t *testing.T) {
+	seg := newSegment(t)
+	seg.etcd.Kill()
+	m := seg.node("node1", "192.168.0.100")
+	m.start()
+	m.until("the agent says what it waits for", 20*time.Second, func() (string, bool) {
+		out, err := m.netns.Try("curl", "-s", "http://127.0.0.1:19099/readyz")
+		return out, err == nil && strings.Contains(out, "not ready") && strings.Contains(out, "etcd cannot be reached")
+	})
+	seg.etcd.Run()
+	m.waitReady()
+}
