@@ -100,7 +100,7 @@ func unavailable(in Input, d *Decision, live map[Workload]Live) []Finding {
 			d.again(left)
 			return
 		}
-		findings = append(findings, Finding{Component: component, Effect: Unavailable, Reason: "WorkloadDown",
+		findings = append(findings, Finding{Component: component, Effect: Unavailable, Reason: reasonDown,
 			Message: fmt.Sprintf("%s has had no available pod since %s", names, since.UTC().Format(time.RFC3339))})
 	}
 	for _, w := range in.Wanted {

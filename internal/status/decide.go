@@ -11,6 +11,12 @@ import (
 // AsExpected is the reason of every condition that has the value it should have.
 const AsExpected = "AsExpected"
 
+// Reasons that are looked at again when the next status is decided.
+const (
+	reasonStartup = "Startup"
+	reasonDown    = "WorkloadDown"
+)
+
 // Decide returns the conditions for an input.
 func Decide(in Input) Decision {
 	d := Decision{DownSince: map[Workload]time.Time{}}
@@ -38,17 +44,27 @@ func (d *Decision) again(after time.Duration) {
 	}
 }
 
-// starting is the finding of a network that has never been available and is not yet.
+// starting are the findings of a network that has never been available and is not yet, and of components of
+// which that is so.
 func starting(in Input, findings []Finding) []Finding {
-	for _, c := range in.Previous {
-		if c.Type == osv1.OperatorStatusTypeAvailable && (c.Status == osv1.ConditionTrue || c.Reason == "WorkloadDown") {
-			return nil
+	var found []Finding
+	if !wasAvailable(in, "") && !(in.Applied && len(network(findings, Progressing)) == 0 && len(network(findings, Unavailable)) == 0) {
+		found = append(found, Finding{Effect: Unavailable, Reason: reasonStartup, Message: "The network is starting up"})
+	}
+	for _, name := range components(in) {
+		moving := slices.ContainsFunc(findings, func(f Finding) bool { return f.Component == name && f.Effect == Progressing })
+		if moving && !wasAvailable(in, name) {
+			found = append(found, Finding{Component: name, Effect: Unavailable, Reason: reasonStartup, Message: name + " is starting up", Aside: true})
 		}
 	}
-	if in.Applied && len(network(findings, Progressing)) == 0 && len(network(findings, Unavailable)) == 0 {
-		return nil
-	}
-	return []Finding{{Effect: Unavailable, Reason: "Startup", Message: "The network is starting up"}}
+	return found
+}
+
+// wasAvailable reports whether a component, or the network itself, has been available at some time.
+func wasAvailable(in Input, component string) bool {
+	return slices.ContainsFunc(in.Previous, func(c osv1.OperatorCondition) bool {
+		return c.Type == component+string(Unavailable) && (c.Status == osv1.ConditionTrue || c.Reason == reasonDown)
+	})
 }
 
 // network returns the findings that bear on a condition of the network as a whole, the operator's own first.

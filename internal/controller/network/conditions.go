@@ -26,11 +26,8 @@ const (
 	reasonWaiting    = "RenderProgressing"
 	reasonWaitingMTU = "WaitingForNodeMTU"
 	reasonUnmanaged  = "Unmanaged"
-	reasonNotBuilt   = "NotBuilt"
+	reasonNotServed  = "NotServed"
 )
-
-// componentMultiNetwork is the component of additional networks.
-const componentMultiNetwork = "MultiNetwork"
 
 // ripe is how long something that may pass by itself must fail before it is Degraded. Until then it is
 // Progressing.
@@ -51,7 +48,6 @@ func (p *pass) findings(err error) []status.Finding {
 	found = append(found, p.refusalFindings()...)
 	found = append(found, p.renderFindings(failing)...)
 	found = append(found, p.applyFindings(failing)...)
-	found = append(found, p.multiNetwork()...)
 	for reason := range p.failing {
 		if !failing[reason] {
 			delete(p.failing, reason)
@@ -108,6 +104,9 @@ func (p *pass) renderFindings(failing map[string]bool) []status.Finding {
 		case o.Output.Waiting != "":
 			found = append(found, status.Finding{Component: o.Name, Effect: status.Progressing, Reason: reasonWaiting, Message: "Waiting to render manifests: " + o.Output.Waiting})
 		}
+		if o.Output.Unavailable != "" {
+			found = append(found, status.Finding{Component: o.Name, Effect: status.Unavailable, Reason: reasonNotServed, Message: o.Output.Unavailable, Aside: true})
+		}
 	}
 	return found
 }
@@ -145,17 +144,6 @@ func sentences(err error) (lines []string, permanent bool) {
 		lines = append(lines, fmt.Sprintf("(%d more)", more))
 	}
 	return lines, permanent
-}
-
-// multiNetwork says that additional networks are asked for, by default, and cannot be had yet. It holds nothing
-// else up.
-func (p *pass) multiNetwork() []status.Finding {
-	spec := p.result.Spec
-	if spec == nil || spec.DisableMultiNetwork == nil || *spec.DisableMultiNetwork {
-		return nil
-	}
-	return []status.Finding{{Component: componentMultiNetwork, Effect: status.Unavailable, Reason: reasonNotBuilt, Aside: true,
-		Message: "Additional networks (disableMultiNetwork: false) are not built yet; nothing is deployed for them, and the pod network does not need them"}}
 }
 
 // degraded makes the findings of something that needs a person.

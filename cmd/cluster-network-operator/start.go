@@ -1,0 +1,143 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/logging"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/operator"
+	"github.com/cluster-network-operator/cno/internal/version"
+)
+
+const (
+	// defaultNamespace is where the operator runs.
+	defaultNamespace = "openshift-network-operator"
+	// urlFile is where OpenShift's nodes keep the address of the API server.
+	urlFile = "/etc/kubernetes/apiserver-url.env"
+	// serviceAccountNamespace is the pod's namespace, as every pod with a service account has it.
+	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+)
+
+// The garbage collector's settings, unless GOGC and GOMEMLIMIT say otherwise: memory is kept below what the
+// operator asks for, also while thousands of nodes are read in, at the price of some processor time then.
+const (
+	gcPercent   = 50
+	memoryLimit = 45 << 20
+)
+
+// flags are those of start.
+type flags struct {
+	kubeconfig, namespace, metrics, health string
+	withoutLease                           bool
+}
+
+func start() *cobra.Command {
+	var f flags
+	cmd := &cobra.Command{
+		Use: "start", Short: "Run the operator", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runOperator(cmd.Context(), f) },
+	}
+	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "a kubeconfig file; without one, the pod's service account is used")
+	cmd.Flags().StringVar(&f.namespace, "namespace", "", "the namespace in which the operator keeps its records (default: that of the pod, or "+defaultNamespace+")")
+	cmd.Flags().StringVar(&f.metrics, "metrics-address", ":9104", "where to serve metrics; empty is nowhere")
+	cmd.Flags().StringVar(&f.health, "health-address", "127.0.0.1:9105", "where to serve /healthz and /readyz; empty is nowhere")
+	cmd.Flags().BoolVar(&f.withoutLease, "without-lease", false, "start to work without waiting for the lease; never do this where another one may run")
+	return cmd
+}
+
+func runOperator(ctx context.Context, f flags) error {
+	level := new(slog.LevelVar)
+	log := logging.Setup(os.Stderr, level)
+	slog.SetDefault(log)
+	limitMemory()
+	config, around, err := surroundings(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	at, err := operator.FindAPIServer(ctx, config, around.Candidates(), log)
+	if err != nil {
+		return err
+	}
+	release := cmp.Or(os.Getenv("RELEASE_VERSION"), version.String())
+	log.Info("starting", "version", release, "apiserver", at.Host, "port", at.Port)
+	return operator.Run(ctx, operator.Options{
+		Config:         operator.At(config, at),
+		Namespace:      cmp.Or(f.namespace, podNamespace(), defaultNamespace),
+		Registry:       networks.Registry(),
+		Facts:          facts.Cluster{Platform: "None", APIServer: at, Images: images(os.Environ()), ReleaseVersion: release},
+		MetricsAddress: f.metrics,
+		HealthAddress:  f.health,
+		WithoutLease:   f.withoutLease,
+		Level:          level,
+		Log:            log,
+	})
+}
+
+// surroundings reads from files and the environment how to reach the API server.
+func surroundings(kubeconfig string) (*rest.Config, operator.Surroundings, error) {
+	around := operator.Surroundings{OverrideHost: os.Getenv("APISERVER_OVERRIDE_HOST"), OverridePort: os.Getenv("APISERVER_OVERRIDE_PORT")}
+	if kubeconfig != "" {
+		config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+		if err != nil {
+			return nil, around, fmt.Errorf("read kubeconfig: %w", err)
+		}
+		at, err := url.Parse(config.Host)
+		if err != nil {
+			return nil, around, fmt.Errorf("read kubeconfig: %w", err)
+		}
+		around.ServiceHost, around.ServicePort = at.Hostname(), cmp.Or(at.Port(), "443")
+		return config, around, nil
+	}
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, around, fmt.Errorf("read the pod's service account: %w", err)
+	}
+	file, err := os.ReadFile(urlFile)
+	if err != nil && !os.IsNotExist(err) {
+		return nil, around, fmt.Errorf("read address of API server: %w", err)
+	}
+	around.URLFile, around.HostIP = string(file), os.Getenv("HOST_IP")
+	around.ServiceHost, around.ServicePort = os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	return config, around, nil
+}
+
+// images returns the variables of the environment that name images.
+func images(environ []string) facts.Images {
+	found := facts.Images{}
+	for _, entry := range environ {
+		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasSuffix(name, "_IMAGE") {
+			found[name] = value
+		}
+	}
+	return found
+}
+
+// podNamespace is the namespace of the pod, empty if this is none.
+func podNamespace() string {
+	content, err := os.ReadFile(serviceAccountNamespace)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(content))
+}
+
+func limitMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryLimit)
+	}
+}

@@ -1,0 +1,72 @@
+package operator
+
+import (
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+// newScheme returns the types that the loops read and write.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, configv1.Install,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("make scheme: %w", err)
+		}
+	}
+	return scheme, nil
+}
+
+// managedByUs selects what the operator has made.
+func managedByUs() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{manifest.LabelManagedBy: manifest.ManagedBy})
+}
+
+// cacheOptions bounds what the manager's cache keeps: of nodes what facts need, of pods the operator's own, of
+// ConfigMaps and Secrets those of the operator's namespaces.
+func cacheOptions(namespaces []string) cache.Options {
+	inOurs := map[string]cache.Config{}
+	for _, ns := range namespaces {
+		inOurs[ns] = cache.Config{}
+	}
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Node{}:      {Transform: trimNode},
+			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
+			&corev1.ConfigMap{}: {Namespaces: inOurs},
+			&corev1.Secret{}:    {Namespaces: inOurs},
+			definitions():       {Transform: trimDefinition},
+		},
+	}
+}
+
+// definitions is the metadata of CustomResourceDefinitions: enough to know that one has come.
+func definitions() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	return m
+}
+
+// trimDefinition keeps the name.
+func trimDefinition(o any) (any, error) {
+	m, ok := o.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return o, nil
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: trimMeta(m.ObjectMeta)}, nil
+}

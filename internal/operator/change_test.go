@@ -1,0 +1,138 @@
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
+)
+
+// damage deletes one object of the network and edits another.
+func (c *cluster) damage() {
+	c.t.Helper()
+	gone := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: fakeNamespace, Name: "config-1"}}
+	if err := c.Client.Delete(c.t.Context(), gone); err != nil {
+		c.t.Fatal(err)
+	}
+	edited := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: fakeNamespace, Name: "config-2"}}
+	if err := c.Client.Patch(c.t.Context(), edited, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"backend":"edited"}}`))); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// image returns the image of the fake's DaemonSet.
+func (c *cluster) image() string {
+	var d appsv1.DaemonSet
+	if c.Client.Get(context.Background(), client.ObjectKey{Namespace: fakeNamespace, Name: fakeAgent}, &d) != nil {
+		return ""
+	}
+	return d.Spec.Template.Spec.Containers[0].Image
+}
+
+// history returns the revisions that are kept.
+func (c *cluster) history() []map[string]any {
+	var revisions []map[string]any
+	_ = json.Unmarshal([]byte(c.configMap(operatorNamespace, "applied-history")["revisions"]), &revisions)
+	return revisions
+}
+
+func TestEditIsAppliedAndDeletedRecordForcesAnUnsafeOne(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.create(newNetwork())
+	c.start()
+	c.eventually("the network is recorded", c.recorded)
+
+	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth1" })
+	c.eventually("a safe edit is applied", c.has("interface", "eth1"))
+	c.eventually("and a revision of its own", func() bool { return len(c.history()) == 2 })
+
+	c.edit(func(f *operatorv1.FlannelConfig) { f.Backend = operatorv1.FlannelBackendVXLAN })
+	c.eventually("an unsafe one is refused", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "applied-cluster"}}
+	if err := c.Client.Delete(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("deleting the record forces it", c.has("backend", "vxlan"))
+	c.eventually("and the history says so", func() bool { h := c.history(); return len(h) == 3 && h[2]["forced"] == true })
+	c.eventually("and nothing is wrong any more", c.is("Degraded", osv1.ConditionFalse, "AsExpected"))
+}
+
+func TestCorruptRecordIsAConditionAndNeverAFreshInstall(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.create(newNetwork())
+	r := c.start()
+	c.eventually("the network is recorded", c.recorded)
+	c.rolledOut(1)
+	c.eventually("the network is available", c.is("Available", osv1.ConditionTrue, ""))
+	r.stop()
+
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: "applied-cluster"}}
+	good := c.configMap(operatorNamespace, "applied-cluster")["applied"]
+	if err := c.Client.Patch(t.Context(), record, client.RawPatch("application/merge-patch+json", []byte(`{"data":{"applied":"{\"clusterNetwork\":"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	c.edit(func(f *operatorv1.FlannelConfig) { f.Backend = operatorv1.FlannelBackendVXLAN })
+	c.start()
+	c.eventually("it is reported", c.is("Degraded", osv1.ConditionTrue, "CorruptAppliedConfig"))
+	if !c.has("backend", "host-gw")() {
+		t.Error("something was applied")
+	}
+	if !c.is("Available", osv1.ConditionTrue, "")() {
+		t.Errorf("the network is said to be down: %+v", c.condition("Available"))
+	}
+
+	content, err := json.Marshal(map[string]any{"data": map[string]string{"applied": good}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client.Patch(t.Context(), record, client.RawPatch("application/merge-patch+json", content)); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("restored, the record does its work again", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
+}
+
+func TestDeletedNetworkLeavesEverythingAsItIs(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.create(newNetwork())
+	r := c.start()
+	c.eventually("the network is recorded", c.recorded)
+	if err := c.Client.Delete(t.Context(), newNetwork()); err != nil {
+		t.Fatal(err)
+	}
+	writes := r.http.writeCount()
+	c.consistently("the DaemonSet is there", 500*1e6, func() bool { return c.image() != "" })
+	if more := r.http.writeCount() - writes; more > 1 { // one event
+		t.Errorf("%d writes after the network was deleted", more)
+	}
+	c.create(newNetwork(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.0.0.0/14" }))
+	c.eventually("what is applied still counts", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
+}
+
+func TestUnmanagedNetworkIsLeftAlone(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.create(newNetwork())
+	c.start()
+	c.eventually("the network is recorded", c.recorded)
+	n := c.network()
+	n.Spec.ManagementState = osv1.Unmanaged
+	if err := c.Client.Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("it is noticed", c.is("Upgradeable", osv1.ConditionFalse, "Unmanaged"))
+	c.damage()
+	c.consistently("damage stays", 500*1e6, func() bool { return c.configMap(fakeNamespace, "config-1") == nil })
+	n = c.network()
+	n.Spec.ManagementState = osv1.Managed
+	if err := c.Client.Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("managed again, it is repaired", c.has("backend", "host-gw"))
+}

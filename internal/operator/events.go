@@ -1,0 +1,33 @@
+package operator
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	clientevents "k8s.io/client-go/tools/events"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// events makes Kubernetes events of what loops tell users.
+type events struct{ clientevents.EventRecorder }
+
+// longestNote is how long the API server lets the text of an event be.
+const longestNote = 1024
+
+// Normal tells of something that is as it should be.
+func (e events) Normal(network *operatorv1.Network, reason, message string) {
+	e.make(network, corev1.EventTypeNormal, reason, message)
+}
+
+// Warning tells of something that a person should look at.
+func (e events) Warning(network *operatorv1.Network, reason, message string) {
+	e.make(network, corev1.EventTypeWarning, reason, message)
+}
+
+func (e events) make(network *operatorv1.Network, kind, reason, message string) {
+	about := network.DeepCopy()
+	about.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Network"))
+	if len(message) > longestNote {
+		message = message[:longestNote-3] + "..."
+	}
+	e.Eventf(about, nil, kind, reason, "Reconcile", "%s", message)
+}

@@ -1,0 +1,267 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+const operatorNamespace = "openshift-network-operator"
+
+// cluster is an API server with what the operator finds when it is installed.
+type cluster struct {
+	*apitest.Server
+	t *testing.T
+}
+
+func newCluster(t *testing.T, options apitest.Options) *cluster {
+	t.Helper()
+	options.Audit = true
+	c := &cluster{Server: apitest.Start(t, options), t: t}
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})
+	return c
+}
+
+func (c *cluster) create(o client.Object) {
+	c.t.Helper()
+	if err := c.Client.Create(c.t.Context(), o); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// run runs an operator until stop is called, which waits for its end.
+type run struct {
+	t    *testing.T
+	stop func()
+	http *counter
+}
+
+type setting func(*Options)
+
+func withRegistry(r pipeline.Registry) setting { return func(o *Options) { o.Registry = r } }
+func withVersion(v string) setting             { return func(o *Options) { o.Facts.ReleaseVersion = v } }
+func withConfig(c *rest.Config) setting        { return func(o *Options) { o.Config = c } }
+
+func (c *cluster) start(settings ...setting) *run {
+	c.t.Helper()
+	level := new(slog.LevelVar)
+	options := Options{
+		Config: c.Config, Namespace: operatorNamespace, Registry: fakeRegistry(false), WithoutLease: true, Level: level,
+		Facts: facts.Cluster{Platform: "None", ReleaseVersion: "v1", Images: facts.Images{operatorImage: "operator:v1"}},
+		Log:   slog.New(slog.NewTextHandler(logWriter(), &slog.HandlerOptions{Level: level})),
+	}
+	for _, set := range settings {
+		set(&options)
+	}
+	counted := &counter{}
+	options.Config = rest.CopyConfig(options.Config)
+	options.Config.Wrap(counted.wrap)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- Run(ctx, options) }()
+	var once sync.Once
+	r := &run{t: c.t, http: counted, stop: func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				c.t.Errorf("operator ended: %v", err)
+			}
+		})
+	}}
+	c.t.Cleanup(r.stop)
+	return r
+}
+
+// logWriter shows the operator's log when somebody looks for a failure.
+func logWriter() *os.File {
+	if testing.Verbose() {
+		return os.Stderr
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		return os.Stderr
+	}
+	return null
+}
+
+// errCut is what a request gets after the operator was "killed".
+var errCut = errors.New("the operator is dead")
+
+// counter counts requests, and can cut the operator off from a certain write on.
+type counter struct {
+	mu       sync.Mutex
+	requests []string
+	writes   int
+	cutAt    int // 0 is never
+	before   bool
+}
+
+func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		c.mu.Lock()
+		c.requests = append(c.requests, r.Method+" "+r.URL.RequestURI())
+		write := r.Method != http.MethodGet
+		if write {
+			c.writes++
+		}
+		dead := c.cutAt > 0 && (c.writes > c.cutAt || c.writes == c.cutAt && write && c.before)
+		last := c.cutAt > 0 && c.writes == c.cutAt && write && !c.before
+		c.mu.Unlock()
+		if dead {
+			return nil, errCut
+		}
+		response, err := next.RoundTrip(r)
+		if last && err == nil {
+			response.Body.Close()
+			return nil, errCut
+		}
+		return response, err
+	})
+}
+
+func (c *counter) snapshot() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]string(nil), c.requests...)
+}
+
+func (c *counter) writeCount() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writes
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// eventually waits until a condition holds.
+func (c *cluster) eventually(what string, ok func() bool) {
+	c.t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !ok() {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("never: %s\nnetwork: %+v", what, c.network().Status.Conditions)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// consistently checks that a condition holds for a while.
+func (c *cluster) consistently(what string, for_ time.Duration, ok func() bool) {
+	c.t.Helper()
+	for end := time.Now().Add(for_); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		if !ok() {
+			c.t.Fatalf("not for %v: %s", for_, what)
+		}
+	}
+}
+
+func (c *cluster) network() *operatorv1.Network {
+	var n operatorv1.Network
+	_ = c.Client.Get(context.Background(), client.ObjectKey{Name: "cluster"}, &n)
+	return &n
+}
+
+// condition returns a condition of the network, zero if it does not have it.
+func (c *cluster) condition(name string) osv1.OperatorCondition {
+	for _, have := range c.network().Status.Conditions {
+		if have.Type == name {
+			return have
+		}
+	}
+	return osv1.OperatorCondition{}
+}
+
+func (c *cluster) is(name string, status osv1.ConditionStatus, reason string) func() bool {
+	return func() bool {
+		have := c.condition(name)
+		return have.Status == status && (reason == "" || have.Reason == reason)
+	}
+}
+
+func newNetwork(change ...func(*operatorv1.NetworkSpec)) *operatorv1.Network {
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: operatorv1.NetworkSpec{
+		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},
+		ServiceNetwork: []string{"10.96.0.0/16"},
+		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel},
+	}}
+	for _, f := range change {
+		f(&n.Spec)
+	}
+	return n
+}
+
+// edit changes the specification of the network.
+func (c *cluster) edit(change func(*operatorv1.FlannelConfig)) {
+	c.t.Helper()
+	n := c.network()
+	before := n.DeepCopy()
+	if n.Spec.DefaultNetwork.FlannelConfig == nil {
+		n.Spec.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{}
+	}
+	change(n.Spec.DefaultNetwork.FlannelConfig)
+	if err := c.Client.Patch(c.t.Context(), n, client.MergeFrom(before)); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// rolledOut makes the DaemonSet of the fake look as if its pods ran.
+func (c *cluster) rolledOut(nodes int32) {
+	c.t.Helper()
+	c.eventually("the DaemonSet exists", func() bool {
+		var d appsv1.DaemonSet
+		if c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: fakeNamespace, Name: fakeAgent}, &d) != nil {
+			return false
+		}
+		d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, DesiredNumberScheduled: nodes, CurrentNumberScheduled: nodes,
+			UpdatedNumberScheduled: nodes, NumberAvailable: nodes, NumberReady: nodes}
+		return c.Client.Status().Update(c.t.Context(), &d) == nil
+	})
+}
+
+// configMap returns the data of a ConfigMap, nil if there is none.
+func (c *cluster) configMap(namespace, name string) map[string]string {
+	var cm corev1.ConfigMap
+	if c.Client.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &cm) != nil {
+		return nil
+	}
+	if cm.Data == nil {
+		return map[string]string{}
+	}
+	return cm.Data
+}
+
+// recorded reports whether the record says that something is applied.
+func (c *cluster) recorded() bool {
+	return c.configMap(operatorNamespace, "applied-cluster")["state"] == "applied"
+}
+
+// has reports whether all ConfigMaps of the fake have a value.
+func (c *cluster) has(key, value string) func() bool {
+	return func() bool {
+		for _, name := range []string{"config-0", "config-1", "config-2", "config-3"} {
+			if c.configMap(fakeNamespace, name)[key] != value {
+				return false
+			}
+		}
+		return true
+	}
+}

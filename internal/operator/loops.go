@@ -1,0 +1,76 @@
+package operator
+
+import (
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/controller/networkconfig"
+	"github.com/cluster-network-operator/cno/internal/controller/nodemtu"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// operatorImage is the environment variable that names the operator's own image, which the MTU probes run.
+const operatorImage = "NETWORK_OPERATOR_IMAGE"
+
+// loop is one controller, and the kinds that the API server must serve before it can start.
+type loop struct {
+	name  string
+	needs []schema.GroupKind
+	setup func(manager.Manager) error
+}
+
+// The kinds that loops need and that are not part of Kubernetes.
+var (
+	kindNetwork         = schema.GroupKind{Group: operatorv1.GroupVersion.Group, Kind: "Network"}
+	kindNetworkConfig   = schema.GroupKind{Group: networkoperatorv1.GroupVersion.Group, Kind: "NetworkConfig"}
+	kindClusterOperator = schema.GroupKind{Group: "config.openshift.io", Kind: "ClusterOperator"}
+)
+
+// loops lists all controllers.
+func loops(s *shared) []loop {
+	cached := s.manager.GetClient()
+	rollout := &network.Controller{
+		Client: cached, Operands: s.operands, Applier: s.applier,
+		Pipeline: pipeline.Pipeline{Registry: s.Registry, Log: s.Log}, Facts: s.Facts, Namespace: s.Namespace,
+		Board: s.board, Changed: s.network, Events: events{s.manager.GetEventRecorder(network.Name)},
+		Level: s.Level, Now: time.Now, Log: s.Log.With("loop", network.Name),
+	}
+	s.operandChanged = rollout.OperandChanged
+	publish := &clusterstatus.Controller{
+		Client: cached, Operands: s.operands, Board: s.board, Version: s.Facts.ReleaseVersion, Namespace: s.Namespace,
+		Wake: s.status, HasClusterOperator: func() bool { return s.operands.Serves(kindClusterOperator) },
+		Now: time.Now, Log: s.Log.With("loop", clusterstatus.Name),
+	}
+	probe := &nodemtu.Controller{
+		Client: cached, Namespace: s.Namespace, Image: s.Facts.Images[operatorImage], Needed: needsHostMTU(s.Registry),
+		Board: s.board, Now: time.Now, Log: s.Log.With("loop", nodemtu.Name),
+	}
+	short := &networkconfig.Controller{
+		Client: cached, Namespace: s.Namespace, Now: time.Now, Log: s.Log.With("loop", networkconfig.Name),
+	}
+	return append([]loop{
+		{network.Name, []schema.GroupKind{kindNetwork}, rollout.Setup},
+		{nodemtu.Name, []schema.GroupKind{kindNetwork}, probe.Setup},
+		{clusterstatus.Name, []schema.GroupKind{kindNetwork}, publish.Setup},
+		{networkconfig.Name, []schema.GroupKind{kindNetwork, kindNetworkConfig}, short.Setup},
+	}, providerLoops(s)...)
+}
+
+// needsHostMTU reports whether a network's provider computes its MTU from that of the nodes.
+func needsHostMTU(registry pipeline.Registry) func(*operatorv1.NetworkSpec) bool {
+	return func(spec *operatorv1.NetworkSpec) bool {
+		for _, p := range registry.Providers {
+			if t := p.Traits(); t.Type == spec.DefaultNetwork.Type {
+				return t.HostMTU && spec.ManagementState != osv1.Unmanaged
+			}
+		}
+		return false
+	}
+}

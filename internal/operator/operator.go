@@ -1,0 +1,187 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/trigger"
+)
+
+// leaseName is the name of the lease that the replica which works holds. It is the one of OpenShift's operator,
+// so that the two never work at the same time.
+const leaseName = "network-operator-lock"
+
+// How long a lease lasts, how long its holder tries to renew it before it stops, and how often. A crashed replica
+// is replaced after leaseDuration; one that ends in order hands over at once.
+const (
+	leaseDuration = 15 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// The limits of requests a second. The library's own, 5 and 10, are made for people; an install is some sixty
+// requests, and has to be over in a fraction of a second.
+const (
+	requestsPerSecond = 100
+	requestsAtOnce    = 200
+)
+
+// Options are what Run works with. Config, Namespace, Registry, Level and Log must be set.
+type Options struct {
+	// Config reaches the API server, at an address that does not need the network.
+	Config *rest.Config
+	// Namespace is the operator's own.
+	Namespace string
+	// Registry is what can be installed.
+	Registry pipeline.Registry
+	// Facts that do not change while the operator runs: images, version, API server, platform.
+	Facts facts.Cluster
+	// MetricsAddress and HealthAddress are where to listen; empty is nowhere.
+	MetricsAddress, HealthAddress string
+	// WithoutLease starts to work at once, for tests and for people who run it by hand.
+	WithoutLease bool
+	// Level is that of Log, which Network/cluster sets.
+	Level *slog.LevelVar
+	Log   *slog.Logger
+}
+
+// shared is what the loops share.
+type shared struct {
+	Options
+	manager  manager.Manager
+	operands *operands
+	applier  apply.Client
+	mapper   *restmapper.DeferredDiscoveryRESTMapper
+	board    *report.Board
+	// network and status start a pass of these loops.
+	network, status *trigger.Trigger
+	// operandChanged is set once the network loop exists.
+	operandChanged func(spec bool)
+}
+
+// Run runs the operator until the context ends. The error says why it stopped before; losing the lease is one.
+func Run(ctx context.Context, o Options) error {
+	if err := o.Registry.Check(); err != nil {
+		return err
+	}
+	s, err := share(o)
+	if err != nil {
+		return err
+	}
+	starter := &starter{shared: s, pending: loops(s)}
+	if err := s.manager.Add(starter); err != nil {
+		return fmt.Errorf("add starter of loops: %w", err)
+	}
+	if err := s.manager.Add(s.operands); err != nil {
+		return fmt.Errorf("add cache of operands: %w", err)
+	}
+	if err := s.manager.Start(ctx); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+// share makes what the loops share.
+func share(o Options) (*shared, error) {
+	s := &shared{Options: o, board: &report.Board{}, network: &trigger.Trigger{}, status: &trigger.Trigger{}}
+	reach := rest.CopyConfig(o.Config)
+	reach.QPS, reach.Burst = requestsPerSecond, requestsAtOnce
+	reach.UserAgent = "cluster-network-operator/" + o.Facts.ReleaseVersion
+	httpClient, err := rest.HTTPClientFor(reach)
+	if err != nil {
+		return nil, fmt.Errorf("make HTTP client: %w", err)
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(reach, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make discovery client: %w", err)
+	}
+	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
+	if s.manager, err = s.newManager(reach); err != nil {
+		return nil, err
+	}
+	s.operands, err = newOperands(reach, cache.Options{HTTPClient: httpClient, Scheme: s.manager.GetScheme(), Mapper: s.mapper}, s.changed)
+	if err != nil {
+		return nil, err
+	}
+	api, err := dynamic.NewForConfigAndClient(reach, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("make dynamic client: %w", err)
+	}
+	s.applier = apply.NewClient(api, s.mapper, network.FieldManager)
+	return s, nil
+}
+
+func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
+	ever, yes := time.Duration(-1), true
+	mgr, err := manager.New(api, manager.Options{
+		Scheme:                        scheme,
+		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
+		Cache:                         cacheOptions([]string{s.Namespace}),
+		Client:                        client.Options{Cache: &client.CacheOptions{}},
+		Logger:                        logr.FromSlogHandler(s.Log.Handler()),
+		LeaderElection:                !s.WithoutLease,
+		LeaderElectionNamespace:       s.Namespace,
+		LeaderElectionID:              leaseName,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &lease,
+		RenewDeadline:                 &renew,
+		RetryPeriod:                   &retry,
+		Metrics:                       server.Options{BindAddress: orNowhere(s.MetricsAddress)},
+		HealthProbeBindAddress:        orNowhere(s.HealthAddress),
+		GracefulShutdownTimeout:       &ever,
+		// Names are unique in loops; a test runs several operators in one process.
+		Controller: config.Controller{SkipNameValidation: &yes},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make manager: %w", err)
+	}
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add health check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return nil, fmt.Errorf("add readiness check: %w", err)
+	}
+	return mgr, nil
+}
+
+func orNowhere(address string) string {
+	if address == "" {
+		return "0"
+	}
+	return address
+}
+
+// changed tells the loops that an operand has changed.
+func (s *shared) changed(spec bool) {
+	s.status.Fire()
+	if s.operandChanged != nil {
+		s.operandChanged(spec)
+	}
+}

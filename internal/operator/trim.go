@@ -1,0 +1,107 @@
+package operator
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// What is kept in memory of the objects that a large cluster has thousands of. Each function is called for an
+// object that nobody else sees yet, and returns what is kept of it.
+
+// trimNode keeps what facts are made of: name, labels, age, internal addresses, kernel and whether the kubelet
+// answers. A node as the server sends it is ten kilobytes and more, most of it names of images.
+func trimNode(o any) (any, error) {
+	n, ok := o.(*corev1.Node)
+	if !ok {
+		return o, nil
+	}
+	kept := &corev1.Node{ObjectMeta: trimMeta(n.ObjectMeta)}
+	kept.Labels = nodeLabels(n.Labels)
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			kept.Status.Addresses = append(kept.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: strings.Clone(a.Address)})
+		}
+	}
+	kept.Status.NodeInfo.KernelVersion = strings.Clone(n.Status.NodeInfo.KernelVersion)
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			kept.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: c.Status}}
+		}
+	}
+	return kept, nil
+}
+
+// nodeLabels keeps the labels by which anything here selects nodes.
+func nodeLabels(all map[string]string) map[string]string {
+	kept := map[string]string{}
+	for key, value := range all {
+		if strings.HasPrefix(key, "node-role.kubernetes.io/") || key == corev1.LabelHostname || key == corev1.LabelOSStable {
+			kept[strings.Clone(key)] = strings.Clone(value)
+		}
+	}
+	return kept
+}
+
+// trimPod keeps where a pod runs, whose it is, whether it is ready and, if it is not, what keeps it.
+func trimPod(o any) (any, error) {
+	p, ok := o.(*corev1.Pod)
+	if !ok {
+		return o, nil
+	}
+	kept := &corev1.Pod{ObjectMeta: trimMeta(p.ObjectMeta)}
+	kept.Labels = p.Labels
+	kept.OwnerReferences = p.OwnerReferences
+	kept.Spec.NodeName = p.Spec.NodeName
+	kept.Status.Phase = p.Status.Phase
+	kept.Status.Reason, kept.Status.Message = p.Status.Reason, p.Status.Message
+	ready := false
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled && c.Status != corev1.ConditionTrue {
+			kept.Status.Conditions = append(kept.Status.Conditions, corev1.PodCondition{
+				Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message})
+		}
+		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}
+	if !ready {
+		kept.Status.InitContainerStatuses = trimContainers(p.Status.InitContainerStatuses)
+		kept.Status.ContainerStatuses = trimContainers(p.Status.ContainerStatuses)
+	}
+	return kept, nil
+}
+
+func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
+	var kept []corev1.ContainerStatus
+	for _, s := range statuses {
+		kept = append(kept, corev1.ContainerStatus{Name: s.Name, Image: s.Image, Ready: s.Ready, RestartCount: s.RestartCount, State: s.State, LastTerminationState: s.LastTerminationState})
+	}
+	return kept
+}
+
+func trimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: m.Name, Namespace: m.Namespace, UID: m.UID, ResourceVersion: m.ResourceVersion, Generation: m.Generation,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp,
+	}
+}
+
+// trimManagedFields drops which fields have which manager, and keeps who wrote when: it tells how long a rollout
+// has been under way.
+func trimManagedFields(o any) (any, error) {
+	object, err := meta.Accessor(o)
+	if err != nil {
+		return o, nil
+	}
+	managers := object.GetManagedFields()
+	if managers == nil {
+		return o, nil
+	}
+	for i := range managers {
+		managers[i].FieldsV1 = nil
+		managers[i].FieldsType = ""
+	}
+	object.SetManagedFields(managers)
+	return o, nil
+}
