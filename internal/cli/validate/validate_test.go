@@ -1,0 +1,99 @@
+package validate
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+const network = `apiVersion: operator.openshift.io/v1
+kind: Network
+metadata: {name: cluster}
+spec:
+  clusterNetwork: [{cidr: 10.244.0.0/16, hostPrefix: 24}]
+  serviceNetwork: [10.96.0.0/16]
+  defaultNetwork: {type: Flannel}
+`
+
+func validate1(stdin string, args ...string) (status int, stdout, stderr string) {
+	var out, errOut bytes.Buffer
+	cmd := New(pipeline.Pipeline{Registry: networks.Registry()})
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetIn(strings.NewReader(stdin))
+	cmd.SetOut(&out)
+	cmd.SetErr(&errOut)
+	cmd.SetArgs(append([]string{}, args...))
+	status = exit.Report(&errOut, "cno", cmd.Execute())
+	return status, out.String(), errOut.String()
+}
+
+func TestAValidConfigurationIsSaidToBeValid(t *testing.T) {
+	status, out, _ := validate1(network, "-f", "-")
+	if status != exit.OK || out != "valid\n" {
+		t.Errorf("status %d, %q", status, out)
+	}
+	status, out, _ = validate1(network, "-f", "-", "-o", "json")
+	if want := "{\n  \"valid\": true,\n  \"errors\": []\n}\n"; status != exit.OK || out != want {
+		t.Errorf("status %d, %s", status, cmp.Diff(want, out))
+	}
+}
+
+func TestAllProblemsAreShownAtOnceWithFieldValueAndRule(t *testing.T) {
+	bad := strings.NewReplacer("10.244.0.0/16", "10.244.0.5/16", "hostPrefix: 24", "hostPrefix: 31",
+		"10.96.0.0/16", "10.96.0/16", "{type: Flannel}", "{type: Flannle}", "name: cluster", "name: mine").Replace(network)
+	status, out, stderr := validate1(bad, "-f", "-", "-o", "json")
+	if status != exit.Refused {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	var a answer
+	if err := json.Unmarshal([]byte(out), &a); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]offline.Problem{}
+	for _, p := range a.Errors {
+		got[p.Rule] = p
+	}
+	for rule, want := range map[string]offline.Problem{
+		"name":             {Field: "metadata.name", Value: "mine", Message: `must be "cluster"`},
+		"cidr-host-bits":   {Field: "spec.clusterNetwork[0].cidr", Value: "10.244.0.5/16", Message: "did you mean 10.244.0.0/16?"},
+		"hostprefix-range": {Field: "spec.clusterNetwork[0].hostPrefix", Value: "31", Message: "30"},
+		"cidr-syntax":      {Field: "spec.serviceNetwork[0]", Value: "10.96.0/16", Message: "is not a CIDR"},
+		"unknown-type":     {Field: "spec.defaultNetwork.type", Value: "Flannle", Message: "did you mean Flannel?"},
+	} {
+		p := got[rule]
+		if p.File != "-" || p.Field != want.Field || p.Value != want.Value || !strings.Contains(p.Message, want.Message) {
+			t.Errorf("rule %s: got %+v, want %+v", rule, p, want)
+		}
+	}
+}
+
+func TestProblemsOfTheShortFormNameItsOwnFields(t *testing.T) {
+	const short = `apiVersion: networkoperator.openshift.io/v1
+kind: NetworkConfig
+metadata: {name: default}
+spec:
+  clusterNetworks: [{cidr: 10.244.0.0/16, hostSubnetLength: 8}]
+  serviceNetwork: 10.244.96.0/20
+  defaultNetwork: {type: Flannel}
+`
+	status, out, _ := validate1(short, "-f", "-")
+	if status != exit.Refused || !strings.Contains(out, "spec.clusterNetworks[0].cidr") && !strings.Contains(out, "spec.serviceNetwork:") {
+		t.Errorf("status %d: %s", status, out)
+	}
+}
+
+func TestWhatCannotBeJudgedHasItsOwnStatus(t *testing.T) {
+	for _, args := range [][]string{{"-f", "/nonexistent"}, {"-f", "-", "-o", "xml"}, {}, {"-f", "-", "argument"}} {
+		if status, _, stderr := validate1("", args...); status != exit.Unusable || stderr == "" {
+			t.Errorf("%v: status %d, %q", args, status, stderr)
+		}
+	}
+}
