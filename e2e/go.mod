@@ -6,6 +6,7 @@ require (
 	github.com/cluster-network-operator/cno v0.0.0
 	github.com/containernetworking/cni v1.3.1
 	github.com/containernetworking/plugins v1.9.1
+	github.com/google/go-cmp v0.7.0
 	github.com/openshift/api v0.0.0-20251015095338-264e80a2b6e7
 	github.com/vishvananda/netlink v1.3.1
 	github.com/vishvananda/netns v0.0.5

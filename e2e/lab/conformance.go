@@ -3,10 +3,12 @@ package lab
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/component"
-	"github.com/cluster-network-operator/cno/e2e/lab/config"
 	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 	"github.com/cluster-network-operator/cno/e2e/lab/machine"
 )
@@ -20,10 +22,14 @@ type ConformanceOptions struct {
 	Focus, Skip string
 }
 
+// interruptTimeout is how long interrupted tests may take to clean up.
+const interruptTimeout = time.Minute
+
 // Conformance builds Kubernetes' own tests and the images they want, and runs
-// them from the first control-plane node, which reaches all nodes and pods. What
-// they print goes to the lab's output; reports and the full log stay in the
-// layout's conformance folder. Tests that fail make an error.
+// them from the network of the first control-plane node, which reaches all
+// nodes and pods. The lab's output takes a line a test and the closing lines;
+// everything they print and the JUnit report stay in the layout's conformance
+// folder. Tests that fail make an error.
 func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	if err := Build(ctx, l.host, []string{component.E2ETest().Name}); err != nil {
 		return err
@@ -39,6 +45,18 @@ func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make the folder of reports: %w", err)
 	}
+	log, err := os.Create(filepath.Join(dir, "e2e.log"))
+	if err != nil {
+		return fmt.Errorf("open the log of the tests: %w", err)
+	}
+	defer log.Close()
+	if err := l.runConformance(ctx, o, dir, io.MultiWriter(log, newProgress(l.host.Out))); err != nil {
+		return fmt.Errorf("conformance: %w; what the tests printed and their report are in %s", err, dir)
+	}
+	return nil
+}
+
+func (l *Lab) runConformance(ctx context.Context, o ConformanceOptions, dir string, out io.Writer) error {
 	cp := l.record.Topology.ControlPlanes()[0]
 	init, err := l.init(cp.Name)
 	if err != nil {
@@ -51,17 +69,18 @@ func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	// Only the network is the node's: the tests see this machine's files.
 	cmd := inNetwork(ctx, init.PID, l.host.Layout.Program(component.E2ETest().Name),
 		"--kubeconfig="+kubeconfig,
+		"--kubectl-path="+l.host.Layout.Program("kubectl"),
 		"--provider=skeleton",
+		"--non-blocking-taints=node-role.kubernetes.io/control-plane",
+		"--report-dir="+dir,
 		"--ginkgo.focus="+o.Focus,
 		"--ginkgo.skip="+o.Skip,
 		"--ginkgo.no-color",
-		"--report-dir="+dir,
-		"--non-blocking-taints=node-role.kubernetes.io/control-plane",
+		"--ginkgo.v",
 	)
-	cmd.Env = append(os.Environ(), config.Environment()...)
-	cmd.Stdout, cmd.Stderr = l.host.Out, l.host.Out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("conformance: %w: reports are in %s", err, dir)
-	}
-	return nil
+	cmd.Dir = dir
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = interruptTimeout
+	return cmd.Run()
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
+	"syscall"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/config"
 	"github.com/cluster-network-operator/cno/e2e/lab/machine"
@@ -14,6 +15,9 @@ import (
 // Command makes a command that runs on a node, with the node's programs in its
 // path. The underlay may be named too: then the command runs on the machine, in
 // the network that the nodes hang off, as a host outside the cluster.
+//
+// The end of the context ends what carries the command into the node, not the
+// command: give what may not end by itself a process group to kill.
 func (l *Lab) Command(ctx context.Context, node, program string, args ...string) (*exec.Cmd, error) {
 	if node != underlay.Name {
 		if _, err := l.record.Topology.Node(node); err != nil {
@@ -44,5 +48,9 @@ func (l *Lab) output(ctx context.Context, node, program string, args ...string) 
 	if err != nil {
 		return nil, err
 	}
+	// What is killed when the time is up stands outside the node; the program
+	// inside is its child and would live on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	return outputOf(cmd, strings.Join(append([]string{program}, args...), " "))
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -37,7 +38,9 @@ func execCommand(h lab.Host) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, err := l.Command(cmd.Context(), args[0], args[1], args[2:]...)
+			// A signal from the terminal reaches the command, too: it decides
+			// for itself what to do about it.
+			c, err := l.Command(context.WithoutCancel(cmd.Context()), args[0], args[1], args[2:]...)
 			if err != nil {
 				return err
 			}

@@ -53,7 +53,8 @@ func Default(s Sources) []Image {
 			},
 			DebianPackages: []string{
 				"bash", "bind9-dnsutils", "ca-certificates", "coreutils", "curl", "dash", "grep", "iperf", "iproute2",
-				"iptables", "iputils-ping", "iputils-tracepath", "netcat-openbsd", "procps", "sed", "tcpdump", "util-linux",
+				"hostname", "iptables", "iputils-ping", "iputils-tracepath", "libc-bin", "netcat-openbsd", "procps", "sed", "tcpdump",
+				"util-linux", "wget",
 			},
 			Entrypoint: []string{"/agnhost"},
 			Cmd:        []string{"pause"},

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Reap collects every child process that ends until the context is done: the
@@ -77,7 +79,7 @@ func (s *Supervisor) restart(r *running) {
 
 func describe(s syscall.WaitStatus) string {
 	if s.Signaled() {
-		return fmt.Sprintf("killed by %s", s.Signal())
+		return "killed by " + unix.SignalName(s.Signal())
 	}
 	return fmt.Sprintf("exit status %d", s.ExitStatus())
 }

@@ -75,6 +75,8 @@ func Attach(underlayPID, nodePID int, t topology.Topology, n topology.Node) erro
 		LinkAttrs:     netlink.LinkAttrs{Name: n.Name, MasterIndex: br.Attrs().Index},
 		PeerName:      Device,
 		PeerNamespace: netlink.NsFd(int(inner.ns)),
+		// A machine has the same after a reboot: its peers remember it.
+		PeerHardwareAddr: hardwareAddr(n.Primary()),
 	}
 	if err := outer.LinkAdd(cable); err != nil {
 		return fmt.Errorf("lay the cable of %s: %w", n.Name, err)
@@ -173,6 +175,13 @@ func (n namespace) configure(t topology.Topology, node topology.Node) error {
 		}
 	}
 	return nil
+}
+
+// hardwareAddr is a locally administered one, made of an address that no other
+// node has.
+func hardwareAddr(a netip.Addr) net.HardwareAddr {
+	b := a.As16()
+	return append(net.HardwareAddr{0x02, 0x00}, b[12:]...)
 }
 
 // address is usable at once: waiting for duplicates of IPv6 addresses would

@@ -1,0 +1,181 @@
+package component
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestEnsureBuildsWhatIsMissingAndLinksAll(t *testing.T) {
+	b := newBuilder(t)
+	bin := t.TempDir()
+	var out strings.Builder
+	clock := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	report := Report{Out: &out, Now: func() time.Time {
+		clock = clock.Add(36 * time.Second)
+		return clock
+	}}
+	if err := b.Ensure(t.Context(), []Component{hello}, bin, report); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("[1/1] hello v1 ... 36s\n", out.String()); diff != "" {
+		t.Error(diff)
+	}
+	said, err := exec.Command(filepath.Join(bin, "hello")).Output()
+	if err != nil || string(said) != "built-for-a-test\n" {
+		t.Errorf("it says %q, %v: the variable was not set", said, err)
+	}
+
+	out.Reset()
+	if err := os.Remove(filepath.Join(bin, "hello")); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Ensure(t.Context(), []Component{hello}, bin, report); err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() != 0 {
+		t.Errorf("the second time it says %q", out.String())
+	}
+	if _, err := os.Stat(filepath.Join(bin, "hello")); err != nil {
+		t.Errorf("what was built already is not linked: %v", err)
+	}
+}
+
+func TestTwoWhoAskAtOnceGetTheSame(t *testing.T) {
+	b := newBuilder(t)
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			if _, err := b.Build(t.Context(), hello); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	built, err := filepath.Glob(filepath.Join(b.Cache, "bin", "*"))
+	if err != nil || len(built) != 1 {
+		t.Errorf("the cache holds %v, %v", built, err)
+	}
+}
+
+func TestFailedBuildSaysWhatTheCompilerSaysAndLeavesNothing(t *testing.T) {
+	b := newBuilder(t)
+	source := filepath.Join(b.Modules, "hello", "main.go")
+	if err := os.WriteFile(source, []byte("package main\n\nfunc main() { nonsense() }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err := b.Build(t.Context(), hello)
+	if err == nil || !strings.Contains(err.Error(), "undefined: nonsense") {
+		t.Errorf("error %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Join(b.Cache, "bin")); len(left) != 0 {
+		t.Errorf("the cache holds %v", left)
+	}
+}
+
+func TestWhatGoesIntoABuildNamesIt(t *testing.T) {
+	b := newBuilder(t)
+	first, err := b.Path(hello)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := b.Path(hello); again != first {
+		t.Errorf("the same is named %s and %s", first, again)
+	}
+	flags := hello
+	flags.Vars = map[string]string{"main.text": "another"}
+	if other, _ := b.Path(flags); other == first {
+		t.Error("another variable makes no other name")
+	}
+	if err := os.WriteFile(filepath.Join(b.Modules, "hello", "go.sum"), []byte("x\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if other, _ := b.Path(hello); other == first {
+		t.Error("another sum file makes no other name")
+	}
+}
+
+func TestSelect(t *testing.T) {
+	tests := map[string]struct {
+		names, want []string
+		fails       string
+	}{
+		"in the order asked for":      {names: []string{"kubectl", "etcd"}, want: []string{"kubectl", "etcd"}},
+		"a group stands for its own":  {names: []string{"cni-plugins"}, want: []string{"bridge", "host-local", "loopback", "portmap"}},
+		"what only some need":         {names: []string{"e2e.test"}, want: []string{"e2e.test"}},
+		"every mistake is named once": {names: []string{"kubctl", "etcd", "ectd"}, fails: "no component is called kubctl, ectd"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			list, err := Select(tt.names)
+			if tt.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.fails) {
+					t.Errorf("error %v", err)
+				}
+				return
+			}
+			var got []string
+			for _, c := range list {
+				got = append(got, c.Name)
+			}
+			if diff := cmp.Diff(tt.want, got); err != nil || diff != "" {
+				t.Errorf("%v\n%s", err, diff)
+			}
+		})
+	}
+}
+
+func TestEveryComponentHasABuildModuleThatPinsIt(t *testing.T) {
+	all := append(Catalogue(), E2ETest())
+	for _, c := range all {
+		dir := filepath.Join("..", "..", "components", c.Module)
+		if c.Package == "." {
+			continue
+		}
+		tools, err := os.ReadFile(filepath.Join(dir, "tools.go"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !strings.Contains(string(tools), `"`+c.Package+`"`) {
+			t.Errorf("%s: its build module does not keep %s", c.Name, c.Package)
+		}
+		mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !strings.Contains(string(mod), " "+c.Version+"\n") {
+			t.Errorf("%s: its build module does not require %s of anything", c.Name, c.Version)
+		}
+	}
+}
+
+// hello is a component that needs nothing but the standard library.
+var hello = Component{
+	Name: "hello", Version: "v1", Module: "hello", Package: ".", Vars: map[string]string{"main.text": "built-for-a-test"},
+}
+
+func newBuilder(t *testing.T) Builder {
+	t.Helper()
+	modules := t.TempDir()
+	for name, text := range map[string]string{
+		"go.mod":  "module example.com/hello\n\ngo 1.26\n",
+		"main.go": "package main\n\nimport \"fmt\"\n\nvar text string\n\nfunc main() { fmt.Println(text) }\n",
+	} {
+		path := filepath.Join(modules, "hello", name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return Builder{Modules: modules, Cache: t.TempDir()}
+}

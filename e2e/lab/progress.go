@@ -1,0 +1,68 @@
+package lab
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// progress turns the detailed output of Ginkgo into a line a test and the
+// closing lines.
+type progress struct {
+	out  io.Writer
+	rest []byte
+	// test is the one that runs, total how many will, done how many have.
+	test        string
+	total, done int
+	// closing is true once the summary has begun.
+	closing bool
+}
+
+func newProgress(out io.Writer) *progress { return &progress{out: out} }
+
+var (
+	willRun = regexp.MustCompile(`^Will run (\d+) of \d+ specs`)
+	// A test's name is followed by its labels, in brackets that hold a comma.
+	testName   = regexp.MustCompile(`^(\[sig-.*?\])( \[[^\]]*,[^\]]*\])?$`)
+	testResult = regexp.MustCompile(`^• (?:\[([A-Z]+)\] )?\[([0-9.]+) seconds\]`)
+	closing    = regexp.MustCompile(`^(Summarizing \d+ Failures?:|Ran \d+ of \d+ Specs)`)
+)
+
+// Write takes output in pieces of any length.
+func (p *progress) Write(b []byte) (int, error) {
+	p.rest = append(p.rest, b...)
+	for {
+		line, rest, ok := bytes.Cut(p.rest, []byte{'\n'})
+		if !ok {
+			return len(b), nil
+		}
+		p.rest = rest
+		if err := p.line(strings.TrimRight(string(line), " \r")); err != nil {
+			return len(b), err
+		}
+	}
+}
+
+func (p *progress) line(line string) error {
+	var err error
+	switch {
+	case p.closing || closing.MatchString(line):
+		p.closing = true
+		_, err = fmt.Fprintln(p.out, line)
+	case willRun.MatchString(line):
+		_, err = fmt.Sscanf(line, "Will run %d", &p.total)
+	case testName.MatchString(line):
+		p.test = testName.FindStringSubmatch(line)[1]
+	case testResult.MatchString(line):
+		p.done++
+		m := testResult.FindStringSubmatch(line)
+		result := "ok"
+		if m[1] != "" {
+			result = m[1]
+		}
+		_, err = fmt.Fprintf(p.out, "[%d/%d] %s: %s (%ss)\n", p.done, p.total, p.test, result, m[2])
+	}
+	return err
+}
