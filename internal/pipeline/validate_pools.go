@@ -133,7 +133,7 @@ func validateCIDR(p pool) field.ErrorList {
 // validateHostPrefix keeps the block of a node inside its pool, and large enough for a pod. A provider that gives
 // no blocks to nodes may leave hostPrefix out, but may not write nonsense.
 func validateHostPrefix(p pool, t provider.Traits) field.ErrorList {
-	if p.err != nil || p.hostPrefix == 0 && !t.HostPrefix {
+	if !p.prefix.IsValid() || p.hostPrefix == 0 && !t.HostPrefix {
 		return nil
 	}
 	path, n := p.path.Child("hostPrefix"), p.hostPrefix
