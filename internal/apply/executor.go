@@ -71,7 +71,7 @@ type Outcome struct {
 // error joins all *Error values. Nothing is deleted when something could not be applied.
 func (e Executor) Execute(ctx context.Context, p plan.Plan) (Result, error) {
 	r := run{Executor: e.withDefaults(), done: map[manifest.Key]plan.Done{}, outcomes: make([]Outcome, len(p.Actions)), failed: map[manifest.Key]bool{}}
-	stored := p.Inventory
+	stored, p := p.Inventory, r.look(ctx, p)
 	if before, more := p.Before(); more {
 		if err := r.storeInventory(ctx, before); err != nil {
 			return Result{Inventory: stored}, fmt.Errorf("store inventory before applying: %w", err)
@@ -109,7 +109,8 @@ type run struct {
 	Executor
 	mu       sync.Mutex
 	done     map[manifest.Key]plan.Done
-	failed   map[manifest.Key]bool // namespaces and definitions of kinds that are not there
+	failed   map[manifest.Key]bool  // namespaces and definitions of kinds that are not there
+	unknown  map[manifest.Key]error // what could not be looked for
 	outcomes []Outcome
 }
 
@@ -170,6 +171,9 @@ func (r *run) action(ctx context.Context, a plan.Action, as *plan.Action, waits 
 	if a.Verb == plan.Delete {
 		return r.delete(ctx, a, as)
 	}
+	if err := r.unknown[a.Key]; err != nil {
+		return newError(a, err)
+	}
 	if needed, missing := r.misses(a, waits); missing {
 		return newError(a, fmt.Errorf("%w: %s", errDependency, needed))
 	}
@@ -203,17 +207,7 @@ func (r *run) write(ctx context.Context, a plan.Action, waits waits) (types.UID,
 			return "", err
 		}
 	}
-	if a.Object.Policy.CreateOnly {
-		// What was planned from has not seen it; it may be there for all that.
-		live, err := r.get(ctx, refOf(a))
-		if err == nil {
-			return live.GetUID(), nil
-		}
-		if !apierrors.IsNotFound(err) {
-			return "", err
-		}
-	}
-	live, err := r.apply(ctx, a.Object.Object, waits)
+	live, err := r.apply(ctx, a.Wanted(), waits)
 	if apierrors.IsInvalid(err) && !deniedByPolicy(err) && a.Verb == plan.Apply {
 		live, err = r.replace(ctx, a, err)
 	}

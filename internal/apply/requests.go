@@ -57,7 +57,7 @@ func (r *run) replace(ctx context.Context, a plan.Action, refusal error) (*unstr
 	if live.GetUID() != a.UID {
 		return nil, refusal
 	}
-	wanted := a.Object.Object.DeepCopy()
+	wanted := a.Wanted()
 	for field, value := range wanted.Object {
 		if field != "metadata" {
 			live.Object[field] = value
@@ -73,7 +73,7 @@ func (r *run) replace(ctx context.Context, a plan.Action, refusal error) (*unstr
 		}
 		return nil, err
 	}
-	return r.apply(ctx, a.Object.Object, waits{})
+	return r.apply(ctx, wanted, waits{})
 }
 
 func merged(there, wanted map[string]string) map[string]string {

@@ -14,7 +14,7 @@ import (
 // Make makes a plan. The only error is that an object is wanted twice.
 func Make(in Input) (Plan, error) {
 	if in.Serves == nil {
-		in.Serves = func(schema.GroupKind) bool { return true }
+		in.Serves = servesAll
 	}
 	if in.Health == nil {
 		in.Health = RolledOut
@@ -37,6 +37,8 @@ func Make(in Input) (Plan, error) {
 	p.Actions = append(p.Actions, m.unrendered(m.waitsFor(p.Actions))...)
 	return p, nil
 }
+
+func servesAll(schema.GroupKind) bool { return true }
 
 type maker struct {
 	Input
@@ -111,16 +113,18 @@ func (m maker) recreate(a Action, o manifest.Object, live *unstructured.Unstruct
 
 // write completes an action that brings an object into the cluster.
 func (a Action) write(verb Verb, o manifest.Object, reasons ...string) Action {
-	hash := manifest.Hash(o)
-	o.Object = o.Object.DeepCopy()
-	annotations := o.Object.GetAnnotations()
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[manifest.AnnotationHash] = hash
-	o.Object.SetAnnotations(annotations)
 	a.Verb, a.Object, a.Reasons = verb, o, reasons
 	return a
+}
+
+// Seen decides anew about an object that was to be created since the Lookup of the plan did not know it, and that is
+// there for all that: a cache is late, or has only what carries the operator's label. The inventory is that of the plan.
+func (a Action) Seen(live *unstructured.Unstructured, inventory Inventory) Action {
+	m := maker{
+		Input: Input{Live: func(manifest.Key) (*unstructured.Unstructured, bool) { return live, true }, Serves: servesAll},
+		known: inventory.byKey(),
+	}
+	return m.apply(a.Object)
 }
 
 // waitsFor returns why nothing may be deleted yet, or nothing.

@@ -49,7 +49,7 @@ func applied(t testing.TB, objects ...manifest.Object) (cluster, Inventory) {
 	}
 	done := map[manifest.Key]Done{}
 	for i, a := range p.Actions {
-		live := a.Object.Object.DeepCopy()
+		live := a.Wanted()
 		live.SetUID(types.UID(fmt.Sprint("uid-", i)))
 		c[a.Key] = live
 		done[a.Key] = Done{UID: live.GetUID()}
@@ -205,6 +205,25 @@ func TestPlanIsReadableByPrograms(t *testing.T) {
 	const want = `{"actions":[{"verb":"apply","object":{"kind":"ConfigMap","namespace":"ns","name":"c"},"version":"v1","component":"Test","reasons":["data.a: b -\u003e c"],"uid":"uid-0"}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestWhatWasNotSeenIsDecidedAnewWhenItIs(t *testing.T) {
+	o := parse(t, configMap)
+	p, err := Make(Input{Desired: []manifest.Object{o}, Live: cluster{}.live})
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := o.Object.DeepCopy()
+	theirs.SetLabels(nil)
+	if got := p.Actions[0].Seen(theirs, nil); got.Verb != Apply || !got.Adopted {
+		t.Errorf("someone else's: %s", got)
+	}
+	if got := p.Actions[0].Seen(theirs, Inventory{{Key: o.Key(), Version: "v1"}}); got.Verb != Apply || got.Adopted {
+		t.Errorf("ours, without its label: %s", got)
+	}
+	if got := p.Actions[0].Seen(p.Actions[0].Wanted(), nil); got.Verb != None {
+		t.Errorf("ours, as wanted: %s", got)
 	}
 }
 

@@ -59,9 +59,20 @@ type Action struct {
 	// Orphan, for Recreate, leaves the pods of a workload running when it is deleted, since the new one will find
 	// them by their labels and replace them one by one.
 	Orphan bool `json:"orphan,omitempty"`
-	// Object is what is wanted, for Create, Apply and Recreate with manifest.AnnotationHash; empty for what is not
-	// rendered any more.
+	// Object is what is wanted; empty for what is not rendered any more.
 	Object manifest.Object `json:"-"`
+}
+
+// Wanted returns what is to be sent to the API server: the wanted object with its hash.
+func (a Action) Wanted() *unstructured.Unstructured {
+	wanted := a.Object.Object.DeepCopy()
+	annotations := wanted.GetAnnotations()
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[manifest.AnnotationHash] = manifest.Hash(a.Object)
+	wanted.SetAnnotations(annotations)
+	return wanted
 }
 
 // GVK returns the kind of the object.
