@@ -53,15 +53,10 @@ type bridgeConf struct {
 type ipamConf struct {
 	Type   string        `json:"type"`
 	Ranges [][]ipamRange `json:"ranges"`
-	Routes []ipamRoute   `json:"routes"`
 }
 
 type ipamRange struct {
 	Subnet netip.Prefix `json:"subnet"`
-}
-
-type ipamRoute struct {
-	Dst netip.Prefix `json:"dst"`
 }
 
 type portMapConf struct {
@@ -70,7 +65,8 @@ type portMapConf struct {
 }
 
 // conflist is the configuration for the container runtime: a bridge on the node, addresses from the node's subnet,
-// the bridge as the default gateway. Masquerading is left to the agent's own rules, since the bridge plugin would
+// the bridge as the default gateway (the bridge plugin adds the default route itself; one from the address manager
+// besides makes it fail). Masquerading is left to the agent's own rules, since the bridge plugin would
 // also hide pods from the pods of other nodes. forceAddress lets the bridge get another address if the node ever
 // gets another subnet.
 func conflist(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) ([]byte, error) {
@@ -79,12 +75,10 @@ func conflist(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) ([]byte, 
 		IPAM: ipamConf{
 			Type:   "host-local",
 			Ranges: [][]ipamRange{{{Subnet: v4}}},
-			Routes: []ipamRoute{{Dst: netip.PrefixFrom(netip.IPv4Unspecified(), 0)}},
 		},
 	}
 	if config.Network.DualStack() {
 		bridge.IPAM.Ranges = append(bridge.IPAM.Ranges, []ipamRange{{Subnet: v6}})
-		bridge.IPAM.Routes = append(bridge.IPAM.Routes, ipamRoute{Dst: netip.PrefixFrom(netip.IPv6Unspecified(), 0)})
 	}
 	list := confList{CNIVersion: config.CNI.CNIVersion, Name: networkName, Plugins: []any{bridge}}
 	if config.CNI.PortMap {

@@ -344,3 +344,12 @@ func (m *machine) reports(what string, limit time.Duration, condition func(agent
 
 // noSubnet is the IPv6 subnet of nodes without IPv6.
 var noSubnet netip.Prefix
+
+func containsAll(s string, parts ...string) bool {
+	for _, part := range parts {
+		if !strings.Contains(s, part) {
+			return false
+		}
+	}
+	return true
+}

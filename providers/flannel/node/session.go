@@ -144,7 +144,7 @@ func (s *session) run(ctx context.Context) error {
 		case <-tenureChanged:
 		case <-peersChanged:
 		case <-trigger:
-			pause(ctx, settle, nil)
+			pause(ctx, settle, peersChanged)
 			if err := s.check(); err != nil {
 				return err
 			}
