@@ -22,7 +22,7 @@ type pools struct {
 	total            [2]int // entries written: of clusterNetwork, of serviceNetwork
 }
 
-// pool is one entry. Its prefix is invalid if the entry has an error.
+// pool is one entry. Its prefix is invalid if the entry is not a CIDR.
 type pool struct {
 	path, cidrPath *field.Path
 	kind, text     string
@@ -46,6 +46,10 @@ func readPools(spec *operatorv1.NetworkSpec) pools {
 func readPool(kind string, path, cidrPath *field.Path, text string, hostPrefix uint32) pool {
 	p := pool{path: path, cidrPath: cidrPath, kind: kind, text: text, hostPrefix: hostPrefix}
 	p.prefix, p.err = netaddr.ParseCIDR(text)
+	// The other rules judge the network that was meant.
+	if e, ok := errors.AsType[*netaddr.HostBitsError](p.err); ok {
+		p.prefix = e.Network
+	}
 	return p
 }
 

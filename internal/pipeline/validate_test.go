@@ -129,6 +129,7 @@ func TestValidateTellsAllFaultsAtOnce(t *testing.T) {
 		"spec.serviceNetwork[0] cidr-host-bits",
 		"spec.serviceNetwork[1] cidr-syntax",
 		"spec.clusterNetwork[0].cidr cidr-host-bits",
+		"spec.clusterNetwork[0].hostPrefix hostprefix-range",
 		"spec.clusterNetwork[1].hostPrefix hostprefix-range",
 		"spec.clusterNetwork[0].cidr pool-overlap",
 		"spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range",
