@@ -1,0 +1,66 @@
+package durable_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/node/durable"
+)
+
+func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "deep", "file")
+	if err := durable.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	broken := io.MultiReader(strings.NewReader("ne"), iotest.ErrReader(errors.New("disk on fire")))
+	if err := durable.Copy(file, broken, 0o644); err == nil || !strings.Contains(err.Error(), "disk on fire") {
+		t.Errorf("the error is %v", err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != "old" {
+		t.Errorf("after a failure the file holds %q, %v", got, err)
+	}
+	if err := durable.WriteFile(file, []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("permissions are %v, %v", info.Mode(), err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(entries) != 1 {
+		t.Errorf("there is more than the file: %v, %v", entries, err)
+	}
+}
+
+func TestAFileThatIsRightIsLeftAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	for i, want := range []struct {
+		content string
+		written bool
+	}{{"a", true}, {"a", false}, {"b", true}} {
+		if written, err := durable.WriteIfChanged(file, []byte(want.content), 0o600); err != nil || written != want.written {
+			t.Errorf("write %d: written is %v, %v", i, written, err)
+		}
+	}
+}
+
+func TestWhatACrashLeftIsRemoved(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".file.unfinished-1", ".file.unfinished-2", ".other.unfinished-3"} {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := durable.Clean(filepath.Join(dir, "file")); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 || entries[0].Name() != ".other.unfinished-3" {
+		t.Errorf("what is left is %v, %v", entries, err)
+	}
+}
