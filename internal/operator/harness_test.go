@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -264,4 +266,17 @@ func (c *cluster) has(key, value string) func() bool {
 		}
 		return true
 	}
+}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// rulesOf returns the rules of a role of either kind.
+func rulesOf(o any) []rbacv1.PolicyRule {
+	switch o := o.(type) {
+	case *rbacv1.ClusterRole:
+		return o.Rules
+	case *rbacv1.Role:
+		return o.Rules
+	}
+	return nil
 }

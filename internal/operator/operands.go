@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -46,9 +47,16 @@ func newOperands(config *rest.Config, options cache.Options, changed func(spec b
 // NeedLeaderElection is false, so that a replica that waits for the lease is ready when it gets it.
 func (o *operands) NeedLeaderElection() bool { return false }
 
+// syncTimeout is how long a new watch may take to know all that exists.
+const syncTimeout = 20 * time.Second
+
+// syncPoll is how often it is looked whether a new watch knows all that exists.
+const syncPoll = 2 * time.Millisecond
+
 // Watch sees to it that kinds are watched, and returns when all that exists of them is known. Kinds that the
 // API server does not serve are left out; ask again when it may.
 func (o *operands) Watch(ctx context.Context, kinds []schema.GroupVersionKind) error {
+	started := map[schema.GroupVersionKind]cache.Informer{}
 	for _, gvk := range kinds {
 		o.mu.Lock()
 		_, watched := o.watched[gvk.GroupKind()]
@@ -58,17 +66,35 @@ func (o *operands) Watch(ctx context.Context, kinds []schema.GroupVersionKind) e
 		}
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(gvk)
-		informer, err := o.GetInformer(ctx, u)
+		informer, err := o.GetInformer(ctx, u, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", gvk, err)
 		}
-		if _, err := informer.AddEventHandler(o.handler()); err != nil {
+		started[gvk] = informer
+	}
+	for gvk, informer := range started {
+		err := wait.PollUntilContextTimeout(ctx, syncPoll, syncTimeout, true, func(context.Context) (bool, error) { return informer.HasSynced(), nil })
+		if err != nil {
 			return fmt.Errorf("watch %s: %w", gvk, err)
 		}
-		o.mu.Lock()
-		o.watched[gvk.GroupKind()] = gvk.Version
-		o.mu.Unlock()
+		if err := o.follow(gvk, informer); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+// follow has changes told from now on. Asking for the same informer again is harmless, telling twice is not.
+func (o *operands) follow(gvk schema.GroupVersionKind, informer cache.Informer) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, watched := o.watched[gvk.GroupKind()]; watched {
+		return nil
+	}
+	if _, err := informer.AddEventHandler(o.handler()); err != nil {
+		return fmt.Errorf("watch %s: %w", gvk, err)
+	}
+	o.watched[gvk.GroupKind()] = gvk.Version
 	return nil
 }
 
@@ -90,15 +116,6 @@ func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	u.SetGroupVersionKind(key.GroupKind().WithVersion(version))
 	err := o.Get(context.Background(), client.ObjectKey{Namespace: key.Namespace, Name: key.Name}, u)
 	return u, err == nil
-}
-
-// Watched returns the kinds that are watched, in order.
-func (o *operands) Watched() []schema.GroupKind {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(o.watched), func(a, b schema.GroupKind) int {
-		return manifest.Key{Group: a.Group, Kind: a.Kind}.Compare(manifest.Key{Group: b.Group, Kind: b.Kind})
-	})
 }
 
 func (o *operands) handler() toolscache.ResourceEventHandler {

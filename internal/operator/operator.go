@@ -143,7 +143,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 	mgr, err := manager.New(api, manager.Options{
 		Scheme:                        scheme,
 		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
-		Cache:                         cacheOptions([]string{s.Namespace}),
+		Cache:                         cacheOptions(append(providerNamespaces(), s.Namespace)),
 		Client:                        client.Options{Cache: &client.CacheOptions{}},
 		Logger:                        logr.FromSlogHandler(s.Log.Handler()),
 		LeaderElection:                !s.WithoutLease,

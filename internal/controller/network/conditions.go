@@ -11,7 +11,6 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
-	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -28,6 +27,9 @@ const (
 	reasonUnmanaged  = "Unmanaged"
 	reasonNotServed  = "NotServed"
 )
+
+// eventKept is the reason of the event for objects that are kept.
+const eventKept = "ObjectsKept"
 
 // ripe is how long something that may pass by itself must fail before it is Degraded. Until then it is
 // Progressing.
@@ -181,20 +183,28 @@ func (p *pass) tell(found []status.Finding) {
 			}
 		}
 	}
-	var kept []string
-	for _, a := range p.kept {
-		if a.Verb == plan.Keep {
-			kept = append(kept, fmt.Sprintf("%s: %s", a.Key, strings.Join(a.Reasons, "; ")))
-		}
-	}
-	slices.Sort(kept)
-	if len(kept) > 0 {
-		text := "no longer wanted, and kept: " + strings.Join(kept[:min(mostErrors, len(kept))], "; ")
-		now["ObjectsKept"] = text
-		if p.said["ObjectsKept"] != text {
-			p.Log.Info("objects are kept", "objects", kept)
-			p.Events.Normal(p.network, "ObjectsKept", text)
-		}
-	}
+	p.tellKept(now)
 	p.said = now
+}
+
+// tellKept makes an event when other objects than before are no longer wanted, and kept nevertheless.
+func (p *pass) tellKept(now map[string]string) {
+	var names, why []string
+	for _, a := range p.kept {
+		names = append(names, a.Key.String())
+		for _, reason := range a.Reasons {
+			if !slices.Contains(why, reason) {
+				why = append(why, reason)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	now[eventKept] = strings.Join(names, ", ")
+	if p.said[eventKept] != now[eventKept] {
+		p.Log.Info("objects are kept", "objects", names, "why", why)
+		p.Events.Normal(p.network, eventKept, fmt.Sprintf("no longer wanted, and kept: %s; %s", now[eventKept], strings.Join(why, "; ")))
+	}
 }

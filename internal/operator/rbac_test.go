@@ -1,0 +1,137 @@
+package operator
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/networks"
+)
+
+const serviceAccount = "cluster-network-operator"
+
+// shippedRBAC returns the objects of config/rbac.
+func shippedRBAC(t *testing.T) []manifest.Typed {
+	t.Helper()
+	root, err := apitest.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(root, "config", "rbac")
+	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []manifest.Typed
+	for _, file := range files {
+		if filepath.Base(file) == "kustomization.yaml" {
+			continue
+		}
+		objects, err := manifest.DecodeAll(os.DirFS(folder), filepath.Base(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, objects...)
+	}
+	return all
+}
+
+// TestOperatorNeedsNoMoreThanItsRoles runs the operator with the real networks and nothing but the rights that
+// config/rbac gives it, from nothing to a change, and looks for refusals.
+func TestOperatorNeedsNoMoreThanItsRoles(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	for _, o := range shippedRBAC(t) {
+		c.create(o.(client.Object))
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}
+	c.create(node)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}}
+	if err := c.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	config := c.ServiceAccount(t, operatorNamespace, serviceAccount)
+	c.start(withConfig(config), withRegistry(networks.Registry()), func(o *Options) {
+		o.WithoutLease = false
+		o.Facts.APIServer = facts.HostPort{Host: "192.0.2.10", Port: 6443}
+		o.Facts.Images = facts.Images{operatorImage: "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "KUBE_PROXY_IMAGE": "k:v1"}
+	})
+	network := newNetwork()
+	c.create(network)
+	c.eventually("the node is asked for its MTU", func() bool { return c.answerProbes(1450) == 1 })
+	c.eventually("kube-proxy is applied", func() bool {
+		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}, &appsv1.DaemonSet{}) == nil
+	})
+	c.eventually("flannel's configuration is applied", func() bool { return c.configMap("openshift-flannel", "flannel-config") != nil })
+	c.eventually("certificates are made", func() bool {
+		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-flannel", Name: "flannel-etcd-client"}, &corev1.Secret{}) == nil
+	})
+	c.eventually("status is published", c.is("Available", osv1.ConditionFalse, "Startup"))
+	edited := c.network()
+	no := false
+	edited.Spec.DeployKubeProxy = &no
+	if err := c.Client.Update(t.Context(), edited); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second)
+
+	user := "system:serviceaccount:" + operatorNamespace + ":" + serviceAccount
+	for _, r := range c.Requests(t) {
+		if r.User.Username == user && (r.Response.Code == http.StatusForbidden || r.Response.Code == http.StatusUnauthorized) {
+			t.Errorf("%s %s was answered %d", r.Verb, r.URI, r.Response.Code)
+		}
+	}
+}
+
+// answerProbes lets the probes that run answer, and returns how many did.
+func (c *cluster) answerProbes(mtu int) int {
+	c.t.Helper()
+	var pods corev1.PodList
+	if err := c.Client.List(c.t.Context(), &pods, client.InNamespace(operatorNamespace)); err != nil {
+		c.t.Fatal(err)
+	}
+	n := 0
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		if !strings.HasPrefix(p.Name, "mtu-prober-") || p.Status.Phase == corev1.PodSucceeded {
+			continue
+		}
+		p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
+			Name: "probe-mtu", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: answerOf(mtu)}}}}}
+		if err := c.Client.Status().Update(c.t.Context(), p); err == nil {
+			n++
+		}
+	}
+	return n
+}
+
+func answerOf(mtu int) string { return `{"mtu":` + itoa(mtu) + `,"links":["eth0"]}` }
+
+// TestRolesGiveNothingThatNobodyShouldHave keeps wildcards and other ways around the roles out of them.
+func TestRolesGiveNothingThatNobodyShouldHave(t *testing.T) {
+	for _, o := range shippedRBAC(t) {
+		for _, r := range rulesOf(o) {
+			for _, word := range append(append(append([]string{}, r.Verbs...), r.Resources...), r.APIGroups...) {
+				if word == "*" || word == "escalate" || word == "bind" || word == "impersonate" {
+					t.Errorf("%s has %q in %v", manifest.KeyOf(o), word, r)
+				}
+			}
+			for _, resource := range r.Resources {
+				if resource == "secrets" && o.GetNamespace() == "" {
+					t.Errorf("%s gives the Secrets of all namespaces", manifest.KeyOf(o))
+				}
+			}
+		}
+	}
+}
