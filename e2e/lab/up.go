@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -132,4 +133,10 @@ func (l *Lab) doForAll(ctx context.Context, v plan.Verb) error {
 }
 
 // Lock keeps other commands from changing the lab until it is undone.
-func Lock(ctx context.Context) (unlock func(), err error) { return filelock.Acquire(ctx, layout.Lock) }
+func Lock(ctx context.Context) (unlock func(), err error) {
+	unlock, err = filelock.Acquire(ctx, layout.Lock)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("a lab takes root to run: %w", err)
+	}
+	return unlock, err
+}

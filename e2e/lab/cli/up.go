@@ -50,6 +50,10 @@ func upCommand(h lab.Host) *cobra.Command {
 
 func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	ctx := cmd.Context()
+	// First of all: without root it names all packages that are missing.
+	if err := debian.Ensure(ctx, h.Out); err != nil {
+		return err
+	}
 	unlock, err := lab.Lock(ctx)
 	if err != nil {
 		return err
@@ -62,9 +66,6 @@ func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	}
 	t, network, err := f.topology()
 	if err != nil {
-		return err
-	}
-	if err := debian.Ensure(ctx, h.Out); err != nil {
 		return err
 	}
 	if err := lab.Build(ctx, h, nil); err != nil {

@@ -63,10 +63,15 @@ func (t Topology) Names() []string {
 }
 
 // ControlPlanes lists the control-plane nodes.
-func (t Topology) ControlPlanes() []Node { return t.withRole(ControlPlane) }
-
-// Workers lists the worker nodes.
-func (t Topology) Workers() []Node { return t.withRole(Worker) }
+func (t Topology) ControlPlanes() []Node {
+	var nodes []Node
+	for _, n := range t.Nodes {
+		if n.Role == ControlPlane {
+			nodes = append(nodes, n)
+		}
+	}
+	return nodes
+}
 
 // APIPort is the port of every API server and of the load balancer.
 const APIPort = 6443
@@ -79,14 +84,4 @@ func (t Topology) Endpoint() netip.AddrPort {
 		return netip.AddrPortFrom(planes[0].Primary(), APIPort)
 	}
 	return netip.AddrPortFrom(t.Family.Gateways()[0], APIPort)
-}
-
-func (t Topology) withRole(r Role) []Node {
-	var nodes []Node
-	for _, n := range t.Nodes {
-		if n.Role == r {
-			nodes = append(nodes, n)
-		}
-	}
-	return nodes
 }
