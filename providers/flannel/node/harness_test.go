@@ -57,10 +57,15 @@ const gateway = "192.168.0.1"
 
 func newSegment(t testing.TB) *segment {
 	t.Helper()
+	return newSegmentTLS(t, etcdtest.Files{})
+}
+
+func newSegmentTLS(t testing.TB, files etcdtest.Files) *segment {
+	t.Helper()
 	s := &segment{t: t, netns: etcdtest.New(t, "sw")}
 	s.bridge("sw0", gateway+"/24")
 	s.netns.Run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
-	s.etcd = etcdtest.Start(t, s.netns.Path(), gateway)
+	s.etcd = etcdtest.StartTLS(t, s.netns.Path(), gateway, files)
 	s.kv = s.etcd.Client()
 	return s
 }

@@ -4,6 +4,8 @@ package etcdtest
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"net"
@@ -28,20 +30,36 @@ type Etcd struct {
 	host  string
 	dir   string
 	cmd   *exec.Cmd
+	files Files
 }
+
+// Files make an etcd talk mutual TLS. The certificate must be good for the member's address, and as a client.
+type Files struct{ CA, Cert, Key string }
 
 // Start runs an etcd that listens on port 2379 of an address inside the network namespace with the given path,
 // and waits until it answers.
 func Start(t testing.TB, netns, host string) *Etcd {
 	t.Helper()
-	e := &Etcd{t: t, netns: netns, host: host, dir: t.TempDir()}
+	return StartTLS(t, netns, host, Files{})
+}
+
+// StartTLS is Start with mutual TLS for clients. The files are read again by Run.
+func StartTLS(t testing.TB, netns, host string, files Files) *Etcd {
+	t.Helper()
+	e := &Etcd{t: t, netns: netns, host: host, dir: t.TempDir(), files: files}
 	e.Run()
 	t.Cleanup(e.Kill)
 	return e
 }
 
 // Endpoint is the URL for clients inside the network namespace.
-func (e *Etcd) Endpoint() string { return "http://" + net.JoinHostPort(e.host, "2379") }
+func (e *Etcd) Endpoint() string {
+	scheme := "http://"
+	if e.files.CA != "" {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(e.host, "2379")
+}
 
 // Run starts the member again after Kill, with the data it had.
 func (e *Etcd) Run() {
@@ -51,6 +69,9 @@ func (e *Etcd) Run() {
 		"--listen-client-urls", e.Endpoint(), "--advertise-client-urls", e.Endpoint(),
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "test="+peer,
 		"--unsafe-no-fsync", "--log-level", "error")
+	if e.files.CA != "" {
+		e.cmd.Args = append(e.cmd.Args, "--client-cert-auth", "--trusted-ca-file", e.files.CA, "--cert-file", e.files.Cert, "--key-file", e.files.Key)
+	}
 	e.cmd.Stderr = os.Stderr
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := e.cmd.Start(); err != nil {
@@ -96,6 +117,7 @@ func (e *Etcd) Client() *clientv3.Client {
 	e.t.Helper()
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: []string{e.Endpoint()},
+		TLS:       e.tls(),
 		Logger:    zap.NewNop(),
 		DialOptions: []grpc.DialOption{
 			grpc.WithContextDialer(e.dial),
@@ -110,6 +132,23 @@ func (e *Etcd) Client() *clientv3.Client {
 	}
 	e.t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+func (e *Etcd) tls() *tls.Config {
+	if e.files.CA == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(e.files.CA)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	cert, err := tls.LoadX509KeyPair(e.files.Cert, e.files.Key)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: pool, Certificates: []tls.Certificate{cert}}
 }
 
 func (e *Etcd) dial(ctx context.Context, _ string) (conn net.Conn, err error) {
