@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
@@ -56,6 +55,7 @@ func (a *agent) talkToEtcd(ctx context.Context) error {
 // lost. It ends with the context.
 func (a *agent) holdSubnet(ctx context.Context, st *store.Store) error {
 	due := a.Now().Add(a.LeaseTTL / 3)
+	var losses damper
 	for ctx.Err() == nil {
 		t, changed := a.tenure.get()
 		p, peersChanged := a.peers.get()
@@ -63,7 +63,8 @@ func (a *agent) holdSubnet(ctx context.Context, st *store.Store) error {
 		case t.wanted == nil:
 			wait(ctx, changed, nil, nil)
 		case p.lost(t):
-			a.Log.Warn("the node's lease is gone from etcd, taking it again", "subnet", t.ipv4)
+			a.Log.Warn("the node's lease is gone from etcd, taking it again", "subnet", t.ipv4, "in", losses.next(a.Now()).String())
+			pause(ctx, losses.wait, nil)
 			a.unconfirm()
 		case !t.confirmed():
 			if !a.take(ctx, st, t) {
@@ -246,29 +247,4 @@ func (a *agent) connection(err error) {
 		b.connected = err == nil
 		return changed
 	})
-}
-
-// publish writes the agent's report whenever it changed, for as long as the node holds its subnet.
-func (a *agent) publish(ctx context.Context, st *store.Store) error {
-	var last agentconfig.AgentStatus
-	var under clientv3.LeaseID
-	for ctx.Err() == nil {
-		t, tenureChanged := a.tenure.get()
-		b, boardChanged := a.board.get()
-		report := b.report()
-		if !t.confirmed() || under == t.id && reflect.DeepEqual(last, report) {
-			wait(ctx, tenureChanged, boardChanged, nil)
-			pause(ctx, 50*time.Millisecond, nil) // changes come in groups
-			continue
-		}
-		writeCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
-		err := st.Report(writeCtx, report, t.id)
-		cancel()
-		if err != nil {
-			pause(ctx, retryPause, nil)
-			continue
-		}
-		last, under = report, t.id
-	}
-	return nil
 }

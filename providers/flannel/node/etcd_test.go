@@ -145,3 +145,20 @@ func TestANodeStartsBeforeEtcdDoes(t *testing.T) {
 	seg.etcd.Run()
 	m.waitReady()
 }
+
+func TestANodeWhoseSubnetAnotherHoldsSaysSo(t *testing.T) {
+	seg := newSegment(t)
+	key := prefix + "/subnets/10.1.15.0-24"
+	seg.put(key, `{"PublicIP":"192.168.0.77","PublicIPv6":null,"BackendType":"host-gw"}`)
+	seg.reserve("node1", "10.1.15.0/24")
+	m := seg.node("node1", "192.168.0.100")
+	m.start()
+	m.reports("who holds its subnet", 10*time.Second, func(s agentconfig.AgentStatus) bool {
+		return !s.Ready && len(s.Errors) == 1 && containsAll(s.Errors[0], "10.1.15.0/24", "192.168.0.77")
+	})
+	seg.remove(key)
+	m.waitReady()
+	m.reports("that it holds it", 5*time.Second, func(s agentconfig.AgentStatus) bool {
+		return s.Ready && len(s.Errors) == 0 && s.Subnet.String() == "10.1.15.0/24"
+	})
+}

@@ -180,14 +180,20 @@ func (s *Store) Renew(ctx context.Context, id clientv3.LeaseID) error {
 	return nil
 }
 
-// Report writes what an agent reports, so that it goes with the node's lease.
-func (s *Store) Report(ctx context.Context, status agentconfig.AgentStatus, id clientv3.LeaseID) error {
+// Report writes what an agent reports, so that it goes with the given lease, and returns that lease. A node that
+// holds no subnet has none and gives 0: the report then goes with a lease of its own.
+func (s *Store) Report(ctx context.Context, status agentconfig.AgentStatus, id clientv3.LeaseID) (clientv3.LeaseID, error) {
 	value, err := status.Encode()
 	if err != nil {
-		return err
+		return 0, err
+	}
+	if id == 0 {
+		if id, err = s.grant(ctx); err != nil {
+			return 0, err
+		}
 	}
 	if _, err := s.client.Put(ctx, agentconfig.AgentKey(s.config.Etcd.Prefix, status.Node), string(value), clientv3.WithLease(id)); err != nil {
-		return fmt.Errorf("report to etcd: %w", err)
+		return 0, fmt.Errorf("report to etcd: %w", err)
 	}
-	return nil
+	return id, nil
 }

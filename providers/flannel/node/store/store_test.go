@@ -264,7 +264,7 @@ func TestAReportGoesWithTheLease(t *testing.T) {
 	client := start(t)
 	s := store.New(client, config(), time.Hour)
 	held := acquire(t, s, request("node-1", "192.168.0.100"))
-	if err := s.Report(t.Context(), agentconfig.AgentStatus{Node: "node-1", Version: "v1"}, held.ID); err != nil {
+	if _, err := s.Report(t.Context(), agentconfig.AgentStatus{Node: "node-1", Version: "v1"}, held.ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := client.Revoke(t.Context(), held.ID); err != nil {
