@@ -1,0 +1,148 @@
+// Package lab holds the promises of the lab itself, without an operator: it
+// comes up, takes faults, and leaves nothing behind.
+package lab
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+var checkout *kit.Kit
+
+func TestMain(m *testing.M) {
+	var err error
+	if checkout, err = kit.New(); err == nil {
+		_, err = checkout.Lab(context.Background(), "down")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// TestBringUpKilledHalfWayLeavesNothingAfterDown kills the command without
+// warning where it has started nothing, some, and most of a lab.
+func TestBringUpKilledHalfWayLeavesNothingAfterDown(t *testing.T) {
+	for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second, 4 * time.Second} {
+		cmd := exec.Command(filepath.Join(checkout.Root, "_output/lab-bin/lab"), "up")
+		cmd.Dir = checkout.Root
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		lab(t, "down")
+		for _, left := range leftovers(t) {
+			t.Errorf("killed after %s: %s is left", after, left)
+		}
+	}
+}
+
+func TestLabTakesFaults(t *testing.T) {
+	lab(t, "up", "--workers", "1")
+	t.Cleanup(func() {
+		lab(t, "down")
+		lab(t, "down")
+		for _, left := range leftovers(t) {
+			t.Errorf("%s is left", left)
+		}
+	})
+	if out := lab(t, "up"); !strings.Contains(out, "up already") {
+		t.Errorf("a second up says %q", out)
+	}
+
+	lab(t, "kill", "kube-scheduler")
+	await(t, "status", `cp-0/kube-scheduler +running +\d+ +1 +killed by SIGKILL`)
+	lab(t, "stop", "cp-0/kubelet")
+	await(t, "status", `cp-0/kubelet +stopped`)
+	lab(t, "start", "cp-0/kubelet")
+	await(t, "status", `cp-0/kubelet +running`)
+
+	lab(t, "exec", "worker-0", "--", "sh", "-c", "echo kept > /var/lib/kept; echo gone > /run/gone")
+	lab(t, "stop", "worker-0")
+	await(t, "status", `worker-0 +worker .* off`)
+	lab(t, "start", "worker-0")
+	if out := lab(t, "exec", "worker-0", "--", "sh", "-c", "cat /var/lib/kept; ls /run"); !strings.HasPrefix(out, "kept\n") ||
+		strings.Contains(out, "gone") {
+		t.Errorf("after a power cycle, disk and /run hold %q", out)
+	}
+
+	name := strings.TrimSpace(lab(t, "add-node"))
+	if name != "worker-1" {
+		t.Errorf("the new node is called %q", name)
+	}
+	await(t, "status", name+` +worker +10\.89\.0\.13 +False +\d`)
+	lab(t, "remove-node", name)
+	if out := lab(t, "status"); strings.Contains(out, name) {
+		t.Errorf("the removed node is there:\n%s", out)
+	}
+
+	lab(t, "stop", "etcd")
+	lab(t, "start", "etcd")
+	await(t, "status", `cp-0 +control-plane .* False`)
+}
+
+func lab(t *testing.T, args ...string) string {
+	t.Helper()
+	// The context of the test is done when its clean-up runs.
+	out, err := checkout.Lab(context.Background(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// await polls a command of the lab until it prints what is wanted.
+func await(t *testing.T, command, pattern string) {
+	t.Helper()
+	want := regexp.MustCompile(pattern)
+	kit.Eventually(t, time.Minute, "lab "+command+" shows "+pattern, func(ctx context.Context) error {
+		out, err := checkout.Lab(ctx, command)
+		if err == nil && !want.MatchString(out) {
+			err = fmt.Errorf("it shows\n%s", out)
+		}
+		return err
+	})
+}
+
+// leftovers lists what a lab makes on the machine and is still there.
+func leftovers(t *testing.T) []string {
+	t.Helper()
+	var left []string
+	for _, pattern := range []string{"/run/cno-lab", "/var/lib/cno-lab", "/sys/fs/cgroup/cno-lab", "/sys/fs/cgroup/*/cno-lab"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left = append(left, found...)
+	}
+	mounts, err := os.ReadFile("/proc/mounts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(mounts), "cno-lab") {
+		left = append(left, "a mount")
+	}
+	processes, err := filepath.Glob("/proc/[0-9]*/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := filepath.Join(checkout.Root, "_output/lab-bin/lab")
+	for _, p := range processes {
+		if target, err := os.Readlink(p); err == nil && target == program {
+			left = append(left, "process "+filepath.Base(filepath.Dir(p)))
+		}
+	}
+	return left
+}
