@@ -50,7 +50,12 @@ func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 		return fmt.Errorf("open the log of the tests: %w", err)
 	}
 	defer log.Close()
-	if err := l.runConformance(ctx, o, dir, io.MultiWriter(log, newProgress(l.host.Out))); err != nil {
+	p := newProgress(l.host.Out)
+	err = l.runConformance(ctx, o, dir, io.MultiWriter(log, p))
+	if err == nil && p.done == 0 {
+		err = fmt.Errorf("no test is called %q", o.Focus)
+	}
+	if err != nil {
 		return fmt.Errorf("conformance: %w; what the tests printed and their report are in %s", err, dir)
 	}
 	return nil
