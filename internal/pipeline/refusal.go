@@ -26,8 +26,19 @@ type Refusal struct {
 	Message string `json:"message"`
 }
 
-// String is the field and the message.
-func (r Refusal) String() string { return r.Field + ": " + r.Message }
+// String is the field, the values that a change is between, the message, and the rule.
+func (r Refusal) String() string {
+	values := ""
+	if old, updated := valueText(r.Old), valueText(r.New); r.Old != nil && r.New != nil && !r.names(old, updated) {
+		values = old + " -> " + updated + ": "
+	}
+	return fmt.Sprintf("%s: %s%s (%s)", r.Field, values, r.Message, r.Rule)
+}
+
+// names reports whether the message has all of some values in it.
+func (r Refusal) names(values ...string) bool {
+	return !slices.ContainsFunc(values, func(v string) bool { return !strings.Contains(r.Message, strings.Trim(v, `"`)) })
+}
 
 // Refusals are all things that are wrong with a specification or a change, at least one.
 type Refusals []Refusal

@@ -205,7 +205,7 @@ func TestRefusalsReadAsJSON(t *testing.T) {
 	if string(raw) != want || err != nil {
 		t.Errorf("%s, %v", raw, err)
 	}
-	if want := `spec.clusterNetwork[0].cidr: "10.128.0.5/14" has host bits set; did you mean 10.128.0.0/14?`; r.Error() != want {
+	if want := `spec.clusterNetwork[0].cidr: "10.128.0.5/14" has host bits set; did you mean 10.128.0.0/14? (cidr-host-bits)`; r.Error() != want {
 		t.Errorf("%s", r)
 	}
 }
