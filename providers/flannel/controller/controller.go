@@ -50,6 +50,8 @@ type Deps struct {
 	Live client.Reader
 	// Namespace is the operator's.
 	Namespace string
+	// Timeout is how long one request to etcd may take; 0 is 5 seconds.
+	Timeout time.Duration
 	// Dial connects to etcd; nil is Dial.
 	Dial func(Target) (Etcd, error)
 	// Now is the clock; nil is time.Now.
@@ -115,6 +117,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	p := pass{Controller: c, in: in, again: later}
 	err = p.run(ctx)
+	if errors.Is(err, errStale) {
+		return reconcile.Result{RequeueAfter: p.again}, nil // it has looked at half of it, and says nothing
+	}
 	if err != nil {
 		p.findings = append(p.findings, failure(err))
 	}
@@ -133,11 +138,12 @@ type pass struct {
 // errStale ends a pass that has changed what it goes by. It is none to the outside.
 var errStale = errors.New("look again")
 
-// run goes through the parts in the order in which they need one another. Errors are those of the API server.
+// run goes through the parts in the order in which they need one another. Errors are errStale and those of the API
+// server.
 func (p *pass) run(ctx context.Context) error {
 	cred, problem, err := p.credentials(ctx)
 	if err != nil {
-		return p.unlessStale(err)
+		return err
 	}
 	if problem != "" {
 		p.findings = append(p.findings, finding(status.Degraded, "EtcdCredentials", problem))
@@ -148,17 +154,10 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	if p.in.settings.Managed != nil {
 		if known, err := p.membership(ctx, cred); err != nil || !known {
-			return p.unlessStale(err)
+			return err
 		}
 	}
 	return p.keys(ctx)
-}
-
-func (p *pass) unlessStale(err error) error {
-	if errors.Is(err, errStale) {
-		return nil
-	}
-	return err
 }
 
 // credentials sees to the certificates, and notes in the record what agents are given. The problem is a sentence if

@@ -8,12 +8,16 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 )
 
 // callTimeout is how long one request to etcd may take. The loop waits for it, and nothing else does.
 const callTimeout = 5 * time.Second
+
+// watchPause is how long a watch that broke rests before it begins anew.
+const watchPause = 5 * time.Second
 
 // Member is one line of etcd's own list of members.
 type Member struct {
@@ -68,34 +72,44 @@ type Etcd interface {
 	Close() error
 }
 
-// Target says which etcd to connect to. TLS is nil for plain connections.
+// Target says which etcd to connect to.
 type Target struct {
 	Endpoints []string
-	TLS       *tls.Config
+	// TLS is nil for plain connections.
+	TLS *tls.Config
+	// Timeout is how long a request may take; 0 is 5 seconds.
+	Timeout time.Duration
 }
 
 // Dial returns a connection, which is made when it is first used.
 func Dial(t Target) (Etcd, error) {
+	if t.Timeout == 0 {
+		t.Timeout = callTimeout
+	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: t.Endpoints, TLS: t.TLS,
-		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: callTimeout,
+		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: t.Timeout,
+		Logger: zap.NewNop(), // what it would say is in the errors
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff: backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second}, MinConnectTimeout: callTimeout,
+			Backoff: backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second}, MinConnectTimeout: t.Timeout,
 		})},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(t.Endpoints, ", "), err)
 	}
-	return &connection{client}, nil
+	return &connection{client, t.Timeout}, nil
 }
 
 // connection is the real Etcd.
-type connection struct{ client *clientv3.Client }
+type connection struct {
+	client  *clientv3.Client
+	timeout time.Duration
+}
 
 func (c *connection) Close() error { return c.client.Close() }
 
 func (c *connection) List(ctx context.Context) ([]Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	resp, err := c.client.MemberList(ctx)
 	if err != nil {
@@ -113,7 +127,7 @@ func (c *connection) List(ctx context.Context) ([]Member, error) {
 }
 
 func (c *connection) AddLearner(ctx context.Context, peerURL string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if _, err := c.client.MemberAddAsLearner(ctx, []string{peerURL}); err != nil {
 		return fmt.Errorf("add %s to etcd: %w", peerURL, err)
@@ -122,7 +136,7 @@ func (c *connection) AddLearner(ctx context.Context, peerURL string) error {
 }
 
 func (c *connection) Promote(ctx context.Context, id uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if _, err := c.client.MemberPromote(ctx, id); err != nil {
 		return fmt.Errorf("promote member %x of etcd: %w", id, err)
@@ -131,7 +145,7 @@ func (c *connection) Promote(ctx context.Context, id uint64) error {
 }
 
 func (c *connection) Remove(ctx context.Context, id uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	if _, err := c.client.MemberRemove(ctx, id); err != nil {
 		return fmt.Errorf("remove member %x from etcd: %w", id, err)
@@ -140,14 +154,14 @@ func (c *connection) Remove(ctx context.Context, id uint64) error {
 }
 
 func (c *connection) Answers(ctx context.Context, clientURL string) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	_, err := c.client.Status(ctx, clientURL)
 	return err
 }
 
 func (c *connection) Read(ctx context.Context, prefix string) ([]KeyValue, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	resp, err := c.client.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
@@ -161,7 +175,7 @@ func (c *connection) Read(ctx context.Context, prefix string) ([]KeyValue, error
 }
 
 func (c *connection) Commit(ctx context.Context, change Change) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	var conditions []clientv3.Cmp
 	for key, revision := range change.Unchanged {
@@ -195,7 +209,7 @@ func (c *connection) Watch(ctx context.Context, prefix string, changed func()) {
 		cancel()
 		select {
 		case <-ctx.Done():
-		case <-time.After(callTimeout):
+		case <-time.After(watchPause):
 			changed()
 		}
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,11 +24,12 @@ type process struct {
 	done chan struct{}
 }
 
-// run starts a program that dies with the test.
-func run(t *testing.T, program string, args ...string) *process {
+// run starts a program that dies with the test. What it says goes to log, if that is not nil.
+func run(t *testing.T, log io.Writer, program string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	p.cmd.Stdout, p.cmd.Stderr = log, log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -91,11 +93,12 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 		return // the pod waits for its Secret
 	}
 	w.kill(node)
-	tls := filepath.Join(w.t.TempDir(), "tls")
+	// Below the folder of the whole test: the member may outlive the part of it that starts it.
+	tls, err := os.MkdirTemp(w.disks, "pod-")
+	if err != nil {
+		w.t.Fatal(err)
+	}
 	for name, content := range secret.Data {
-		if err := os.MkdirAll(tls, 0o700); err != nil {
-			w.t.Fatal(err)
-		}
 		if err := os.WriteFile(filepath.Join(tls, name), content, 0o400); err != nil {
 			w.t.Fatal(err)
 		}
@@ -109,11 +112,11 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		file := filepath.Join(w.t.TempDir(), "etcd.yaml")
+		file := filepath.Join(tls, "etcd.yaml")
 		if err := os.WriteFile(file, []byte(config+"unsafe-no-fsync: true\nlog-level: error\n"), 0o600); err != nil {
 			w.t.Fatal(err)
 		}
-		w.running[node] = run(w.t, etcdProgram(w.t), "--config-file", file)
+		w.running[node] = run(w.t, w.log, etcdProgram(w.t), "--config-file", file)
 		w.running[node].hash = hash
 		w.started[node]++
 	}

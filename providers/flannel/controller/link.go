@@ -53,7 +53,7 @@ func (p *pass) connect(cred credentials) error {
 		return err
 	}
 	p.link.close()
-	etcd, err := p.deps.Dial(Target{Endpoints: endpoints, TLS: config})
+	etcd, err := p.deps.Dial(Target{Endpoints: endpoints, TLS: config, Timeout: p.deps.Timeout})
 	if err != nil {
 		return err
 	}

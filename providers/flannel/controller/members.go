@@ -82,7 +82,7 @@ func (p *pass) ask(ctx context.Context, s step) error {
 		p.deps.Log.Info("changed the members of etcd", "what", s.verb, "member", s.member, "id", fmt.Sprintf("%x", s.id), "url", s.url)
 		p.soonest(10 * time.Millisecond)
 	case s.waiting != "":
-		p.wait(s.waiting)
+		p.wait(fmt.Sprintf("%s (%v)", s.waiting, rootCause(err)))
 	default:
 		p.findings = append(p.findings, finding(status.Degraded, "EtcdMembers", err.Error()))
 		p.failed()

@@ -230,5 +230,7 @@ func join(m record.Membership, v view) (step, bool) {
 		next.Members[f].State = record.Existing
 		return write(m, next), true
 	}
-	return step{verb: add, member: m.Members[i].Name, url: m.Members[i].PeerURL}, true
+	// etcd wants all members to have been connected for some seconds.
+	return step{verb: add, member: m.Members[i].Name, url: m.Members[i].PeerURL,
+		waiting: fmt.Sprintf("flannel's etcd is about to grow to node %s", m.Members[i].Node)}, true
 }

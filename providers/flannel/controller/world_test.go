@@ -46,6 +46,8 @@ type world struct {
 	running map[string]*process
 	started map[string]int
 	off     map[string]bool
+	// log has what members say.
+	log *os.File
 	// wrap, if set, stands between the loop and the world.
 	wrap func(*Deps)
 }
@@ -63,6 +65,10 @@ func newWorld(t *testing.T, config *operatorv1.FlannelConfig) *world {
 	w.spec = operatorv1.NetworkSpec{
 		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},
 		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel, FlannelConfig: config},
+	}
+	var err error
+	if w.log, err = os.Create(filepath.Join(w.disks, "etcd.log")); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range []string{record.Namespace, operatorNamespace} {
 		err := w.api.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -100,7 +106,7 @@ func (w *world) restart() {
 		w.loop.Close()
 	}
 	d := Deps{
-		Client: w.api, Live: w.api, Namespace: operatorNamespace, Now: func() time.Time { return w.now },
+		Client: w.api, Live: w.api, Namespace: operatorNamespace, Now: func() time.Time { return w.now }, Timeout: time.Second,
 		Report: func(f ...status.Finding) { w.finding = f }, Log: slog.New(slog.NewTextHandler(w.t.Output(), nil)),
 	}
 	if w.wrap != nil {
@@ -152,6 +158,8 @@ func (w *world) until(what string, condition func() bool) {
 	deadline := time.Now().Add(90 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
+			said, _ := os.ReadFile(w.log.Name())
+			w.t.Logf("etcd said last:\n%s", said[max(0, len(said)-4000):])
 			w.t.Fatalf("waited in vain until %s; members: %+v; findings: %v", what, w.members().Members, w.finding)
 		}
 		w.turn()
