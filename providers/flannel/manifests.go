@@ -45,7 +45,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	}
 	waiting := o.waiting(etcd)
 	if waiting == "" {
-		addAgents(&list, image, config, o.members.ClientTrust)
+		addAgents(&list, image, agentLevel(spec.LogLevel), config)
 	}
 	if list.err != nil {
 		return provider.Output{}, fmt.Errorf("render flannel: %w", list.err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,17 +90,19 @@ func addFoundation(list *objects, etcd record.Settings, config agentconfig.Confi
 	})
 }
 
-// addAgents adds the DaemonSet. Its pods read their configuration and certificates once, hence the hash of both.
-func addAgents(list *objects, image string, config agentconfig.Config, trust string) {
+// addAgents adds the DaemonSet. Its pods read their configuration once, hence the hash of it; certificates they read
+// again when they change.
+func addAgents(list *objects, image, level string, config agentconfig.Config) {
 	content, err := config.Encode()
 	if err != nil {
 		list.fail(err)
 	}
 	addAsset(list, "flanneld.yaml", func(d *appsv1.DaemonSet) {
 		template := &d.Spec.Template
-		template.Annotations = map[string]string{record.ConfigHash: record.Hash(string(content), trust)}
+		template.Annotations = map[string]string{record.ConfigHash: record.Hash(string(content))}
 		template.Spec.InitContainers[0].Image = image
 		template.Spec.Containers[0].Image = image
+		template.Spec.Containers[0].Command = append(template.Spec.Containers[0].Command, "--log-level", level)
 		if config.Etcd.CAFile == "" {
 			return
 		}
@@ -109,4 +112,12 @@ func addAgents(list *objects, image string, config agentconfig.Config, trust str
 		agent := &template.Spec.Containers[0]
 		agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "etcd-tls", MountPath: tlsDir, ReadOnly: true})
 	})
+}
+
+// agentLevel is what agents log: they know no finer level than debug.
+func agentLevel(l osv1.LogLevel) string {
+	if l == "" || l == osv1.Normal {
+		return "info"
+	}
+	return "debug"
 }

@@ -61,15 +61,15 @@ func interfaceChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 
 func etcdKindChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 	before, after := orZero(prev.Etcd), orZero(next.Etcd)
-	was, is := "managed", "external"
-	if before.External != nil {
-		was, is = is, was
-	}
 	if (before.External == nil) == (after.External == nil) {
 		return nil
 	}
-	return refuse(configPath.Child("etcd", is), field.OmitValueType{}, "flannel-etcd-change",
-		fmt.Sprintf("cannot change from a %s to an %s etcd: the subnets that nodes hold are written in the one that is in use, and nodes would get others", was, is))
+	kind, change := "external", "from a managed to an external etcd"
+	if before.External != nil {
+		kind, change = "managed", "from an external to a managed etcd"
+	}
+	return refuse(configPath.Child("etcd", kind), field.OmitValueType{}, "flannel-etcd-change",
+		fmt.Sprintf("cannot change %s: the subnets that nodes hold are written in the one that is in use, and nodes would get others", change))
 }
 
 func prefixChange(prev, next *operatorv1.FlannelConfig) *field.Error {

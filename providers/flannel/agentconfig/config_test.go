@@ -33,7 +33,7 @@ func TestDecodeFillsDefaultsAndRefusesWhatItDoesNotKnow(t *testing.T) {
 		t.Errorf("the least file is not the default (-want +got):\n%s", diff)
 	}
 	for _, tt := range []struct{ why, in, want string }{
-		{"a misspelt field would silently do nothing", `{"versoin":1}`, "versoin"},
+		{"a misspelt field would silently do nothing", `{"vresion":1}`, "vresion"},
 		{"a misspelt field deep inside too", `{"cni":{"confdirs":"/x"}}`, "confdirs"},
 		{"two objects mean a broken write", least + least, "after the object"},
 		{"half a file means a broken write", least[:40], "unexpected EOF"},

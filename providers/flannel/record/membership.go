@@ -9,8 +9,8 @@ import (
 // Membership says who the members of the managed etcd are, and what agents present to etcd. The zero value is a
 // cluster that was never founded.
 type Membership struct {
-	// ClientTrust is the hash of ClientSecret. Agents read it once, so that they have to be started anew when it
-	// changes. Empty while there is no such Secret, or none is needed.
+	// ClientTrust is the hash of what is in ClientSecret. It is empty while there is no such Secret, so that no agent
+	// is started that would wait for it, or if none is needed.
 	ClientTrust string `json:"clientTrust,omitempty"`
 	// Token tells this cluster from one that was founded earlier, perhaps on the same nodes.
 	Token string `json:"token,omitempty"`
