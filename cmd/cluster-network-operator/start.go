@@ -9,12 +9,14 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/host/residency"
 	"github.com/cluster-network-operator/cno/internal/logging"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/operator"
@@ -33,8 +35,8 @@ const (
 // The garbage collector's settings, unless GOGC and GOMEMLIMIT say otherwise: memory is kept below what the
 // operator asks for, also while thousands of nodes are read in, at the price of some processor time then.
 const (
-	gcPercent   = 50
-	memoryLimit = 45 << 20
+	gcPercent   = 40
+	memoryLimit = 30 << 20
 )
 
 // flags are those of start.
@@ -62,6 +64,7 @@ func runOperator(ctx context.Context, f flags) error {
 	log := logging.Setup(os.Stderr, level)
 	slog.SetDefault(log)
 	limitMemory()
+	go keepSmall(ctx, log)
 	config, around, err := surroundings(f.kubeconfig)
 	if err != nil {
 		return err
@@ -131,6 +134,22 @@ func podNamespace() string {
 		return ""
 	}
 	return strings.TrimSpace(string(content))
+}
+
+// keepSmall gives back what only the start has needed: once before anything is read from the cluster, and when all
+// has been.
+func keepSmall(ctx context.Context, log *slog.Logger) {
+	for _, wait := range []time.Duration{0, 3 * time.Second, time.Minute} {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		if err := residency.Release(); err != nil {
+			log.Debug("memory is not given back", "error", err)
+			return
+		}
+	}
 }
 
 func limitMemory() {

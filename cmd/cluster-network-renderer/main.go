@@ -14,9 +14,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cmd := render.NewRenderer(pipeline.Pipeline{Registry: networks.Registry()}, version.String())
-	os.Exit(exit.Report(os.Stderr, cmd.Name(), cmd.ExecuteContext(ctx)))
+	return exit.Report(os.Stderr, cmd.Name(), cmd.ExecuteContext(ctx))
 }

@@ -17,10 +17,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
-func main() {
+func main() { os.Exit(run()) }
+
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(exit.Report(os.Stderr, "cno", command().ExecuteContext(ctx)))
+	return exit.Report(os.Stderr, "cno", command().ExecuteContext(ctx))
 }
 
 func command() *cobra.Command {

@@ -20,12 +20,13 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
 	level := &slog.LevelVar{}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
 	// Flannel's packages log through klog.
 	klog.SetSlogLogger(log.With("library", "flannel"))
-	if err := command(log, level).ExecuteContext(ctx); err != nil {
+	err := command(log, level).ExecuteContext(ctx)
+	stop()
+	if err != nil {
 		log.Error("flanneld ends", "error", err)
 		os.Exit(1)
 	}

@@ -29,13 +29,14 @@ func main() {
 		*components = filepath.Join(*root, "_output", "lab", "bin")
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	inputs := image.Inputs{
 		Programs:   filepath.Join(*root, "_output", "linux", runtime.GOARCH),
 		Components: *components,
 		Version:    *tag,
 	}
-	if err := run(ctx, *root, inputs, flag.Args()); err != nil {
+	err := run(ctx, *root, inputs, flag.Args())
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "mkimages:", err)
 		os.Exit(1)
 	}

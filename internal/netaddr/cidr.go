@@ -35,7 +35,7 @@ func ParseCIDR(s string) (netip.Prefix, error) {
 		return netip.Prefix{}, fmt.Errorf("%w; %s", ErrSyntax, remedy(s))
 	}
 	if p.Addr().Is4In6() {
-		return netip.Prefix{}, fmt.Errorf("%w; write the IPv4 network without ::ffff:", ErrSyntax)
+		return netip.Prefix{}, fmt.Errorf("%w; write the IPv4 network without its ::ffff: prefix", ErrSyntax)
 	}
 	if network := p.Masked(); network != p {
 		return netip.Prefix{}, &HostBitsError{Prefix: p, Network: network}

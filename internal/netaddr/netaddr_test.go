@@ -26,7 +26,7 @@ func TestParseCIDRSaysWhatToWrite(t *testing.T) {
 		{"spaces around it", " 10.128.0.0/14 ", "write it as 10.128.0.0/14"},
 		{"an IPv6 typing error", "fd00:::/48", "write an IPv6 network and a prefix"},
 		{"a zone is one node's business", "fe80::%eth0/64", "is not a CIDR"},
-		{"IPv4 in IPv6 notation would be of both families", "::ffff:10.0.0.0/104", "without ::ffff:"},
+		{"IPv4 in IPv6 notation would be of both families", "::ffff:10.0.0.0/104", "without its ::ffff: prefix"},
 		{"nothing", "", "e.g. 10.128.0.0/14"},
 		{"a name", "pods", "is not a CIDR"},
 		{"too many octets", "10.0.0.0.0/8", "is not a CIDR"},

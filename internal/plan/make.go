@@ -101,10 +101,10 @@ func (m maker) change(a Action, o manifest.Object, live *unstructured.Unstructur
 func (m maker) recreate(a Action, o manifest.Object, live *unstructured.Unstructured, reasons []string) Action {
 	switch {
 	case isCRD(a.Key):
-		a.Verb, a.Reasons = Blocked, append(reasons, "making it anew would delete all objects of its kind")
+		a.Verb, a.Reasons = Blocked, slices.Concat(reasons, []string{"making it anew would delete all objects of its kind"})
 		return a
 	case a.Adopted:
-		a.Verb, a.Reasons = Blocked, append(reasons, "it is not the operator's, which therefore does not delete it to make it anew: delete or rename it")
+		a.Verb, a.Reasons = Blocked, slices.Concat(reasons, []string{"it is not the operator's, which therefore does not delete it to make it anew: delete or rename it"})
 		return a
 	}
 	a.Orphan = adopts(o.Object, live)

@@ -61,7 +61,7 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 		{"kube-proxy does not start with a period of nothing", osv1.ProxyConfig{IptablesSyncPeriod: "0s"},
 			[]string{"iptablesSyncPeriod: kube-proxy-sync-period: must be greater than 0s"}},
 		{"a CIDR is no address", osv1.ProxyConfig{BindAddress: "10.0.0.0/8"},
-			[]string{"bindAddress: kube-proxy-bind-address: is not a valid IP address; write one such as 0.0.0.0 or ::"}},
+			[]string{"bindAddress: kube-proxy-bind-address: is not a valid IP address; write one such as 0.0.0.0 or fd00::1"}},
 		{"kube-proxy does not understand zones", osv1.ProxyConfig{BindAddress: "fe80::1%eth0"},
 			[]string{"bindAddress: kube-proxy-bind-address: is not a valid IP address here; write it as fe80::1"}},
 		{"the beginning of a flag", osv1.ProxyConfig{ProxyArguments: args("iptables-minsync=30s")},

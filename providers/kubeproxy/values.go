@@ -70,7 +70,7 @@ func parseAddress(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	switch {
 	case err != nil:
-		return netip.Addr{}, fmt.Errorf("is not a valid IP address; write one such as 0.0.0.0 or ::")
+		return netip.Addr{}, fmt.Errorf("is not a valid IP address; write one such as 0.0.0.0 or fd00::1")
 	case a.Zone() != "" || a.Is4In6():
 		return netip.Addr{}, fmt.Errorf("is not a valid IP address here; write it as %s", a.Unmap().WithZone(""))
 	}

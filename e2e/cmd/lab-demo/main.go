@@ -21,8 +21,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	err := run(ctx, os.Stdout)
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "%v\nThe lab is left as it is: look with '_output/lab-bin/lab status' and '_output/lab-bin/lab logs'.\n", err)
 		os.Exit(1)
 	}

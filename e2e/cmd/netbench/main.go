@@ -17,10 +17,11 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	root := &cobra.Command{Use: "netbench", SilenceUsage: true}
 	root.AddCommand(cniCommand(), attachCommand(), detachCommand(), serveCommand(), clientCommand())
-	if err := root.ExecuteContext(ctx); err != nil {
+	err := root.ExecuteContext(ctx)
+	stop()
+	if err != nil {
 		os.Exit(1)
 	}
 }

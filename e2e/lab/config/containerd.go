@@ -50,6 +50,6 @@ SystemdCgroup = false
 `, PauseImage)
 }
 
-func containerdUnit(n Node) supervisor.Unit {
-	return unit(n, Containerd, "--config="+containerdConfigPath)
+func containerdUnit() supervisor.Unit {
+	return unit(Containerd, "--config="+containerdConfigPath)
 }

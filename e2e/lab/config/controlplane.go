@@ -48,7 +48,7 @@ func etcdUnit(n Node) supervisor.Unit {
 	for _, cp := range n.ControlPlanes() {
 		members = append(members, fmt.Sprintf("%s=https://%s", cp.Name, netip.AddrPortFrom(cp.Primary(), etcdPeerPort)))
 	}
-	return unit(n, Etcd,
+	return unit(Etcd,
 		"--name="+n.Name,
 		"--data-dir=/var/lib/etcd",
 		fmt.Sprintf("--listen-client-urls=https://%s,https://%s", local, client),
@@ -71,7 +71,7 @@ func etcdUnit(n Node) supervisor.Unit {
 }
 
 func apiServerUnit(n Node) supervisor.Unit {
-	return unit(n, APIServer,
+	return unit(APIServer,
 		"--advertise-address="+n.Primary().String(),
 		"--bind-address="+n.Family.Unspecified().String(),
 		fmt.Sprintf("--secure-port=%d", topology.APIPort),
@@ -108,7 +108,7 @@ func apiServerUnit(n Node) supervisor.Unit {
 
 func controllerManagerUnit(n Node) supervisor.Unit {
 	kubeconfig := kubernetesDir + "/controller-manager.conf"
-	return unit(n, ControllerManager,
+	return unit(ControllerManager,
 		"--bind-address="+n.Family.Loopback().String(),
 		"--kubeconfig="+kubeconfig,
 		"--authentication-kubeconfig="+kubeconfig,
@@ -129,7 +129,7 @@ func controllerManagerUnit(n Node) supervisor.Unit {
 
 func schedulerUnit(n Node) supervisor.Unit {
 	kubeconfig := kubernetesDir + "/scheduler.conf"
-	return unit(n, Scheduler,
+	return unit(Scheduler,
 		"--bind-address="+n.Family.Loopback().String(),
 		"--kubeconfig="+kubeconfig,
 		"--authentication-kubeconfig="+kubeconfig,

@@ -91,7 +91,7 @@ func kubeletUnit(n Node) supervisor.Unit {
 	for _, a := range n.Addresses {
 		ips = append(ips, a.String())
 	}
-	return unit(n, Kubelet,
+	return unit(Kubelet,
 		"--config="+kubeletConfigPath,
 		"--kubeconfig="+kubernetesDir+"/kubelet.conf",
 		"--hostname-override="+n.Name,
@@ -100,7 +100,7 @@ func kubeletUnit(n Node) supervisor.Unit {
 }
 
 // unit runs one of the lab's programs under its own name.
-func unit(n Node, name string, args ...string) supervisor.Unit {
+func unit(name string, args ...string) supervisor.Unit {
 	return supervisor.Unit{
 		Name: name,
 		Path: machine.Bin + "/" + name,

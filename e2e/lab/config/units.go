@@ -19,7 +19,7 @@ func Units(t topology.Topology, node topology.Node) []supervisor.Unit {
 	if n.Role == topology.ControlPlane {
 		units = append(units, etcdUnit(n), apiServerUnit(n), controllerManagerUnit(n), schedulerUnit(n))
 	}
-	units = append(units, containerdUnit(n), kubeletUnit(n))
+	units = append(units, containerdUnit(), kubeletUnit(n))
 	if t.KubeProxy {
 		units = append(units, kubeProxyUnit(n))
 	}
@@ -41,7 +41,7 @@ func Unit(t topology.Topology, node topology.Node, name string) (supervisor.Unit
 // kubeProxyUnit leaves the sizes of the connection table alone: they are the
 // machine's, not the namespace's.
 func kubeProxyUnit(n Node) supervisor.Unit {
-	return unit(n, KubeProxy,
+	return unit(KubeProxy,
 		"--kubeconfig="+kubernetesDir+"/"+pki.KubeProxy+".conf",
 		"--hostname-override="+n.Name,
 		"--proxy-mode=nftables",

@@ -44,7 +44,7 @@ func furnish(s Spec) error {
 	run := filepath.Join(s.Disk, "run")
 	m.mount("tmpfs", run, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755")
 	furnishRun(m, s, run)
-	keepCgroups(m, s, filepath.Join(run, "cgroups"))
+	keepCgroups(m, filepath.Join(run, "cgroups"))
 
 	etc := filepath.Join(s.Disk, "etc")
 	m.mount("overlay", "/etc", "overlay", 0,
@@ -89,6 +89,6 @@ func furnishRun(m *mounts, s Spec, run string) {
 }
 
 // keepCgroups shows the control groups at a place that survives the new sysfs.
-func keepCgroups(m *mounts, s Spec, target string) {
+func keepCgroups(m *mounts, target string) {
 	m.mount("/sys/fs/cgroup", target, "", unix.MS_BIND|unix.MS_REC, "")
 }

@@ -28,7 +28,7 @@ func uninstall(ctx context.Context) error {
 	return kit.Poll(ctx, 2*time.Minute, func(ctx context.Context) error {
 		for _, ns := range []string{kit.OperatorNamespace, kit.FlannelNamespace, kit.ProxyNamespace} {
 			if err := lab.Client.Get(ctx, client.ObjectKey{Name: ns}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
-				return fmt.Errorf("namespace %s is still there (%v)", ns, err)
+				return fmt.Errorf("namespace %s is still there (%w)", ns, err)
 			}
 		}
 		return nil

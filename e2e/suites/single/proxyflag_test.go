@@ -26,7 +26,7 @@ func TestKubeProxyGoesAndComesWithItsFlag(t *testing.T) {
 			if apierrors.IsNotFound(err) {
 				return nil
 			}
-			return fmt.Errorf("it is there, or cannot be asked for: %v", err)
+			return fmt.Errorf("it is there, or cannot be asked for: %w", err)
 		})
 		kit.Eventually(t, time.Minute, "the network is settled without it", lab.Settled)
 		if err := lab.Ping(t.Context(), pods["worker-0"], pods["worker-1"].Status.PodIP); err != nil {
