@@ -3,7 +3,6 @@ package ha
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -16,34 +15,10 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-var (
-	lab   *kit.Kit
-	reuse = flag.Bool("reuse", false, "use the lab that is up, and leave it up")
-)
+var lab *kit.Kit
 
 func TestMain(m *testing.M) {
-	flag.Parse()
-	code := 1
-	if err := prepare(); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\nthe lab is left as it is: look with 'lab status' and 'lab logs'\n", err)
-	} else if code = m.Run(); code == 0 && !*reuse {
-		if _, err := lab.Lab(context.Background(), "down"); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func prepare() error {
-	var err error
-	if lab, err = kit.New(); err != nil {
-		return err
-	}
-	if *reuse {
-		return lab.Connect()
-	}
-	return kit.Run(context.Background(), os.Stdout, lab.Install("network-flannel.yaml", "--control-planes", "3", "--workers", "1"))
+	os.Exit(kit.Main(m, &lab, "network-flannel.yaml", "--control-planes", "3", "--workers", "1"))
 }
 
 // members returns nil when there are three members of flannel's etcd and all are up.

@@ -1,0 +1,41 @@
+package kit
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// Main brings up a lab with a settled network, runs the tests of a suite in it, takes it down, and returns the exit
+// status. The lab is left as it is when something fails, and with -reuse, which takes the one that is up.
+func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
+	reuse := flag.Bool("reuse", false, "use the lab that is up, and leave it up")
+	flag.Parse()
+	if err := prepare(lab, *reuse, sample, up); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\nthe lab is left as it is: look with 'lab status' and 'lab logs'\n", err)
+		return 1
+	}
+	code := m.Run()
+	if code != 0 || *reuse {
+		return code
+	}
+	if _, err := (*lab).Lab(context.Background(), "down"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func prepare(lab **Kit, reuse bool, sample string, up []string) error {
+	k, err := New()
+	if err != nil {
+		return err
+	}
+	*lab = k
+	if reuse {
+		return k.Connect()
+	}
+	return Run(context.Background(), os.Stdout, k.Install(sample, up...))
+}
