@@ -36,7 +36,7 @@ const (
 // operator asks for, also while thousands of nodes are read in, at the price of some processor time then.
 const (
 	gcPercent   = 40
-	memoryLimit = 30 << 20
+	memoryLimit = 40 << 20
 )
 
 // flags are those of start.
@@ -136,20 +136,29 @@ func podNamespace() string {
 	return strings.TrimSpace(string(content))
 }
 
-// keepSmall gives back what only the start has needed: once before anything is read from the cluster, and when all
-// has been.
+// keepSmall gives back what only the start has needed, some times while it lasts, and when all is quiet.
 func keepSmall(ctx context.Context, log *slog.Logger) {
-	for _, wait := range []time.Duration{0, 3 * time.Second, time.Minute} {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-		if err := residency.Release(); err != nil {
-			log.Debug("memory is not given back", "error", err)
+	const start, often, later = 5 * time.Second, 250 * time.Millisecond, time.Minute
+	for wait := time.Duration(0); wait < start; wait += often {
+		if !releaseAfter(ctx, min(wait, often), log) {
 			return
 		}
 	}
+	releaseAfter(ctx, later, log)
+}
+
+// releaseAfter gives memory back after a while, and reports whether that is possible.
+func releaseAfter(ctx context.Context, wait time.Duration, log *slog.Logger) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait):
+	}
+	if err := residency.Release(); err != nil {
+		log.Debug("memory is not given back", "error", err)
+		return false
+	}
+	return true
 }
 
 func limitMemory() {

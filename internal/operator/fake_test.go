@@ -23,6 +23,8 @@ import (
 type fakeNetwork struct {
 	// hostMTU makes the default MTU that of the nodes.
 	hostMTU bool
+	// more is how many more ConfigMaps are rendered, which never change.
+	more int
 }
 
 const (
@@ -70,12 +72,12 @@ func (fakeNetwork) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorLi
 }
 
 func (f fakeNetwork) Observe(context.Context, client.Reader, *operatorv1.NetworkSpec) (provider.Renderer, error) {
-	return fakeRenderer{}, nil
+	return fakeRenderer{f.more}, nil
 }
 
-type fakeRenderer struct{}
+type fakeRenderer struct{ more int }
 
-func (fakeRenderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
+func (r fakeRenderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
 	c := spec.DefaultNetwork.FlannelConfig
 	labels := map[string]string{"app": fakeAgent}
 	objects := []client.Object{
@@ -92,6 +94,12 @@ func (fakeRenderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provi
 				},
 			},
 		},
+	}
+	for i := range r.more {
+		objects = append(objects, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: fakeNamespace, Name: fmt.Sprintf("constant-%d", i)},
+			Data:       map[string]string{"all": "the same"},
+		})
 	}
 	for i := range fakeMaps {
 		objects = append(objects, &corev1.ConfigMap{

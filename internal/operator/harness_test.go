@@ -30,10 +30,10 @@ const operatorNamespace = "openshift-network-operator"
 // cluster is an API server with what the operator finds when it is installed.
 type cluster struct {
 	*apitest.Server
-	t *testing.T
+	t testing.TB
 }
 
-func newCluster(t *testing.T, options apitest.Options) *cluster {
+func newCluster(t testing.TB, options apitest.Options) *cluster {
 	t.Helper()
 	options.Audit = true
 	c := &cluster{Server: apitest.Start(t, options), t: t}
@@ -50,7 +50,6 @@ func (c *cluster) create(o client.Object) {
 
 // run runs an operator until stop is called, which waits for its end.
 type run struct {
-	t    *testing.T
 	stop func()
 	http *counter
 }
@@ -63,6 +62,12 @@ func withConfig(c *rest.Config) setting        { return func(o *Options) { o.Con
 
 func (c *cluster) start(settings ...setting) *run {
 	c.t.Helper()
+	return c.startWith(&counter{}, settings...)
+}
+
+// startWith runs an operator whose requests go through a counter.
+func (c *cluster) startWith(counted *counter, settings ...setting) *run {
+	c.t.Helper()
 	level := new(slog.LevelVar)
 	options := Options{
 		Config: c.Config, Namespace: operatorNamespace, Registry: fakeRegistry(false), WithoutLease: true, Level: level,
@@ -72,14 +77,13 @@ func (c *cluster) start(settings ...setting) *run {
 	for _, set := range settings {
 		set(&options)
 	}
-	counted := &counter{}
 	options.Config = rest.CopyConfig(options.Config)
 	options.Config.Wrap(counted.wrap)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, options) }()
 	var once sync.Once
-	r := &run{t: c.t, http: counted, stop: func() {
+	r := &run{http: counted, stop: func() {
 		once.Do(func() {
 			cancel()
 			if err := <-ended; err != nil {

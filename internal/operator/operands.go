@@ -29,6 +29,7 @@ type operands struct {
 
 	mu      sync.Mutex
 	watched map[schema.GroupKind]string // the version
+	seen    map[manifest.Key]string     // the newest resource version
 }
 
 func newOperands(config *rest.Config, options cache.Options, changed func(spec bool)) (*operands, error) {
@@ -41,7 +42,7 @@ func newOperands(config *rest.Config, options cache.Options, changed func(spec b
 	if err != nil {
 		return nil, fmt.Errorf("make cache of operands: %w", err)
 	}
-	return &operands{Cache: c, mapper: options.Mapper, changed: changed, watched: map[schema.GroupKind]string{}}, nil
+	return &operands{Cache: c, mapper: options.Mapper, changed: changed, watched: map[schema.GroupKind]string{}, seen: map[manifest.Key]string{}}, nil
 }
 
 // NeedLeaderElection is false, so that a replica that waits for the lease is ready when it gets it.
@@ -118,15 +119,39 @@ func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	return u, err == nil
 }
 
+// Seen returns the newest resource version of an object that the watch has shown, that of its deletion included;
+// empty if it has shown none.
+func (o *operands) Seen(key manifest.Key) string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.seen[key]
+}
+
+// note remembers the version of an object.
+func (o *operands) note(object any) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		o.mu.Lock()
+		o.seen[manifest.KeyOf(u)] = u.GetResourceVersion()
+		o.mu.Unlock()
+	}
+}
+
 func (o *operands) handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
-		AddFunc: func(_ any, initial bool) {
+		AddFunc: func(added any, initial bool) {
+			o.note(added)
 			if !initial {
 				o.changed(true)
 			}
 		},
-		UpdateFunc: func(before, after any) { o.changed(specChanged(before, after)) },
-		DeleteFunc: func(any) { o.changed(true) },
+		UpdateFunc: func(before, after any) {
+			o.note(after)
+			o.changed(specChanged(before, after))
+		},
+		DeleteFunc: func(gone any) {
+			o.note(gone)
+			o.changed(true)
+		},
 	}
 }
 

@@ -54,6 +54,8 @@ type Operands interface {
 	Serves(schema.GroupKind) bool
 	// Live returns an object, for looking at only.
 	Live(manifest.Key) (*unstructured.Unstructured, bool)
+	// Seen returns the newest resource version of an object that is known, that of its deletion included.
+	Seen(manifest.Key) string
 }
 
 // Events tells users what happens to their network, in a word and a sentence.
@@ -139,6 +141,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.Level.Set(logging.Level(network.Spec.OperatorLogLevel))
 	p := pass{Controller: c, network: &network, managed: network.Spec.ManagementState != osv1.Unmanaged}
 	err := p.run(ctx)
+	if ctx.Err() != nil {
+		return reconcile.Result{}, err // what was cut short says nothing about the network
+	}
 	findings := p.findings(err)
 	c.last = p.rollout()
 	c.Board.Report(Name, findings...)

@@ -115,7 +115,7 @@ func (p *pass) settle(ctx context.Context) {
 			if p.isRecord(key) {
 				continue
 			}
-			if live, found := p.Operands.Live(key); found && version(live.GetResourceVersion()) >= written {
+			if version(p.Operands.Seen(key)) >= written {
 				p.api.forget(key)
 				continue
 			}

@@ -1,0 +1,173 @@
+package nodemtu
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-network-operator/cno/internal/hostmtu"
+)
+
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func nodesNamed(names ...string) []node {
+	var nodes []node
+	for _, name := range names {
+		nodes = append(nodes, node{name: name, uid: "uid-" + name})
+	}
+	return nodes
+}
+
+func answered(name string, mtu int) probe {
+	return probe{name: podName(name), node: name, nodeUID: "uid-" + name, phase: corev1.PodSucceeded, started: now, answer: fmt.Sprintf(`{"mtu":%d}`, mtu)}
+}
+
+func running(name string, since time.Duration) probe {
+	return probe{name: podName(name), node: name, nodeUID: "uid-" + name, phase: corev1.PodPending, started: now.Add(-since), waiting: "ErrImagePull"}
+}
+
+func known(settled int, mtu map[string]int) hostmtu.Record {
+	r := hostmtu.Record{Settled: settled, First: now.Add(-time.Minute), Nodes: map[string]hostmtu.Node{}}
+	for name, m := range mtu {
+		r.Nodes[name] = hostmtu.Node{UID: "uid-" + name, MTU: m}
+	}
+	return r
+}
+
+func TestStep(t *testing.T) {
+	for _, row := range []struct {
+		why     string
+		in      view
+		start   string
+		remove  int
+		least   int
+		settled int
+		write   bool
+		again   time.Duration
+	}{
+		{why: "nodes that were never asked are asked", in: view{nodes: nodesNamed("b", "a")}, start: "a b"},
+		{why: "a node whose kubelet is silent is neither asked nor waited for", in: view{nodes: []node{{name: "a", uid: "uid-a"}, {name: "b", uid: "uid-b", gone: true}},
+			probes: []probe{answered("a", 1500)}}, remove: 1, least: 1500, settled: 1500, write: true},
+		{why: "the last answer settles it", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: hostmtu.Record{First: now, Nodes: known(0, map[string]int{"a": 1500}).Nodes}},
+			remove: 1, least: 1400, settled: 1400, write: true},
+		{why: "the first answer starts the wait for the others", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("a", 1500), running("b", time.Second)}},
+			remove: 1, least: 1500, write: true, again: hostmtu.SettleAfter},
+		{why: "which is not for ever", in: view{nodes: nodesNamed("a", "b"), probes: []probe{running("b", time.Second)}, record: known(0, map[string]int{"a": 1500})},
+			least: 1500, settled: 1500, write: true, again: probeTimeout - time.Second},
+		{why: "a node that joins is asked, and what is settled stays", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})},
+			remove: 1, least: 1400, settled: 1500, write: true},
+		{why: "a node that is gone is forgotten", in: view{nodes: nodesNamed("a"), record: known(1400, map[string]int{"a": 1500, "b": 1400})}, least: 1500, settled: 1400, write: true},
+		{why: "another node of the same name is asked anew", in: view{nodes: []node{{name: "a", uid: "new"}}, record: known(1500, map[string]int{"a": 1500})}, start: "a", settled: 1500, write: true},
+		{why: "the probe of a node that is gone is removed", in: view{nodes: nodesNamed("a"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})}, remove: 1, least: 1500, settled: 1500},
+		{why: "a probe that hangs is given up, and tried again later", in: view{nodes: nodesNamed("a"), probes: []probe{running("a", probeTimeout)}}, remove: 1, again: firstRetry},
+		{why: "a probe on its way out blocks its name", in: view{nodes: nodesNamed("a"), probes: []probe{{name: podName("a"), nodeUID: "uid-a", deleting: true}}}},
+		{why: "all is known", in: view{nodes: nodesNamed("a"), record: known(1500, map[string]int{"a": 1500})}, least: 1500, settled: 1500},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			row.in.now = now
+			a := step(row.in)
+			var start []string
+			for _, n := range a.start {
+				start = append(start, n.name)
+			}
+			got := fmt.Sprint(strings.Join(start, " "), len(a.remove), a.record.Least(), a.record.Settled, a.write, a.again)
+			want := fmt.Sprint(row.start, row.remove, row.least, row.settled, row.write, row.again)
+			if got != want {
+				t.Errorf("start, remove, least, settled, write, again:\n got %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestNoMoreThanTenNodesAreAskedAtOnce(t *testing.T) {
+	v := view{now: now}
+	for i := range 50 {
+		v.nodes = append(v.nodes, nodesNamed(fmt.Sprintf("node-%02d", i))...)
+	}
+	for range 5 {
+		a := step(v)
+		if running := len(a.start) + len(v.probes); running != atOnce {
+			t.Fatalf("%d probes at once, want %d", running, atOnce)
+		}
+		for _, n := range a.start[:5] {
+			v.probes = append(v.probes, running(n.name, time.Second))
+		}
+		v.probes = v.probes[:5]
+	}
+}
+
+func TestFailuresAreRetriedEverMoreRarely(t *testing.T) {
+	v := view{now: now, nodes: nodesNamed("a")}
+	var waits []time.Duration
+	for range 9 {
+		v.probes = []probe{{name: podName("a"), nodeUID: "uid-a", phase: corev1.PodFailed, answer: "no default route"}}
+		a := step(v)
+		waits = append(waits, a.again)
+		v.failures, v.probes, v.now = a.failures, nil, v.now.Add(a.again)
+		if next := step(v); len(next.start) != 1 {
+			t.Fatalf("not asked again after %v", a.again)
+		}
+	}
+	if waits[0] != firstRetry || waits[8] != lastRetry || !slices.IsSorted(waits) {
+		t.Errorf("waits are %v", waits)
+	}
+	text := findings(step(view{now: now, nodes: v.nodes, failures: v.failures}), v.nodes)
+	if len(text) != 2 || !strings.Contains(text[1].Message, "node a (no default route)") {
+		t.Errorf("findings are %+v", text)
+	}
+}
+
+func TestNodesThatAreTooSmallAreNamed(t *testing.T) {
+	for _, row := range []struct {
+		why    string
+		record hostmtu.Record
+		want   []string
+	}{
+		{"all the same", known(1500, map[string]int{"a": 1500, "b": 1500}), nil},
+		{"one was small from the start", known(1400, map[string]int{"a": 1500, "b": 1400, "c": 1500}), []string{
+			"MTUOutliers aside: most nodes have an MTU of 1500, and less than that: node b (1400); the network follows the least"}},
+		{"small ones joined later", known(1500, map[string]int{"a": 1500, "b": 1400, "c": 1300, "d": 1500, "e": 1500}), []string{
+			"MTUTooSmall: the network was made for nodes with an MTU of at least 1500, which this is less than: nodes b (1400), c (1300); large packets to and from their pods are lost"}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			var got []string
+			for _, f := range outliers(row.record) {
+				aside := ""
+				if f.Aside {
+					aside = " aside"
+				}
+				got = append(got, f.Reason+aside+": "+f.Message)
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestProbeNeedsNothingOfTheCluster(t *testing.T) {
+	pod := probePod(node{name: strings.Repeat("n", 253), uid: "u"}, "ns", "image")
+	spec := pod.Spec
+	if len(pod.Name) > 63 || !spec.HostNetwork || *spec.AutomountServiceAccountToken || spec.NodeName == "" || spec.Tolerations[0].Operator != corev1.TolerationOpExists || spec.Tolerations[0].Key != "" {
+		t.Errorf("pod %s: %+v", pod.Name, spec)
+	}
+	if read := readProbe(pod); read.nodeUID != "u" {
+		t.Errorf("read back: %+v", read)
+	}
+}
+
+func FuzzParseAnswer(f *testing.F) {
+	f.Add(`{"mtu":1500}`)
+	f.Add(`{"mtu":-1}`)
+	f.Add(`x`)
+	f.Fuzz(func(t *testing.T, text string) {
+		if mtu, err := parseAnswer(text); err == nil && mtu <= 0 {
+			t.Errorf("MTU %d was taken", mtu)
+		}
+	})
+}

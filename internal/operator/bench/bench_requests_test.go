@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
+)
+
+// requests are those that the operator made, by the API server's audit log.
+type requests struct {
+	reads, watches, writes, lease int
+	// last is when the last one came that was not for the lease.
+	last time.Time
+	// list has all of them but those for the lease.
+	list []apitest.Request
+}
+
+// total is how many there are beside those for the lease.
+func (r requests) total() int { return r.reads + r.watches + r.writes }
+
+// since counts the operator's requests from a moment on.
+func (c *cluster) since(b *testing.B, begin time.Time) requests {
+	b.Helper()
+	var r requests
+	for _, one := range c.Requests(b) {
+		if one.User.Username != "system:serviceaccount:"+namespace+":"+account || one.Time.Before(begin) {
+			continue
+		}
+		if strings.Contains(one.URI, "/leases/"+lease) || strings.HasSuffix(one.URI, "/leases") {
+			r.lease++
+			continue
+		}
+		switch {
+		case one.Writes():
+			r.writes++
+		case one.Verb == "watch":
+			r.watches++
+		default:
+			r.reads++
+		}
+		r.last, r.list = one.Time, append(r.list, one)
+	}
+	return r
+}
+
+// quiet waits until the operator has made no request for some seconds, and returns what it has made.
+func (c *cluster) quiet(b *testing.B, begin time.Time) requests {
+	b.Helper()
+	const silence = 5 * time.Second
+	for {
+		r := c.since(b, begin)
+		if r.total() > 0 && time.Since(r.last) > silence {
+			return r
+		}
+		if time.Since(begin) > 5*time.Minute {
+			b.Logf("the operator is not quiet after five minutes; its last request is %s %s", r.list[len(r.list)-1].Verb, r.list[len(r.list)-1].URI)
+			return r
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+// show logs requests, for who wants to know what they are.
+func (r requests) show(b *testing.B) {
+	b.Helper()
+	for _, one := range r.list {
+		b.Logf("%s %s %s", one.Time.Format("15:04:05.000"), one.Verb, one.URI)
+	}
+}
