@@ -97,23 +97,23 @@ func Dial(t Target) (Etcd, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd at %s: %w", strings.Join(t.Endpoints, ", "), err)
 	}
-	return &connection{client, t.Timeout}, nil
+	return &connection{client, t}, nil
 }
 
 // connection is the real Etcd.
 type connection struct {
-	client  *clientv3.Client
-	timeout time.Duration
+	client *clientv3.Client
+	target Target
 }
 
 func (c *connection) Close() error { return c.client.Close() }
 
 func (c *connection) List(ctx context.Context) ([]Member, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	resp, err := c.client.MemberList(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list members of etcd: %w", err)
+		return nil, fmt.Errorf("list members of etcd: %w", c.explain(err, c.target.Endpoints...))
 	}
 	var out []Member
 	for _, m := range resp.Members {
@@ -127,7 +127,7 @@ func (c *connection) List(ctx context.Context) ([]Member, error) {
 }
 
 func (c *connection) AddLearner(ctx context.Context, peerURL string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	if _, err := c.client.MemberAddAsLearner(ctx, []string{peerURL}); err != nil {
 		return fmt.Errorf("add %s to etcd: %w", peerURL, err)
@@ -136,7 +136,7 @@ func (c *connection) AddLearner(ctx context.Context, peerURL string) error {
 }
 
 func (c *connection) Promote(ctx context.Context, id uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	if _, err := c.client.MemberPromote(ctx, id); err != nil {
 		return fmt.Errorf("promote member %x of etcd: %w", id, err)
@@ -145,7 +145,7 @@ func (c *connection) Promote(ctx context.Context, id uint64) error {
 }
 
 func (c *connection) Remove(ctx context.Context, id uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	if _, err := c.client.MemberRemove(ctx, id); err != nil {
 		return fmt.Errorf("remove member %x from etcd: %w", id, err)
@@ -154,18 +154,18 @@ func (c *connection) Remove(ctx context.Context, id uint64) error {
 }
 
 func (c *connection) Answers(ctx context.Context, clientURL string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	_, err := c.client.Status(ctx, clientURL)
-	return err
+	return c.explain(err, clientURL)
 }
 
 func (c *connection) Read(ctx context.Context, prefix string) ([]KeyValue, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	resp, err := c.client.Get(ctx, prefix, clientv3.WithPrefix())
 	if err != nil {
-		return nil, fmt.Errorf("read %s from etcd: %w", prefix, err)
+		return nil, fmt.Errorf("read %s: %w", prefix, c.explain(err, c.target.Endpoints...))
 	}
 	out := make([]KeyValue, 0, len(resp.Kvs))
 	for _, kv := range resp.Kvs {
@@ -175,7 +175,7 @@ func (c *connection) Read(ctx context.Context, prefix string) ([]KeyValue, error
 }
 
 func (c *connection) Commit(ctx context.Context, change Change) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	var conditions []clientv3.Cmp
 	for key, revision := range change.Unchanged {
@@ -190,7 +190,7 @@ func (c *connection) Commit(ctx context.Context, change Change) (bool, error) {
 	}
 	resp, err := c.client.Txn(ctx).If(conditions...).Then(writes...).Commit()
 	if err != nil {
-		return false, fmt.Errorf("write to etcd: %w", err)
+		return false, fmt.Errorf("write: %w", c.explain(err, c.target.Endpoints...))
 	}
 	return resp.Succeeded, nil
 }

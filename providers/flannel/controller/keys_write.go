@@ -2,8 +2,8 @@ package controller
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +64,7 @@ func (p *pass) forget(ctx context.Context, s store) error {
 	now, absent := p.deps.Now(), s.absent(p.in.nodes)
 	for what := range p.since {
 		if name, ok := strings.CutPrefix(what, "node "); ok {
-			p.since.note(what, contains(absent, name), now)
+			p.since.note(what, slices.Contains(absent, name), now)
 		}
 	}
 	for _, name := range absent {
@@ -113,22 +113,5 @@ func (p *pass) unreachable(err error) {
 	}
 	p.findings = append(p.findings, finding(status.Degraded, "EtcdUnreachable",
 		fmt.Sprintf("flannel's etcd at %s does not answer: %v; pods that run keep their network, nodes that join get none until it answers",
-			strings.Join(p.votersOrExternal(), ", "), rootCause(err))))
-}
-
-// rootCause leaves out the context of an error that is the same every time.
-func rootCause(err error) error {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.New("it took too long")
-	}
-	return err
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
+			strings.Join(p.votersOrExternal(), ", "), err)))
 }

@@ -82,7 +82,7 @@ func (p *pass) ask(ctx context.Context, s step) error {
 		p.deps.Log.Info("changed the members of etcd", "what", s.verb, "member", s.member, "id", fmt.Sprintf("%x", s.id), "url", s.url)
 		p.soonest(10 * time.Millisecond)
 	case s.waiting != "":
-		p.wait(fmt.Sprintf("%s (%v)", s.waiting, rootCause(err)))
+		p.wait(fmt.Sprintf("%s (%v)", s.waiting, err))
 	default:
 		p.findings = append(p.findings, finding(status.Degraded, "EtcdMembers", err.Error()))
 		p.failed()
@@ -228,6 +228,6 @@ func (p *pass) reportMembers(down map[string]error) {
 			continue
 		}
 		p.findings = append(p.findings, finding(status.Degraded, "EtcdMemberDown",
-			fmt.Sprintf("the member of flannel's etcd on node %s does not answer at %s: %v", m.Node, m.ClientURL, rootCause(err))))
+			fmt.Sprintf("the member of flannel's etcd on node %s does not answer at %s: %v", m.Node, m.ClientURL, err)))
 	}
 }

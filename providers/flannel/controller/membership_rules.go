@@ -170,6 +170,9 @@ func roll(m record.Membership, v view) (step, bool) {
 			continue
 		}
 		if other, ok := v.unsettled(m, member.Name); ok && v.settled[member.Name] {
+			if waiting != "" {
+				continue
+			}
 			waiting = fmt.Sprintf("flannel's etcd on node %s is updated when the member on node %s is ready", member.Node, other)
 			continue
 		}

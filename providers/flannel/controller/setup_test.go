@@ -1,0 +1,96 @@
+package controller
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// TestTheLoopHearsOfAgentsAtOnce runs the loop in a manager, as the operator does: what an agent writes to etcd is
+// told without waiting for the next look.
+func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
+	w, etcd, _ := plain(t)
+	w.node("n", 1, false)
+	w.apply()
+	scheme, err := apitest.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mgr, err := manager.New(apitest.Shared(t).Config, manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var said []status.Finding
+	loop := New(Deps{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: operatorNamespace, Report: func(f ...status.Finding) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = f
+	}})
+	if err := loop.Setup(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- mgr.Start(ctx) }()
+	defer func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}()
+	eventually(t, "the network configuration is written", func() bool { return kept(t, etcd)["config"] != "" })
+	tell(t, etcd, agentconfig.AgentStatus{Node: "n", Errors: []string{"nft is missing"}})
+	eventually(t, "the complaint is told", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(said) == 1 && strings.Contains(said[0].Message, "node n: nft is missing")
+	})
+	config := &corev1.ConfigMap{}
+	config.Namespace, config.Name = record.Namespace, record.ConfigMap
+	if err := w.api.Delete(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "nothing is said of a network that is gone", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(said) == 0
+	})
+}
+
+// eventually waits for less than it takes until the loop looks again by itself.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(later / 2); !condition(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func TestHeartbeatsOfKubeletsStartNoPass(t *testing.T) {
+	before := &corev1.Node{}
+	before.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	after := before.DeepCopy()
+	after.Status.Conditions[0].LastHeartbeatTime.Time = time.Now()
+	after.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
+	if nodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		t.Error("a heartbeat starts a pass")
+	}
+	after.Status.Conditions[0].Status = corev1.ConditionUnknown
+	if !nodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+		t.Error("a node that became NotReady starts none")
+	}
+}
