@@ -1,0 +1,126 @@
+package network
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/google/go-cmp/cmp"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+type noEvents struct{ told []string }
+
+func (n *noEvents) Normal(_ *operatorv1.Network, reason, _ string)  { n.told = append(n.told, reason) }
+func (n *noEvents) Warning(_ *operatorv1.Network, reason, _ string) { n.told = append(n.told, reason) }
+
+func newPass(at *time.Time) (*pass, *noEvents) {
+	told := &noEvents{}
+	c := &Controller{Events: told, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return *at }, failing: map[string]time.Time{}, said: map[string]string{}}
+	return &pass{Controller: c, network: &operatorv1.Network{}, managed: true}, told
+}
+
+func applyError(err error) error {
+	return &apply.Error{Action: plan.Action{Verb: plan.Create, Key: manifest.Key{Kind: "ConfigMap", Namespace: "n", Name: "c"}}, Err: err}
+}
+
+func TestConditionsOfAPass(t *testing.T) {
+	refused := &pipeline.Error{Stage: pipeline.Check, Err: pipeline.Refusals{{Field: "spec.a", Rule: "r1", Message: "cannot be changed"}, {Field: "spec.b", Rule: "r2", Message: "nor can this"}}}
+	invalid := &pipeline.Error{Stage: pipeline.Validate, Err: pipeline.Refusals{{Field: "spec.a", Rule: "r3", Message: "is wrong"}}}
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "c", errors.New("no"))
+	for _, row := range []struct {
+		why  string
+		set  func(*pass)
+		want []string
+	}{
+		{"all is well", func(*pass) {}, nil},
+		{"invalid, and nothing is in force", func(p *pass) { p.failed = invalid }, []string{
+			"Degraded InvalidOperatorConfig The operator configuration is invalid (spec.a: is wrong (r3)). Use 'kubectl edit network.operator.openshift.io cluster' to fix."}},
+		{"refused, all of it, and what is in force stays", func(p *pass) {
+			p.result = pipeline.Result{Refused: refused, Outputs: []pipeline.ComponentOutput{{Name: "Flannel"}}}
+		}, []string{
+			"Degraded InvalidOperatorConfig Not applying unsafe configuration change: spec.a: cannot be changed (r1); spec.b: nor can this (r2). Use 'kubectl edit network.operator.openshift.io cluster' to undo the change. Until then the configuration that was applied last stays in force."}},
+		{"the nodes have not told their MTU", func(p *pass) { p.failed = &pipeline.Error{Stage: pipeline.Fill, Err: pipeline.ErrHostMTUUnknown} }, []string{
+			"Progressing WaitingForNodeMTU Waiting for the nodes to tell their MTU, which the network's follows"}},
+		{"one component fails, another waits, a third does not serve", func(p *pass) {
+			err := &pipeline.Error{Stage: pipeline.Render, Component: "A", Err: errors.New("boom")}
+			p.failed = err
+			p.result.Outputs = []pipeline.ComponentOutput{{Name: "A", Err: err}, {Name: "B", Output: provider.Output{Waiting: "for etcd"}}, {Name: "C", Output: provider.Output{Unavailable: "not here"}}}
+		}, []string{
+			"Degraded RenderError Internal error while rendering operator configuration: Render of A: boom",
+			"Progressing RenderProgressing Waiting to render manifests: for etcd", "Available NotServed not here"}},
+		{"what the API server forbids does not pass by itself", func(p *pass) { p.applyErr = errors.Join(applyError(forbidden)) }, []string{
+			`Degraded ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: the operator is not allowed to: configmaps "c" is forbidden: no`}},
+		{"what may pass is progress at first", func(p *pass) { p.applyErr = errors.Join(applyError(errors.New("boom"))) }, []string{
+			"Progressing ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: boom"}},
+		{"a corrupt record", func(p *pass) { p.corrupt = errors.New("x") }, []string{"Degraded CorruptAppliedConfig Nothing is changed: x"}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			at := time.Unix(0, 0)
+			p, _ := newPass(&at)
+			row.set(p)
+			var got []string
+			for _, f := range p.findings(nil) {
+				if f.Effect != "Upgradeable" {
+					got = append(got, fmt.Sprintf("%s %s %s", f.Effect, f.Reason, f.Message))
+				}
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestFailureThatLastsIsDegradedAndOneThatPassesIsForgotten(t *testing.T) {
+	at := time.Unix(0, 0)
+	p, told := newPass(&at)
+	effects := func() string {
+		var all []string
+		for _, f := range p.findings(nil) {
+			all = append(all, string(f.Effect))
+		}
+		return strings.Join(all, " ")
+	}
+	p.applyErr = errors.New("boom")
+	if got := effects(); got != "Progressing" {
+		t.Errorf("at first: %s", got)
+	}
+	at = at.Add(ripe)
+	if got := effects(); got != "Degraded Upgradeable" {
+		t.Errorf("after %v: %s", ripe, got)
+	}
+	effects() // the same again is no event
+	if len(told.told) != 1 {
+		t.Errorf("events: %v", told.told)
+	}
+	p.applyErr = nil
+	effects()
+	p.applyErr = errors.New("boom")
+	if got := effects(); got != "Progressing" {
+		t.Errorf("anew: %s", got)
+	}
+}
+
+func TestManyErrorsAreCounted(t *testing.T) {
+	var errs []error
+	for i := range mostErrors + 2 {
+		errs = append(errs, fmt.Errorf("e%d", i))
+	}
+	lines, _ := sentences(errors.Join(errs...))
+	if len(lines) != mostErrors+1 || lines[mostErrors] != "(2 more)" {
+		t.Errorf("lines: %v", lines)
+	}
+}
