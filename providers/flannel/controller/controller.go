@@ -130,7 +130,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // pass is one look at everything.
 type pass struct {
 	*Controller
-	in       inputs
+	in inputs
+	// etcd is nil while there is nobody to connect to.
+	etcd     Etcd
 	findings []status.Finding
 	again    time.Duration
 }

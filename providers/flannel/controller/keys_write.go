@@ -17,10 +17,10 @@ import (
 // keys looks at what flannel keeps in etcd: it writes the network configuration, keeps reservations with their nodes,
 // and says what agents complain of.
 func (p *pass) keys(ctx context.Context) error {
-	if p.link.etcd == nil {
+	if p.etcd == nil {
 		return nil
 	}
-	content, err := p.link.etcd.Read(ctx, p.in.agents.Etcd.Prefix+"/")
+	content, err := p.etcd.Read(ctx, p.in.agents.Etcd.Prefix+"/")
 	if err != nil {
 		p.unreachable(err)
 		return nil
@@ -92,7 +92,7 @@ func (p *pass) forget(ctx context.Context, s store) error {
 
 // commit makes a change, and asks for another look if somebody else was quicker.
 func (p *pass) commit(ctx context.Context, c Change) bool {
-	done, err := p.link.etcd.Commit(ctx, c)
+	done, err := p.etcd.Commit(ctx, c)
 	if err != nil {
 		p.unreachable(err)
 		return false

@@ -16,26 +16,39 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// link is the connection to etcd that is open, if any. The zero value is none.
+// link is the connection to etcd that is open, if any. The zero value is none. A pass takes the connection once, so
+// that closing it meanwhile makes requests fail, and nothing worse.
 type link struct {
 	mu     sync.Mutex
 	etcd   Etcd
 	key    string // what it was made for
 	cancel context.CancelFunc
-	// failures counts passes in a row in which etcd did not answer.
+	// failures counts passes in a row in which etcd did not answer. Only passes touch it.
 	failures int
 }
 
-func (l *link) close() {
+// open returns the connection that was made for a key, if it is still the one that is open.
+func (l *link) open(key string) Etcd {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.etcd == nil {
-		return
+	if l.key != key {
+		return nil
 	}
-	l.cancel()
-	_ = l.etcd.Close() // it is given up, whatever it says
-	l.etcd, l.key, l.cancel, l.failures = nil, "", nil, 0
+	return l.etcd
 }
+
+// replace closes the connection that is open, and keeps another instead. cancel ends what goes with it.
+func (l *link) replace(key string, etcd Etcd, cancel context.CancelFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.etcd != nil {
+		l.cancel()
+		_ = l.etcd.Close() // it is given up, whatever it says
+	}
+	l.etcd, l.key, l.cancel = etcd, key, cancel
+}
+
+func (l *link) close() { l.replace("", nil, nil) }
 
 // connect makes the connection that the pass needs, unless it is open. There is none while nobody could answer.
 func (p *pass) connect(cred credentials) error {
@@ -45,23 +58,20 @@ func (p *pass) connect(cred credentials) error {
 		return nil
 	}
 	key := strings.Join(append(slices.Clone(endpoints), p.in.agents.Etcd.Prefix, string(cred.client[corev1.TLSCertKey]), string(cred.client[record.BundleKey])), "\n")
-	if p.link.key == key {
+	if p.etcd = p.link.open(key); p.etcd != nil {
 		return nil
 	}
 	config, err := tlsConfig(cred.client)
 	if err != nil {
 		return err
 	}
-	p.link.close()
-	etcd, err := p.deps.Dial(Target{Endpoints: endpoints, TLS: config, Timeout: p.deps.Timeout})
-	if err != nil {
+	if p.etcd, err = p.deps.Dial(Target{Endpoints: endpoints, TLS: config, Timeout: p.deps.Timeout}); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p.link.mu.Lock()
-	p.link.etcd, p.link.key, p.link.cancel = etcd, key, cancel
-	p.link.mu.Unlock()
-	go etcd.Watch(ctx, p.in.agents.Etcd.Prefix+"/", p.trigger.Fire)
+	p.link.replace(key, p.etcd, cancel)
+	p.link.failures = 0
+	go p.etcd.Watch(ctx, p.in.agents.Etcd.Prefix+"/", p.trigger.Fire)
 	return nil
 }
 

@@ -71,11 +71,11 @@ func (p *pass) ask(ctx context.Context, s step) error {
 	}
 	switch s.verb {
 	case add:
-		err = p.link.etcd.AddLearner(ctx, s.url)
+		err = p.etcd.AddLearner(ctx, s.url)
 	case promote:
-		err = p.link.etcd.Promote(ctx, s.id)
+		err = p.etcd.Promote(ctx, s.id)
 	case remove:
-		err = p.link.etcd.Remove(ctx, s.id)
+		err = p.etcd.Remove(ctx, s.id)
 	}
 	switch {
 	case err == nil:
@@ -184,7 +184,7 @@ func (p *pass) settled(ctx context.Context, m record.Member, trust string) (bool
 
 // question asks all members at once whether they answer, and those with a vote who the members are.
 func (p *pass) question(ctx context.Context, v *view) map[string]error {
-	if p.link.etcd == nil {
+	if p.etcd == nil {
 		return nil
 	}
 	var group sync.WaitGroup
@@ -195,7 +195,7 @@ func (p *pass) question(ctx context.Context, v *view) map[string]error {
 			continue
 		}
 		group.Go(func() {
-			err := p.link.etcd.Answers(ctx, m.ClientURL)
+			err := p.etcd.Answers(ctx, m.ClientURL)
 			mu.Lock()
 			defer mu.Unlock()
 			if v.answers[m.Name] = err == nil; err != nil {
@@ -205,7 +205,7 @@ func (p *pass) question(ctx context.Context, v *view) map[string]error {
 	}
 	var listErr error
 	group.Go(func() {
-		v.actual, listErr = p.link.etcd.List(ctx)
+		v.actual, listErr = p.etcd.List(ctx)
 	})
 	group.Wait()
 	if v.known = listErr == nil; v.known {
