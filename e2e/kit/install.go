@@ -139,7 +139,7 @@ func (k *Kit) WaitSettled(ctx context.Context, limit time.Duration) error {
 // OperatorRuns returns nil when the operator's Deployment is available.
 func (k *Kit) OperatorRuns(ctx context.Context) error {
 	d := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: OperatorNamespace, Name: "cluster-network-operator"}
+	key := client.ObjectKey{Namespace: OperatorNamespace, Name: "network-operator"}
 	if err := k.Client.Get(ctx, key, d); err != nil {
 		return err
 	}
