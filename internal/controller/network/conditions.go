@@ -26,7 +26,12 @@ const (
 	reasonWaitingMTU = "WaitingForNodeMTU"
 	reasonUnmanaged  = "Unmanaged"
 	reasonNotServed  = "NotServed"
+	reasonPools      = "PoolsInUse"
 )
+
+// componentPools is what is said of the address pools: that they do not fit the nodes is no fault of the network's
+// components, and holds nothing up.
+const componentPools = "AddressPools"
 
 // eventKept is the reason of the event for objects that are kept.
 const eventKept = "ObjectsKept"
@@ -48,6 +53,7 @@ func (p *pass) findings(err error) []status.Finding {
 	failing := map[string]bool{}
 	found = append(found, p.recordFindings(err, failing)...)
 	found = append(found, p.refusalFindings()...)
+	found = append(found, p.poolFindings()...)
 	found = append(found, p.renderFindings(failing)...)
 	found = append(found, p.applyFindings(failing)...)
 	for reason := range p.failing {
@@ -92,6 +98,14 @@ func (p *pass) refusalFindings() []status.Finding {
 		message = fmt.Sprintf("Not applying unsafe configuration change: %s. Use 'kubectl edit network.operator.openshift.io cluster' to undo the change.%s", text, inForce)
 	}
 	return degraded("", reasonInvalid, message)
+}
+
+// poolFindings tells of pools in use that do not fit the nodes, which would have been refused when they were new.
+func (p *pass) poolFindings() []status.Finding {
+	if len(p.result.Warnings) == 0 {
+		return nil
+	}
+	return []status.Finding{{Component: componentPools, Effect: status.Degraded, Reason: reasonPools, Message: p.result.Warnings.Error(), Aside: true}}
 }
 
 // renderFindings tells of components that could not be rendered, or wait for something.

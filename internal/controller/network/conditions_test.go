@@ -65,6 +65,9 @@ func TestConditionsOfAPass(t *testing.T) {
 			`Degraded ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: the operator is not allowed to: configmaps "c" is forbidden: no`}},
 		{"what may pass is progress at first", func(p *pass) { p.applyErr = errors.Join(applyError(errors.New("boom"))) }, []string{
 			"Progressing ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: boom"}},
+		{"pools in use do not fit the nodes", func(p *pass) {
+			p.result.Warnings = pipeline.Refusals{{Field: "spec.clusterNetwork[0].cidr", Rule: "node-address", Message: "contains node a"}}
+		}, []string{"Degraded PoolsInUse spec.clusterNetwork[0].cidr: contains node a (node-address)"}},
 		{"a corrupt record", func(p *pass) { p.corrupt = errors.New("x") }, []string{"Degraded CorruptAppliedConfig Nothing is changed: x"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {

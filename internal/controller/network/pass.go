@@ -135,11 +135,31 @@ func (p *pass) rollout() report.Rollout {
 			r.Related = append(r.Related, report.Reference{Resource: "namespaces", Name: key.Name})
 		}
 		if manifest.IsWorkload(key.GroupKind()) {
-			r.Wanted = append(r.Wanted, status.Workload{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name,
-				Component: o.Object.GetLabels()[manifest.LabelComponent], NonCritical: o.Policy.NonCritical})
+			r.Wanted = append(r.Wanted, workload(key, o.Object.GetLabels()[manifest.LabelComponent], o.Policy.NonCritical))
+		}
+	}
+	return p.unrendered(r)
+}
+
+// unrendered adds the workloads that a component has had, and that it cannot render now: they are wanted still, so
+// that it is noticed when they are down.
+func (p *pass) unrendered(r report.Rollout) report.Rollout {
+	for _, o := range p.result.Outputs {
+		if o.Err == nil && o.Output.Waiting == "" {
+			continue
+		}
+		for _, e := range p.memory.inventory {
+			w := workload(e.Key, e.Component, false)
+			if e.Component == o.Name && manifest.IsWorkload(e.Key.GroupKind()) && !slices.Contains(r.Wanted, w) {
+				r.Wanted = append(r.Wanted, w)
+			}
 		}
 	}
 	return r
+}
+
+func workload(key manifest.Key, component string, nonCritical bool) status.Workload {
+	return status.Workload{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Component: component, NonCritical: nonCritical}
 }
 
 // kinds returns the kinds of everything that is wanted or was applied.
