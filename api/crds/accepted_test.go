@@ -70,7 +70,7 @@ func TestEverythingThatFlannelCanDoIsAccepted(t *testing.T) {
 		{"no settings are needed", `{}`},
 		{"nor have they content", flannel(`{etcd: {managed: {}}, backend: "", interface: "", mtu: null}`)},
 		{"the limits below", flannel(`{backend: vxlan, mtu: 576, vxlan: {vni: 1, port: 1}}`)},
-		{"the limits above", flannel(`{backend: vxlan, mtu: 65536, vxlan: {vni: 16777215, port: 65535}, interface: abcdefghijklmno}`)},
+		{"the limits above", flannel(`{backend: vxlan, mtu: 65535, vxlan: {vni: 16777215, port: 65535}, interface: abcdefghijklmno}`)},
 		{"the name of a VLAN", flannel(`{interface: bond0.100}`)},
 		{"etcd of somebody else", flannel(`{etcd: {prefix: /a/b, external: {endpoints: ["https://etcd.example:2379", "https://[2001:db8::1]:2379"], caConfigMap: ca, clientCertificateSecret: client}}}`)},
 		{"etcd of somebody else without TLS", flannel(`{etcd: {external: {endpoints: ["http://192.0.2.1:2379"]}}}`)},

@@ -15,7 +15,7 @@ func TestFlannelSettingsAreRefusedWithTheWayOut(t *testing.T) {
 			at + `.vxlan.vni: Invalid value: 16777216: 16777216 is out of range; it must be 1 to 16777215`,
 			at + `.vxlan.port: Invalid value: 65536: 65536 is out of range; it must be 1 to 65535`}},
 		{"an MTU of nothing", flannel(`{mtu: 0}`), []string{
-			at + `.mtu: Invalid value: 0: 0 is out of range; it must be 576 to 65536 (IPv6 needs at least 1280)`}},
+			at + `.mtu: Invalid value: 0: 0 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)`}},
 		{"the kernel would not take the name", flannel(`{interface: eth0/1}`), []string{
 			at + `.interface: Invalid value: "eth0/1": "eth0/1" is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1`}},
 		{"a name of 16 characters", flannel(`{interface: abcdefghijklmnop}`), []string{

@@ -25,7 +25,7 @@ type FlannelConfig struct {
 
 	// mtu is the MTU of pod interfaces in bytes. The default is the least MTU of all nodes' default-route
 	// interfaces, less 50 for vxlan. It cannot be changed while the network is in use.
-	// +kubebuilder:validation:XValidation:rule="self >= 576 && self <= 65536",messageExpression="'%d is out of range; it must be 576 to 65536 (IPv6 needs at least 1280)'.format([self])"
+	// +kubebuilder:validation:XValidation:rule="self >= 576 && self <= 65535",messageExpression="'%d is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)'.format([self])"
 	// +optional
 	MTU *uint32 `json:"mtu,omitempty"`
 
