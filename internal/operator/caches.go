@@ -36,20 +36,24 @@ func managedByUs() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{manifest.LabelManagedBy: manifest.ManagedBy})
 }
 
-// cacheOptions bounds what the manager's cache keeps: of nodes what facts need, of pods the operator's own, of
-// ConfigMaps and Secrets those of the operator's namespaces.
-func cacheOptions(namespaces []string) cache.Options {
-	inOurs := map[string]cache.Config{}
+// inNamespaces selects what is in some namespaces.
+func inNamespaces(namespaces []string) map[string]cache.Config {
+	selected := map[string]cache.Config{}
 	for _, ns := range namespaces {
-		inOurs[ns] = cache.Config{}
+		selected[ns] = cache.Config{}
 	}
+	return selected
+}
+
+// cacheOptions bounds what the manager's cache keeps: of nodes what facts need, of pods the operator's own, of
+// ConfigMaps those of the operator's namespaces.
+func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Node{}:      {Transform: trimNode},
 			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
-			&corev1.ConfigMap{}: {Namespaces: inOurs},
-			&corev1.Secret{}:    {Namespaces: inOurs},
+			&corev1.ConfigMap{}: {Namespaces: inNamespaces(namespaces)},
 			definitions():       {Transform: trimDefinition},
 		},
 	}

@@ -24,6 +24,8 @@ type loop struct {
 	name  string
 	needs []schema.GroupKind
 	setup func(manager.Manager) error
+	// secrets is true for a loop that reads Secrets.
+	secrets bool
 }
 
 // The kinds that loops need and that are not part of Kubernetes.
@@ -56,10 +58,10 @@ func loops(s *shared) []loop {
 		Client: cached, Namespace: s.Namespace, Now: time.Now, Log: s.Log.With("loop", networkconfig.Name),
 	}
 	return append([]loop{
-		{network.Name, []schema.GroupKind{kindNetwork}, rollout.Setup},
-		{nodemtu.Name, []schema.GroupKind{kindNetwork}, probe.Setup},
-		{clusterstatus.Name, []schema.GroupKind{kindNetwork}, publish.Setup},
-		{networkconfig.Name, []schema.GroupKind{kindNetwork, kindNetworkConfig}, short.Setup},
+		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: rollout.Setup},
+		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},
+		{name: clusterstatus.Name, needs: []schema.GroupKind{kindNetwork}, setup: publish.Setup},
+		{name: networkconfig.Name, needs: []schema.GroupKind{kindNetwork, kindNetworkConfig}, setup: short.Setup},
 	}, providerLoops(s)...)
 }
 

@@ -71,11 +71,13 @@ type Options struct {
 // shared is what the loops share.
 type shared struct {
 	Options
-	manager  manager.Manager
-	operands *operands
-	applier  apply.Client
-	mapper   *restmapper.DeferredDiscoveryRESTMapper
-	board    *report.Board
+	manager manager.Manager
+	// withSecrets is the manager for loops that read Secrets.
+	withSecrets manager.Manager
+	operands    *operands
+	applier     apply.Client
+	mapper      *restmapper.DeferredDiscoveryRESTMapper
+	board       *report.Board
 	// network and status start a pass of these loops.
 	network, status *trigger.Trigger
 	// operandChanged is set once the network loop exists.
@@ -120,6 +122,9 @@ func share(o Options) (*shared, error) {
 	}
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
 	if s.manager, err = s.newManager(reach); err != nil {
+		return nil, err
+	}
+	if s.withSecrets, err = withSecrets(s.manager, reach, append(providerNamespaces(), s.Namespace)); err != nil {
 		return nil, err
 	}
 	s.operands, err = newOperands(reach, cache.Options{HTTPClient: httpClient, Scheme: s.manager.GetScheme(), Mapper: s.mapper}, s.changed)

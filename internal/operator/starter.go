@@ -79,7 +79,11 @@ func (s *starter) startReady() error {
 			waiting = append(waiting, l)
 			continue
 		}
-		if err := l.setup(s.manager); err != nil {
+		mgr := s.manager
+		if l.secrets {
+			mgr = s.withSecrets
+		}
+		if err := l.setup(mgr); err != nil {
 			return err
 		}
 		s.Log.Debug("loop started", "loop", l.name)

@@ -184,6 +184,10 @@ func (m maker) unrendered(waitsFor string) []Action {
 func (m maker) remove(e Entry, waitsFor string) Action {
 	a := Action{Verb: Keep, Key: e.Key, Version: e.Version, Component: e.Component, UID: e.UID, Adopted: e.Adopted}
 	live, found := m.Live(e.Key)
+	if !found && waitsFor != "" {
+		a.Reasons = []string{"it was not seen, and is deleted when what takes its place works: " + waitsFor}
+		return a
+	}
 	if !found {
 		// It may have been made a moment ago, so that only the API server knows.
 		a.Verb, a.UID, a.Reasons = Delete, "", []string{"it is not rendered any more, and was not seen"}

@@ -16,6 +16,8 @@ import (
 type Rollout struct {
 	// Generation of the Network that it has looked at.
 	Generation int64
+	// Components are the parts that were rendered, in any order.
+	Components []string
 	// Wanted are the workloads that were rendered.
 	Wanted []status.Workload
 	// Related are the objects that a person who looks into the network should look at.

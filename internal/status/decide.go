@@ -44,14 +44,14 @@ func (d *Decision) again(after time.Duration) {
 	}
 }
 
-// starting are the findings of a network that has never been available and is not yet, and of components of
-// which that is so.
+// starting are the findings of a network that has never been available and is not yet, and of rendered components
+// of which that is so.
 func starting(in Input, findings []Finding) []Finding {
 	var found []Finding
 	if !wasAvailable(in, "") && !(in.Applied && len(network(findings, Progressing)) == 0 && len(network(findings, Unavailable)) == 0) {
 		found = append(found, Finding{Effect: Unavailable, Reason: reasonStartup, Message: "The network is starting up"})
 	}
-	for _, name := range components(in) {
+	for _, name := range in.Components {
 		moving := slices.ContainsFunc(findings, func(f Finding) bool { return f.Component == name && f.Effect == Progressing })
 		if moving && !wasAvailable(in, name) {
 			found = append(found, Finding{Component: name, Effect: Unavailable, Reason: reasonStartup, Message: name + " is starting up", Aside: true})
@@ -84,7 +84,7 @@ func network(findings []Finding, effect Effect) []Finding {
 
 // components returns the names of all components, sorted.
 func components(in Input) []string {
-	var names []string
+	names := slices.Clone(in.Components)
 	for _, w := range in.Wanted {
 		names = append(names, w.Component)
 	}

@@ -48,7 +48,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 		{"all is well", Input{Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was()}, map[string]string{
 			"Available": "True AsExpected ", "Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Upgradeable": "True AsExpected ",
 			"FlannelAvailable": "True AsExpected ", "FlannelProgressing": "False AsExpected ", "FlannelDegraded": "False AsExpected "}},
-		{"a fresh cluster whose workload does not exist yet", Input{Wanted: []Workload{agent}}, map[string]string{
+		{"a fresh cluster whose workload does not exist yet", Input{Components: []string{"Flannel"}, Wanted: []Workload{agent}}, map[string]string{
 			"Available": "False Startup The network is starting up", "FlannelAvailable": "False Startup Flannel is starting up",
 			"Progressing": `True Deploying DaemonSet "ns/agent" does not exist yet`}},
 		{"a network that somebody else installs has no workloads", Input{Applied: true}, map[string]string{
@@ -103,6 +103,8 @@ func TestEachStateHasItsConditions(t *testing.T) {
 		{"all findings are told, the operator's own first", Input{Applied: true, Previous: was(), Findings: []Finding{
 			{Component: "Flannel", Effect: Degraded, Reason: "A", Message: "a"}, {Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "b"}}}, map[string]string{
 			"Degraded": "True InvalidOperatorConfig b\na", "FlannelDegraded": "True A a"}},
+		{"nodes that are asked are no component that starts", Input{Findings: []Finding{{Component: "NodeMTU", Effect: Progressing, Reason: "ProbingMTU", Message: "m"}}}, map[string]string{
+			"NodeMTUProgressing": "True ProbingMTU m"}},
 		{"a finding aside", Input{Applied: true, Findings: []Finding{{Component: "MultiNetwork", Effect: Unavailable, Reason: "NotServed", Message: "m", Aside: true}}}, map[string]string{
 			"Available": "True AsExpected ", "MultiNetworkAvailable": "False NotServed m"}},
 	} {
@@ -110,7 +112,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 			row.in.Now, row.in.Version = now, "v1"
 			got := map[string]string{}
 			for _, c := range Decide(row.in).Conditions {
-				if _, asked := row.want[c.Type]; asked {
+				if _, asked := row.want[c.Type]; asked || c.Type == "NodeMTUAvailable" {
 					got[c.Type] = strings.Join([]string{string(c.Status), c.Reason, c.Message}, " ")
 				}
 			}

@@ -65,6 +65,8 @@ type Input struct {
 	Previous []osv1.OperatorCondition
 	// Findings of all loops.
 	Findings []Finding
+	// Components are the parts that were rendered, those without workloads, or without any yet, included.
+	Components []string
 	// Wanted are the workloads that were rendered, Live those that exist.
 	Wanted []Workload
 	Live   []Live

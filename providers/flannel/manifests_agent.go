@@ -8,6 +8,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -75,6 +76,7 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Me
 // addFoundation adds what is there before anything runs: the namespace, and what agents and the operator's loop go by.
 func addFoundation(list *objects, etcd record.Settings, config agentconfig.Config) {
 	addAsset[corev1.Namespace](list, "namespace.yaml", nil)
+	addAsset[rbacv1.RoleBinding](list, "rolebinding.yaml", nil)
 	addAsset[corev1.ServiceAccount](list, "serviceaccount.yaml", nil)
 	agent, err := config.Encode()
 	if err != nil {

@@ -108,7 +108,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	decision := status.Decide(status.Input{
 		Now: c.Now(), Version: c.Version, Previous: network.Status.Conditions, Findings: findings,
-		Wanted: rollout.Wanted, Live: live, Applied: rollout.Applied, DownSince: c.downSince,
+		Components: rollout.Components, Wanted: rollout.Wanted, Live: live, Applied: rollout.Applied, DownSince: c.downSince,
 	})
 	c.downSince = decision.DownSince
 	if err := c.publishNetwork(ctx, &network, decision, rollout.Generation); err != nil {

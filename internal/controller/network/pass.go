@@ -123,11 +123,14 @@ func (p *pass) incomplete() string {
 
 // rollout is what the status loop needs to know. While nothing could be rendered, what was rendered before counts.
 func (p *pass) rollout() report.Rollout {
-	r := report.Rollout{Generation: p.network.Generation, Wanted: p.last.Wanted, Related: p.last.Related}
+	r := report.Rollout{Generation: p.network.Generation, Components: p.last.Components, Wanted: p.last.Wanted, Related: p.last.Related}
 	if !p.rendered {
 		return r
 	}
-	r.Applied, r.Wanted = p.applied, nil
+	r.Applied, r.Wanted, r.Components = p.applied, nil, nil
+	for _, o := range p.result.Outputs {
+		r.Components = append(r.Components, o.Name)
+	}
 	r.Related = []report.Reference{{Resource: "namespaces", Name: p.Namespace}, {Group: operatorv1.GroupVersion.Group, Resource: "networks", Name: operatorv1.NetworkName}}
 	for _, o := range p.desired {
 		key := o.Key()
