@@ -73,7 +73,7 @@ deps: ## Debian packages that the tests need
 	@hack/deps.sh
 
 test-assets: $(LAB) ## A real API server and etcd, for tests
-	@$(LAB) build kube-apiserver etcd kubectl
+	@$(LAB) build kube-apiserver etcd etcdctl kubectl cni-plugins
 
 $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab
