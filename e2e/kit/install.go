@@ -21,6 +21,8 @@ const (
 	OperatorNamespace = "openshift-network-operator"
 	FlannelNamespace  = "openshift-flannel"
 	ProxyNamespace    = "openshift-kube-proxy"
+	// OperatorDeployment is the Deployment of the operator, in its namespace.
+	OperatorDeployment = "network-operator"
 )
 
 // LoadImages brings the images of the checkout into every node of the lab.
@@ -47,13 +49,19 @@ func (k *Kit) InstallOperator(ctx context.Context) error {
 	return err
 }
 
+// Sample returns what a file of config/samples says.
+func (k *Kit) Sample(name string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(k.Root, "config/samples", name))
+	return string(data), err
+}
+
 // ApplySample applies a file of config/samples.
 func (k *Kit) ApplySample(ctx context.Context, name string) error {
-	data, err := os.ReadFile(filepath.Join(k.Root, "config/samples", name))
+	sample, err := k.Sample(name)
 	if err != nil {
 		return err
 	}
-	_, err = k.KubectlInput(ctx, string(data), "apply", "-f", "-")
+	_, err = k.KubectlInput(ctx, sample, "apply", "-f", "-")
 	return err
 }
 
@@ -139,7 +147,7 @@ func (k *Kit) WaitSettled(ctx context.Context, limit time.Duration) error {
 // OperatorRuns returns nil when the operator's Deployment is available.
 func (k *Kit) OperatorRuns(ctx context.Context) error {
 	d := &appsv1.Deployment{}
-	key := client.ObjectKey{Namespace: OperatorNamespace, Name: "network-operator"}
+	key := client.ObjectKey{Namespace: OperatorNamespace, Name: OperatorDeployment}
 	if err := k.Client.Get(ctx, key, d); err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type Kit struct {
 	Client client.Client
 	// Config is the configuration of Client, for further clients.
 	Config *rest.Config
+
+	excused []window
 }
 
 // New finds the checkout that the working folder lies in.

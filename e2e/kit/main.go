@@ -5,19 +5,27 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
+	"time"
 )
 
 // Main brings up a lab with a settled network, runs the tests of a suite in it, takes it down, and returns the exit
-// status. The lab is left as it is when something fails, and with -reuse, which takes the one that is up.
+// status. A request of the operator or its operands that was refused for want of rights is a failure, too. The lab
+// is left as it is when something fails, and with -reuse, which takes the one that is up.
 func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
 	reuse := flag.Bool("reuse", false, "use the lab that is up, and leave it up")
 	flag.Parse()
+	begun := time.Now()
 	if err := prepare(lab, *reuse, sample, up); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\nthe lab is left as it is: look with 'lab status' and 'lab logs'\n", err)
 		return 1
 	}
 	code := m.Run()
+	if refused, err := (*lab).Forbidden(begun); err != nil || len(refused) > 0 {
+		fmt.Fprintf(os.Stderr, "FAIL: the API server has refused something for want of rights (%v):\n%s\n", err, strings.Join(refused, "\n"))
+		code = 1
+	}
 	if code != 0 || *reuse {
 		return code
 	}

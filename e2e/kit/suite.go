@@ -33,6 +33,17 @@ func Run(ctx context.Context, w io.Writer, steps []Step) error {
 
 // Install lists the steps from no lab to one whose network is settled. The arguments are those of lab up.
 func (k *Kit) Install(sample string, up ...string) []Step {
+	return append(k.Bare(up...),
+		Step{"apply config/samples/" + sample, func(ctx context.Context) error { return k.ApplySample(ctx, sample) }},
+		Step{"wait until the network is available and every node ready", func(ctx context.Context) error {
+			return k.WaitSettled(ctx, 4*time.Minute)
+		}},
+	)
+}
+
+// Bare lists the steps from no lab to one with the operator in it and nothing for it to do. The arguments are those
+// of lab up.
+func (k *Kit) Bare(up ...string) []Step {
 	return []Step{
 		{"take down what is left of an earlier lab", func(ctx context.Context) error { _, err := k.Lab(ctx, "down"); return err }},
 		{"bring up a cluster whose nodes have no network", func(ctx context.Context) error {
@@ -43,10 +54,6 @@ func (k *Kit) Install(sample string, up ...string) []Step {
 		}},
 		{"load the images into every node", k.LoadImages},
 		{"install the operator", k.InstallOperator},
-		{"apply config/samples/" + sample, func(ctx context.Context) error { return k.ApplySample(ctx, sample) }},
-		{"wait until the network is available and every node ready", func(ctx context.Context) error {
-			return k.WaitSettled(ctx, 4*time.Minute)
-		}},
 	}
 }
 
