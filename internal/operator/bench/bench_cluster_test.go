@@ -30,6 +30,8 @@ const (
 // installs the operator makes.
 type cluster struct {
 	*apitest.Server
+	// whole is the benchmark that the cluster is for. Parts of it come and go.
+	whole                    *testing.B
 	dir, program, kubeconfig string
 	// live reads and watches past any cache.
 	live    client.WithWatch
@@ -40,8 +42,10 @@ type cluster struct {
 
 func newCluster(b *testing.B, size int) *cluster {
 	b.Helper()
-	c := &cluster{Server: apitest.Start(b, apitest.Options{Audit: true}), dir: b.TempDir()}
-	c.program = build(b, c.dir, "cluster-network-operator")
+	c := &cluster{Server: apitest.Start(b, apitest.Options{Audit: true}), whole: b, dir: b.TempDir()}
+	if c.program = *program; c.program == "" {
+		c.program = build(b, c.dir, "cluster-network-operator")
+	}
 	var err error
 	if c.live, err = client.NewWithWatch(c.Config, client.Options{Scheme: c.Client.Scheme()}); err != nil {
 		b.Fatal(err)
@@ -62,9 +66,16 @@ func install(b *testing.B) []client.Object {
 		b.Fatal(err)
 	}
 	all := []client.Object{&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}}
-	folder := os.DirFS(filepath.Join(root, "config", "rbac"))
-	for _, file := range []string{"serviceaccount.yaml", "clusterrole.yaml", "clusterrole-operands.yaml", "role.yaml", "flannel.yaml"} {
-		objects, err := manifest.DecodeAll(folder, file)
+	folder := filepath.Join(root, "config", "rbac")
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, file := range files {
+		if file.Name() == "kustomization.yaml" {
+			continue
+		}
+		objects, err := manifest.DecodeAll(os.DirFS(folder), file.Name())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -117,7 +128,7 @@ func (c *cluster) start(b *testing.B) *process {
 	for _, name := range []string{"NETWORK_OPERATOR", "FLANNEL", "ETCD", "KUBE_PROXY"} {
 		environ = append(environ, name+"_IMAGE=localhost/cno/bench:v0.1.0")
 	}
-	p := run(b, c.dir, environ, c.program, "start", "--kubeconfig="+c.kubeconfig,
+	p := run(c.whole, c.dir, environ, c.program, "start", "--kubeconfig="+c.kubeconfig,
 		"--metrics-address="+freeAddress(b), "--health-address="+health)
 	p.ready = "http://" + health + "/readyz"
 	return p

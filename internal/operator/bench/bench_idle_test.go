@@ -23,8 +23,7 @@ func (c *cluster) idle(b *testing.B, operator *process) {
 	b.ReportMetric(perMinute(made.watches), "watches/min")
 	b.ReportMetric(perMinute(made.lease), "lease/min")
 	b.ReportMetric(milliseconds(operator.cpu(b)-busy)/window, "cpu-ms/min")
-	rss, _ := operator.megabytes(b)
-	b.ReportMetric(rss, "rss-MB")
+	b.ReportMetric(operator.memory(b).now, "rss-MB")
 	b.ReportMetric(peer.idleWrites, "peer-writes/min")
 	compare(b, "requests/min", 0, peer.idleRequests)
 }

@@ -81,8 +81,7 @@ func (c *cluster) answered(b *testing.B, operator *process) {
 	b.ReportMetric(float64(made.total())/float64(*nodes), "requests/node")
 	b.ReportMetric(float64(made.writes)/float64(*nodes), "writes/node")
 	b.ReportMetric((operator.cpu(b) - busy).Seconds(), "cpu-s")
-	_, most := operator.megabytes(b)
-	b.ReportMetric(most, "peak-MB")
+	b.ReportMetric(operator.memory(b).most, "peak-MB")
 	b.ReportMetric(0, "ns/op")
 }
 
@@ -91,9 +90,10 @@ func resident(b *testing.B, operator *process) {
 	for b.Loop() {
 		time.Sleep(30 * time.Second)
 	}
-	now, most := operator.megabytes(b)
-	b.ReportMetric(now, "rss-MB")
-	b.ReportMetric(most, "peak-MB")
+	m := operator.memory(b)
+	b.ReportMetric(m.now, "rss-MB")
+	b.ReportMetric(m.own, "rss-without-program-MB")
+	b.ReportMetric(m.most, "peak-MB")
 	b.ReportMetric(float64(*nodes), "nodes")
 	compare(b, "MB", 60, peer.memory)
 }

@@ -30,6 +30,7 @@ var (
 	samples = flag.Int("samples", 50, "how many changes are made for each distribution of times")
 	idle    = flag.Duration("idle", time.Minute, "how long an idle operator is watched")
 	nodes   = flag.Int("nodes", 5000, "how many nodes the large cluster has")
+	program = flag.String("program", "", "the operator to measure; without one, it is built")
 	podsToo = flag.Bool("pods", false, "give the large cluster the pods of its workloads, too")
 )
 

@@ -27,7 +27,7 @@ type process struct {
 	ready string
 }
 
-// run starts a program, whose output goes to a file.
+// run starts a program, whose output goes to a file. It ends with the benchmark that it is given, at the latest.
 func run(b *testing.B, dir string, environ []string, program string, arguments ...string) *process {
 	b.Helper()
 	out, err := os.CreateTemp(dir, filepath.Base(program)+"-*.log")
@@ -84,8 +84,13 @@ func (p *process) awaitReady(b *testing.B) time.Time {
 	return time.Now()
 }
 
-// megabytes returns how much memory of the process is resident, and how much was at most.
-func (p *process) megabytes(b *testing.B) (now, most float64) {
+// memory is how much of a process is resident, in megabytes.
+type memory struct {
+	// now is all of it, most is how much it was at most, own is what is not the program's file.
+	now, most, own float64
+}
+
+func (p *process) memory(b *testing.B) memory {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -99,7 +104,7 @@ func (p *process) megabytes(b *testing.B) (now, most float64) {
 		kilobytes, _ := strconv.Atoi(string(match[1])) // it is digits
 		return float64(kilobytes) * 1024 / 1e6
 	}
-	return field("VmRSS"), field("VmHWM")
+	return memory{now: field("VmRSS"), most: field("VmHWM"), own: field("RssAnon")}
 }
 
 // cpu returns how long the process has been computing. The kernel counts in hundredths of a second.
