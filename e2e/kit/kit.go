@@ -12,11 +12,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -40,6 +42,8 @@ func New() (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What fails is in errors; without a logger, the client would print where it wanted to log.
+	log.SetLogger(logr.Discard())
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "e2e", "go.mod")); err == nil {
 			return &Kit{Root: dir}, nil

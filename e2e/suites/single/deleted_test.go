@@ -66,15 +66,9 @@ func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
 	kit.Eventually(t, 10*time.Second, "what is created anew is held against what is applied", func(ctx context.Context) error {
 		return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "backend", "host-gw", "vxlan")
 	})
-	other.Spec = fresh().Spec
-	kit.Eventually(t, 10*time.Second, "the object can be put right", func(ctx context.Context) error {
-		latest, err := lab.Network(ctx)
-		if err != nil {
-			return err
-		}
-		latest.Spec = other.Spec
-		return lab.Client.Update(ctx, latest)
-	})
+	if err := update(t.Context(), func(s *operatorv1.NetworkSpec) { *s = n.Spec }); err != nil {
+		t.Fatal(err)
+	}
 	kit.Eventually(t, 30*time.Second, "the operator goes on where it was", lab.Settled)
 	if diff := cmp.Diff(before, operandPods(t)); diff != "" {
 		t.Errorf("pods of the network after the object is back: %s", diff)

@@ -22,28 +22,31 @@ func edit(t *testing.T, change func(*operatorv1.NetworkSpec)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := n.Spec.DeepCopy()
-	change(&n.Spec)
-	if err := lab.Client.Update(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer cancel()
-		err := kit.Poll(ctx, 10*time.Second, func(ctx context.Context) error {
-			n, err := lab.Network(ctx)
-			if err != nil {
-				return err
-			}
-			n.Spec = *before
-			return lab.Client.Update(ctx, n)
-		})
+		err := update(ctx, func(s *operatorv1.NetworkSpec) { *s = n.Spec })
 		if err == nil {
 			err = kit.Poll(ctx, 2*time.Minute, lab.Settled)
 		}
 		if err != nil {
 			t.Errorf("put Network/cluster back: %v", err)
 		}
+	})
+	if err := update(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// update changes the spec of Network/cluster.
+func update(ctx context.Context, change func(*operatorv1.NetworkSpec)) error {
+	return kit.Poll(ctx, 10*time.Second, func(ctx context.Context) error {
+		n, err := lab.Network(ctx)
+		if err != nil {
+			return err
+		}
+		change(&n.Spec)
+		return lab.Client.Update(ctx, n)
 	})
 }
 

@@ -65,7 +65,9 @@ func TestAnEditRestartsWhatItConcernsAndNothingElse(t *testing.T) {
 	})
 
 	before = after
-	edit(t, func(s *operatorv1.NetworkSpec) { s.LogLevel, s.KubeProxyConfig = osv1.Debug, nil })
+	if err := update(t.Context(), func(s *operatorv1.NetworkSpec) { s.LogLevel, s.KubeProxyConfig = osv1.Debug, nil }); err != nil {
+		t.Fatal(err)
+	}
 	kit.Eventually(t, time.Minute, "another level of logs is rolled out", lab.Settled)
 	if got := restarted(before, operandPods(t)); got != "flanneld kube-proxy" {
 		t.Errorf("another level of logs restarted: %s", got)

@@ -44,7 +44,9 @@ func TestNothingIsChangedWhileUnmanaged(t *testing.T) {
 		return lab.Says(ctx, "Upgradeable", "False", "Unmanaged")
 	})
 	ds := orphanProxy(t)
-	edit(t, func(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Debug })
+	if err := update(t.Context(), func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "45s"} }); err != nil {
+		t.Fatal(err)
+	}
 	staysAway(t, ds)
 	kit.Eventually(t, 10*time.Second, "a workload that is missing is told, and the network stays available", func(ctx context.Context) error {
 		if err := lab.Says(ctx, "Available", "True", "AsExpected"); err != nil {
@@ -52,7 +54,9 @@ func TestNothingIsChangedWhileUnmanaged(t *testing.T) {
 		}
 		return lab.Says(ctx, "KubeProxyProgressing", "True", "Deploying", "openshift-kube-proxy", "does not exist")
 	})
-	edit(t, func(s *operatorv1.NetworkSpec) { s.ManagementState, s.LogLevel = "", "" })
+	if err := update(t.Context(), func(s *operatorv1.NetworkSpec) { s.ManagementState, s.KubeProxyConfig = "", nil }); err != nil {
+		t.Fatal(err)
+	}
 	kit.Eventually(t, repaired, "managed again, it is back", func(ctx context.Context) error {
 		return lab.Client.Get(ctx, client.ObjectKeyFromObject(ds), ds)
 	})

@@ -1,0 +1,55 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+func TestATypeThatCannotBeInstalledIsAConditionAndInstallsNothing(t *testing.T) {
+	fresh(t)
+	for _, row := range []struct{ networkType, says string }{
+		{"Flanel", "did you mean Flannel?"},
+		{"flannell", "did you mean Flannel?"},
+		{"OVNKubernetes", "not built yet"},
+		{"OpenShiftSDN", "not built yet"},
+		{"Kuryr", "not built yet"},
+		{"Nuage", "not built yet"},
+		{"Contiv", "not built yet"},
+	} {
+		apply(t, strings.Replace(sample(t, "network-flannel.yaml"), "type: Flannel", "type: "+row.networkType, 1))
+		kit.Eventually(t, 20*time.Second, row.networkType+" is refused", func(ctx context.Context) error {
+			return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "spec.defaultNetwork.type", row.networkType, row.says)
+		})
+	}
+	for _, name := range []string{"applied-cluster", "network-inventory"} {
+		err := lab.Client.Get(t.Context(), client.ObjectKey{Namespace: kit.OperatorNamespace, Name: name}, &corev1.ConfigMap{})
+		if !apierrors.IsNotFound(err) {
+			t.Errorf("something was applied: ConfigMap %s is there (%v)", name, err)
+		}
+	}
+	if err := lab.Says(t.Context(), "Available", "False", "Startup"); err != nil {
+		t.Error(err)
+	}
+
+	apply(t, sample(t, "network-flannel.yaml"))
+	settles(t)
+	kit.Eventually(t, 5*time.Second, "the way to the right type leaves no trace", func(ctx context.Context) error {
+		n, err := lab.Network(ctx)
+		if err != nil {
+			return err
+		}
+		if c := kit.Condition(n, "Upgradeable"); c.Status != "True" {
+			return fmt.Errorf("not upgradeable: %s", c.Message)
+		}
+		return nil
+	})
+}
