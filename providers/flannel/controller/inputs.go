@@ -107,22 +107,28 @@ func (c *Controller) restore(ctx context.Context) (record.Membership, error) {
 	return best, nil
 }
 
+// listNodes reads the nodes, of which there may be thousands: they are only looked at, and just the few that may run
+// a member are sorted.
 func (c *Controller) listNodes(ctx context.Context) (map[string]node, []record.Candidate, error) {
 	var list corev1.NodeList
-	if err := c.deps.Client.List(ctx, &list); err != nil {
+	if err := c.deps.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, nil, fmt.Errorf("list nodes: %w", err)
 	}
-	slices.SortFunc(list.Items, func(a, b corev1.Node) int {
+	nodes := make(map[string]node, len(list.Items))
+	var eligible []*corev1.Node
+	for i := range list.Items {
+		n := &list.Items[i]
+		nodes[n.Name] = asNode(n)
+		if isControlPlane(n) && nodes[n.Name].Address.IsValid() && n.DeletionTimestamp == nil {
+			eligible = append(eligible, n)
+		}
+	}
+	slices.SortFunc(eligible, func(a, b *corev1.Node) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	nodes := make(map[string]node, len(list.Items))
 	var controlPlane []record.Candidate
-	for i := range list.Items {
-		n := asNode(&list.Items[i])
-		nodes[n.Name] = n
-		if isControlPlane(&list.Items[i]) && n.Address.IsValid() && list.Items[i].DeletionTimestamp == nil {
-			controlPlane = append(controlPlane, n.Candidate)
-		}
+	for _, n := range eligible {
+		controlPlane = append(controlPlane, nodes[n.Name].Candidate)
 	}
 	return nodes, controlPlane, nil
 }
