@@ -124,7 +124,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		p.findings = append(p.findings, failure(err))
 	}
 	c.deps.Report(p.findings...)
-	return reconcile.Result{RequeueAfter: p.again}, err
+	if err != nil {
+		return reconcile.Result{}, err // the queue knows when to try again
+	}
+	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
 // pass is one look at everything.
