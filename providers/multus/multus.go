@@ -19,7 +19,7 @@ const Name = "MultiNetwork"
 
 // unavailable is what the status says while the component is asked for.
 const unavailable = "Multus is not part of this version; additional networks are not served. " +
-	"Set spec.disableMultiNetwork: true to say that none is wanted."
+	"To say that none is wanted, install with spec.disableMultiNetwork: true."
 
 // Component is the component. The zero value is ready for use.
 type Component struct{}

@@ -20,7 +20,7 @@ func TestItSaysThatItDoesNotServeAndHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := provider.Output{Unavailable: "Multus is not part of this version; additional networks are not served. Set spec.disableMultiNetwork: true to say that none is wanted."}
+	want := provider.Output{Unavailable: "Multus is not part of this version; additional networks are not served. To say that none is wanted, install with spec.disableMultiNetwork: true."}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Error(diff)
 	}
