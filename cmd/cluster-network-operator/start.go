@@ -136,29 +136,30 @@ func podNamespace() string {
 	return strings.TrimSpace(string(content))
 }
 
-// keepSmall gives back what only the start has needed, some times while it lasts, and when all is quiet.
+// keepSmall gives memory back: some times while the start lasts, which needs more than anything later, and then
+// whenever a look finds that it has grown.
 func keepSmall(ctx context.Context, log *slog.Logger) {
-	const start, often, later = 5 * time.Second, 250 * time.Millisecond, time.Minute
-	for wait := time.Duration(0); wait < start; wait += often {
-		if !releaseAfter(ctx, min(wait, often), log) {
+	const start, often, seldom, large = 5 * time.Second, 250 * time.Millisecond, 30 * time.Second, 45 << 20
+	begin := time.Now()
+	for wait := time.Duration(0); ; wait = often {
+		starting := time.Since(begin) < start
+		if !starting {
+			wait = seldom
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+		size, err := residency.Resident()
+		if err == nil && (starting || size > large) {
+			err = residency.Release()
+		}
+		if err != nil {
+			log.Debug("memory is not given back", "error", err)
 			return
 		}
 	}
-	releaseAfter(ctx, later, log)
-}
-
-// releaseAfter gives memory back after a while, and reports whether that is possible.
-func releaseAfter(ctx context.Context, wait time.Duration, log *slog.Logger) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(wait):
-	}
-	if err := residency.Release(); err != nil {
-		log.Debug("memory is not given back", "error", err)
-		return false
-	}
-	return true
 }
 
 func limitMemory() {

@@ -72,6 +72,16 @@ func (r Record) Encode() (map[string]string, error) {
 	return data, nil
 }
 
+// Settled returns Record.Settled from the data of the ConfigMap without reading all the rest; 0 if it is not there
+// or cannot be read.
+func Settled(data map[string]string) int {
+	settled, err := strconv.Atoi(data[keySettled])
+	if err != nil {
+		return 0
+	}
+	return max(settled, 0)
+}
+
 // Decode reads the data of the ConfigMap, which was created at some time. A record that cannot be read is an
 // error; asking the nodes again is the way out.
 func Decode(data map[string]string, created time.Time) (Record, error) {

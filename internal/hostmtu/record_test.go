@@ -23,8 +23,8 @@ func TestRecordSurvivesTheConfigMap(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(r, got); diff != "" {
-				t.Error(diff)
+			if diff := cmp.Diff(r, got); diff != "" || Settled(data) != r.Settled {
+				t.Errorf("settled at %d, and %s", Settled(data), diff)
 			}
 		})
 	}

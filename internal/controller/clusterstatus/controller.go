@@ -15,6 +15,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -78,7 +79,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	sources := []source.Source{
 		c.Wake.Source(),
 		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), c.Wake.Handler()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), c.Wake.Handler()),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), c.Wake.Handler(), predicate.NewPredicateFuncs(ofWorkload)),
 		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.Wake.Handler(), predicate.Predicate(predicate.Funcs{
 			CreateFunc: func(event.CreateEvent) bool { return false },
 			UpdateFunc: func(e event.UpdateEvent) bool { return gone(e.ObjectOld) != gone(e.ObjectNew) },
@@ -90,6 +91,12 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 		}
 	}
 	return nil
+}
+
+// ofWorkload reports whether a pod is one that a controller keeps running. The probes of nodes, which come by the
+// thousand, are not.
+func ofWorkload(o client.Object) bool {
+	return metav1.GetControllerOf(o) != nil
 }
 
 // Reconcile publishes the status as it is now.

@@ -111,7 +111,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	for _, s := range []source.Source{
 		c.Changed.Source(),
 		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), all, predicate.Predicate(predicate.GenerationChangedPredicate{})),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), all, predicate.NewPredicateFuncs(c.concerns)),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), all, c.configMapChanged()),
 		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), all, nodeChanged()),
 	} {
 		if err := loop.Watch(s); err != nil {

@@ -102,9 +102,7 @@ func (p *pass) cluster(ctx context.Context) (facts.Cluster, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
 	}
-	// A record that cannot be read is made anew by the loop that keeps it.
-	record, _ := hostmtu.Decode(cm.Data, cm.CreationTimestamp.Time)
-	return clusterFacts(p.Facts, nodes.Items, record.Settled), nil
+	return clusterFacts(p.Facts, nodes.Items, hostmtu.Settled(cm.Data)), nil
 }
 
 // incomplete says why what was rendered is not everything, or nothing.

@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/hostmtu"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
@@ -24,10 +26,26 @@ func (c *Controller) OperandChanged(spec bool) {
 	}
 }
 
-// concerns reports whether a ConfigMap may change what is to be applied: the record and the MTU of the nodes in
-// the operator's namespace, and in others whatever providers observe.
-func (c *Controller) concerns(o client.Object) bool {
-	return o.GetNamespace() != c.Namespace || o.GetName() != applied.HistoryConfigMapName && o.GetName() != plan.InventoryName
+// configMapChanged lets through ConfigMaps that may change what is to be applied: the record and the MTU that was
+// settled in the operator's namespace, and in others whatever providers observe. What was written here is no news.
+func (c *Controller) configMapChanged() predicate.Predicate {
+	news := func(o client.Object) bool {
+		key := manifest.Key{Kind: "ConfigMap", Namespace: o.GetNamespace(), Name: o.GetName()}
+		return o.GetNamespace() != c.Namespace || o.GetName() != applied.HistoryConfigMapName && o.GetName() != plan.InventoryName &&
+			c.api.newest(key) != version(o.GetResourceVersion())
+	}
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return news(e.Object) },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*corev1.ConfigMap)
+			after, also := e.ObjectNew.(*corev1.ConfigMap)
+			if ok && also && after.Namespace == c.Namespace && after.Name == hostmtu.ConfigMap {
+				return hostmtu.Settled(before.Data) != hostmtu.Settled(after.Data)
+			}
+			return news(e.ObjectNew)
+		},
+		DeleteFunc: func(e event.DeleteEvent) bool { return e.Object.GetName() != applied.HistoryConfigMapName },
+	}
 }
 
 // nodeChanged lets through what facts are made of.

@@ -18,7 +18,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,6 +28,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
 // Name is the name of the loop, on the board and in logs.
@@ -36,6 +36,10 @@ const Name = "nodemtu"
 
 // fieldManager owns the ConfigMap and the pods.
 const fieldManager = client.FieldOwner("cluster-network-operator/nodemtu")
+
+// collect is how long events are collected before nodes are looked at: in a large cluster many answer at once, and
+// the record of them all is written each time.
+const collect = 50 * time.Millisecond
 
 // Controller is the loop. All fields up to Log must be set.
 type Controller struct {
@@ -67,24 +71,21 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("make %s controller: %w", Name, err)
 	}
+	wake := &trigger.Trigger{Delay: collect}
+	if err := loop.Watch(wake.Source()); err != nil {
+		return fmt.Errorf("watch for %s controller: %w", Name, err)
+	}
 	for object, wanted := range map[client.Object]predicate.Predicate{
 		&corev1.Node{}:        predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return gone(e.ObjectOld) != gone(e.ObjectNew) }},
 		&corev1.Pod{}:         predicate.NewPredicateFuncs(isProbe),
 		&corev1.ConfigMap{}:   predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == hostmtu.ConfigMap }),
 		&operatorv1.Network{}: predicate.GenerationChangedPredicate{},
 	} {
-		if err := loop.Watch(source.Kind(mgr.GetCache(), object, enqueue(), wanted)); err != nil {
+		if err := loop.Watch(source.Kind(mgr.GetCache(), object, wake.Handler(), wanted)); err != nil {
 			return fmt.Errorf("watch %T for %s controller: %w", object, Name, err)
 		}
 	}
 	return nil
-}
-
-// enqueue makes every event ask for the same pass.
-func enqueue() handler.EventHandler {
-	return handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
 }
 
 func isProbe(o client.Object) bool { return o.GetLabels()[manifest.LabelComponent] == component }

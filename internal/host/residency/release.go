@@ -59,3 +59,20 @@ func readOnly(maps []byte, file string) []region {
 	}
 	return found
 }
+
+// Resident returns how many bytes of memory this process occupies now.
+func Resident() (int, error) {
+	statm, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0, fmt.Errorf("read own memory: %w", err)
+	}
+	fields := strings.Fields(string(statm)) // total and resident size in pages, and more
+	if len(fields) < 2 {
+		return 0, fmt.Errorf("read own memory: %q has no second field", statm)
+	}
+	pages, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0, fmt.Errorf("read own memory: %w", err)
+	}
+	return pages * os.Getpagesize(), nil
+}

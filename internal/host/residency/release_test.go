@@ -47,3 +47,10 @@ func filePages(t *testing.T) int {
 	}
 	return n
 }
+
+func TestResidentIsWhatTheKernelSays(t *testing.T) {
+	size, err := Resident()
+	if err != nil || size < 1<<20 || size > 1<<32 {
+		t.Errorf("resident: %d bytes, %v", size, err)
+	}
+}
