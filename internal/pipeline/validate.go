@@ -87,7 +87,7 @@ func validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Traits) field.Err
 func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	name := string(spec.DefaultNetwork.Type)
 	if strings.TrimSpace(name) == "" {
-		detail := "spec.defaultNetwork.type is required; write one of " + strings.Join(s.registry.types(), ", ")
+		detail := "is required; write one of " + strings.Join(s.registry.types(), ", ")
 		return field.ErrorList{field.Required(typePath, detail).WithOrigin(RuleTypeRequired)}
 	}
 	if _, unknown := s.network.(thirdParty); !unknown {

@@ -90,10 +90,10 @@ func validatePools(p pools, t provider.Traits) field.ErrorList {
 func validateCounts(p pools, t provider.Traits) field.ErrorList {
 	var errs field.ErrorList
 	if p.total[1] == 0 {
-		errs = append(errs, field.Required(servicePath, "spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16").WithOrigin(RuleServiceRequired))
+		errs = append(errs, field.Required(servicePath, "must have at least 1 entry, e.g. 172.30.0.0/16").WithOrigin(RuleServiceRequired))
 	}
 	if p.total[0] == 0 {
-		errs = append(errs, field.Required(clusterPath, "spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23").WithOrigin(RuleClusterRequired))
+		errs = append(errs, field.Required(clusterPath, "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23").WithOrigin(RuleClusterRequired))
 	}
 	limit := t.MaxClusterNetworks
 	if limit == 0 {
