@@ -49,11 +49,12 @@ func (c *cluster) fieldChanged(b *testing.B) {
 	agents := c.follow(b, daemonSets, client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"})
 	record := c.follow(b, configMaps, client.ObjectKey{Namespace: namespace, Name: "applied-cluster"})
 	generation := agents.now.GetGeneration()
-	var took times
+	var took, floor times
 	begin := time.Now()
 	for b.Loop() {
 		for range *samples {
 			period := fmt.Sprintf("%ds", 1000+len(took))
+			floor = append(floor, c.write(b))
 			start := time.Now()
 			c.edit(b, func(spec *operatorv1.NetworkSpec) {
 				spec.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: period}
@@ -72,6 +73,7 @@ func (c *cluster) fieldChanged(b *testing.B) {
 	made := c.since(b, begin)
 	b.ReportMetric(float64(made.writes)/float64(len(took)), "writes/change")
 	b.ReportMetric(float64(made.reads)/float64(len(took)), "reads/change")
+	floor.reportFloor(b)
 	took.report(b, 150, peer.fieldChanged)
 }
 

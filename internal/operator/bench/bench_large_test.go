@@ -88,7 +88,7 @@ func (c *cluster) answered(b *testing.B, operator *process) {
 // resident reports the memory of an operator that has had nothing to do for a while.
 func resident(b *testing.B, operator *process) {
 	for b.Loop() {
-		time.Sleep(30 * time.Second)
+		time.Sleep(time.Minute)
 	}
 	m := operator.memory(b)
 	b.ReportMetric(m.now, "rss-MB")
@@ -112,8 +112,10 @@ func (c *cluster) createPods(b *testing.B) {
 	var all []client.Object
 	for _, set := range sets.Items {
 		for i := range list.Items {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: fmt.Sprintf("%s-%d", set.Name, i), Labels: maps.Clone(set.Spec.Template.Labels)},
-				Spec: *set.Spec.Template.Spec.DeepCopy()}
+			pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy(), ObjectMeta: metav1.ObjectMeta{
+				Namespace: set.Namespace, Name: fmt.Sprintf("%s-%d", set.Name, i), Labels: maps.Clone(set.Spec.Template.Labels),
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, daemonSets)},
+			}}
 			pod.Spec.NodeName = list.Items[i].Name
 			all = append(all, pod)
 		}

@@ -19,11 +19,12 @@ type damage func(b *testing.B, o *unstructured.Unstructured) (repaired func(*uns
 // restored is from the damage until the object is as it was. All operands take their turns.
 func (c *cluster) restored(b *testing.B, harm damage) {
 	operands := c.operands(b)
-	var took times
+	var took, floor times
 	for b.Loop() {
 		for i := range *samples {
 			entry := operands[i%len(operands)]
 			s := c.follow(b, entry.Key.GroupKind().WithVersion(entry.Version), client.ObjectKey{Namespace: entry.Key.Namespace, Name: entry.Key.Name})
+			floor = append(floor, c.write(b))
 			start := time.Now()
 			repaired := harm(b, s.now)
 			took = append(took, s.until(b, entry.Key.String()+" is as it was", repaired).Sub(start))
@@ -31,6 +32,7 @@ func (c *cluster) restored(b *testing.B, harm damage) {
 			c.settled(b)
 		}
 	}
+	floor.reportFloor(b)
 	took.report(b, 200, peer.restored)
 }
 

@@ -1,9 +1,15 @@
 package bench
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
@@ -60,6 +66,18 @@ func (c *cluster) quiet(b *testing.B, begin time.Time) requests {
 		}
 		time.Sleep(time.Second)
 	}
+}
+
+// write makes one small write and returns how long that took.
+func (c *cluster) write(b *testing.B) time.Duration {
+	b.Helper()
+	start := time.Now()
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"floor","namespace":"default"},"data":{"at":"%d"}}`, start.UnixNano())
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "floor", Namespace: metav1.NamespaceDefault}}
+	if err := c.Client.Patch(b.Context(), cm, client.RawPatch(types.ApplyPatchType, []byte(text)), client.FieldOwner("bench"), client.ForceOwnership); err != nil {
+		b.Fatal(err)
+	}
+	return time.Since(start)
 }
 
 // show logs requests, for who wants to know what they are.
