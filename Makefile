@@ -61,7 +61,7 @@ fuzz: ## Every fuzz target for FUZZTIME (20s) each
 	@hack/fuzz.sh
 
 bench: deps test-assets images ## Benchmarks, each with the figure it is compared with; the last ones in the lab
-	@go test -run '^$$' -bench . -benchmem ./... | grep -v -e '^ok' -e '^?' -e '^PASS'
+	@go test -run '^$$' -bench . -benchmem -timeout 40m ./... | grep -v -e '^ok' -e '^?' -e '^PASS'
 	@cd e2e && go build -o ../_output/lab-bin/netbench ./cmd/netbench && go test -run '^$$' -bench . -benchtime 1x ./bench
 
 conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab
