@@ -121,18 +121,10 @@ func TestUnmanagedNetworkIsLeftAlone(t *testing.T) {
 	c.create(newNetwork())
 	c.start()
 	c.eventually("the network is recorded", c.recorded)
-	n := c.network()
-	n.Spec.ManagementState = osv1.Unmanaged
-	if err := c.Client.Update(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
+	c.editSpec(func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Unmanaged })
 	c.eventually("it is noticed", c.is("Upgradeable", osv1.ConditionFalse, "Unmanaged"))
 	c.damage()
 	c.consistently("damage stays", 500*1e6, func() bool { return c.configMap(fakeNamespace, "config-1") == nil })
-	n = c.network()
-	n.Spec.ManagementState = osv1.Managed
-	if err := c.Client.Update(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
+	c.editSpec(func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Managed })
 	c.eventually("managed again, it is repaired", c.has("backend", "host-gw"))
 }

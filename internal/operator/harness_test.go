@@ -215,15 +215,24 @@ func newNetwork(change ...func(*operatorv1.NetworkSpec)) *operatorv1.Network {
 	return n
 }
 
-// edit changes the specification of the network.
+// edit changes the settings of the network.
 func (c *cluster) edit(change func(*operatorv1.FlannelConfig)) {
+	c.t.Helper()
+	c.editSpec(func(s *operatorv1.NetworkSpec) {
+		if s.DefaultNetwork.FlannelConfig == nil {
+			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{}
+		}
+		change(s.DefaultNetwork.FlannelConfig)
+	})
+}
+
+// editSpec changes the specification of the network with a patch, which the operator's writes of the status do not
+// get in the way of.
+func (c *cluster) editSpec(change func(*operatorv1.NetworkSpec)) {
 	c.t.Helper()
 	n := c.network()
 	before := n.DeepCopy()
-	if n.Spec.DefaultNetwork.FlannelConfig == nil {
-		n.Spec.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{}
-	}
-	change(n.Spec.DefaultNetwork.FlannelConfig)
+	change(&n.Spec)
 	if err := c.Client.Patch(c.t.Context(), n, client.MergeFrom(before)); err != nil {
 		c.t.Fatal(err)
 	}

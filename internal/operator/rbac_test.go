@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
@@ -74,13 +74,11 @@ func TestOperatorNeedsNoMoreThanItsRoles(t *testing.T) {
 		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-flannel", Name: "flannel-etcd-client"}, &corev1.Secret{}) == nil
 	})
 	c.eventually("status is published", c.is("Available", osv1.ConditionFalse, "Startup"))
-	edited := c.network()
-	no := false
-	edited.Spec.DeployKubeProxy = &no
-	if err := c.Client.Update(t.Context(), edited); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(2 * time.Second)
+	c.editSpec(func(s *operatorv1.NetworkSpec) { s.DeployKubeProxy = new(false) })
+	c.eventually("the edit is dealt with", func() bool {
+		n := c.network()
+		return n.Generation == n.Status.ObservedGeneration
+	})
 
 	user := "system:serviceaccount:" + operatorNamespace + ":" + serviceAccount
 	for _, r := range c.Requests(t) {

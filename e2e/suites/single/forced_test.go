@@ -29,8 +29,9 @@ func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 	t.Cleanup(func() {
 		n, err := lab.Network(context.Background())
 		if err == nil {
+			before := n.DeepCopy()
 			n.Spec.DefaultNetwork.FlannelConfig = nil
-			err = lab.Client.Update(context.Background(), n)
+			err = lab.Client.Patch(context.Background(), n, client.MergeFrom(before))
 		}
 		if err == nil {
 			err = force(context.Background())
