@@ -14,6 +14,7 @@ type State struct {
 	Rules  []Rule   `json:"rules,omitempty"`
 	DNS    DNS      `json:"dns,omitzero"`
 	OVS    []Bridge `json:"ovs,omitempty"` // the bridges of the OVSDB; nil too where no Open vSwitch answers
+	Switch Switch   `json:"switch,omitzero"`
 	// Hostname is the name that the kernel has, as it is, with or without a domain.
 	Hostname string `json:"hostname,omitempty"`
 }
@@ -137,6 +138,12 @@ type DNS struct {
 	Options []string `json:"options,omitempty"`
 }
 
+// Switch is the configuration of Open vSwitch as a whole.
+type Switch struct {
+	ExternalIDs map[string]string `json:"externalIDs,omitempty"`
+	OtherConfig map[string]string `json:"otherConfig,omitempty"`
+}
+
 // Bridge is one bridge of Open vSwitch.
 type Bridge struct {
 	Name          string            `json:"name"`
@@ -147,24 +154,34 @@ type Bridge struct {
 	ExternalIDs   map[string]string `json:"externalIDs,omitempty"`
 	OtherConfig   map[string]string `json:"otherConfig,omitempty"`
 	Ports         []BridgePort      `json:"ports,omitempty"`
+	// Drop are keys that must be in neither of the two maps. A bridge that was read has none.
+	Drop []string `json:"-"`
 }
 
 // BridgePort is one port of a Bridge; with more than one interface it is a bond.
 type BridgePort struct {
-	Name       string            `json:"name"`
-	Tag        int               `json:"tag,omitempty"`
-	VLANMode   string            `json:"vlanMode,omitempty"`
-	Trunks     []int             `json:"trunks,omitempty"`
-	BondMode   string            `json:"bondMode,omitempty"`
-	LACP       string            `json:"lacp,omitempty"`
-	Interfaces []BridgeInterface `json:"interfaces"`
+	Name        string            `json:"name"`
+	Tag         *int              `json:"tag,omitempty"`
+	VLANMode    string            `json:"vlanMode,omitempty"`
+	Trunks      []int             `json:"trunks,omitempty"`
+	BondMode    string            `json:"bondMode,omitempty"`
+	LACP        string            `json:"lacp,omitempty"`
+	UpDelay     int               `json:"upDelay,omitempty"`   // milliseconds
+	DownDelay   int               `json:"downDelay,omitempty"` // milliseconds
+	ExternalIDs map[string]string `json:"externalIDs,omitempty"`
+	OtherConfig map[string]string `json:"otherConfig,omitempty"`
+	Interfaces  []BridgeInterface `json:"interfaces"`
 }
 
 // BridgeInterface is one interface of a BridgePort.
 type BridgeInterface struct {
-	Name string `json:"name"`
-	Type string `json:"type,omitempty"` // internal, patch, dpdk; empty or system for a device of the kernel
-	Peer string `json:"peer,omitempty"` // of a patch
+	Name        string            `json:"name"`
+	Type        string            `json:"type,omitempty"` // internal, patch, dpdk; empty for a device of the kernel
+	MAC         string            `json:"mac,omitempty"`  // wanted by the database, not necessarily what the device has
+	MTU         int               `json:"mtu,omitempty"`  // wanted by the database
+	Options     map[string]string `json:"options,omitempty"`
+	ExternalIDs map[string]string `json:"externalIDs,omitempty"`
+	OtherConfig map[string]string `json:"otherConfig,omitempty"`
 	// Error is what Open vSwitch says is wrong with it; empty if nothing.
 	Error string `json:"error,omitempty"`
 }
@@ -214,4 +231,12 @@ func (s *State) Settled() bool {
 		}
 	}
 	return true
+}
+
+// MainTable is the routing table that a route without one is in.
+const MainTable = 254
+
+// Default reports whether the route is for all addresses, and leads somewhere.
+func (r Route) Default() bool {
+	return r.Type == "" && r.Destination.IsValid() && r.Destination.Bits() == 0
 }
