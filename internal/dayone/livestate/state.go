@@ -53,6 +53,9 @@ type Address struct {
 	Prefix netip.Prefix `json:"prefix"` // host bits kept
 	// Dynamic addresses have a lifetime: somebody (a DHCP server, a router) lent them.
 	Dynamic bool `json:"dynamic,omitempty"`
+	// Valid and Preferred are the seconds that a dynamic address had left; 0 for all others.
+	Valid     int `json:"valid,omitempty"`
+	Preferred int `json:"preferred,omitempty"`
 	// Tentative addresses cannot be bound yet: duplicate address detection is under way.
 	Tentative bool `json:"tentative,omitempty"`
 	// Duplicate addresses are in use by another host; the kernel will not use them.
