@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -54,6 +55,15 @@ func nodeOf(value any) (*yaml.Node, error) {
 			node.Content = append(node.Content, inner)
 		}
 		return node, nil
+	}
+	switch value := value.(type) {
+	case string:
+		// The encoder puts quotes around what would be read as something else.
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}, nil
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(value)}, nil
+	case int64:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatInt(value, 10)}, nil
 	}
 	node := &yaml.Node{}
 	if err := node.Encode(value); err != nil {
