@@ -40,12 +40,13 @@ type Link struct {
 	IPv4      Method    `json:"ipv4,omitzero"`
 	IPv6      Method    `json:"ipv6,omitzero"`
 	// Detail is what is particular to the kind; nil for a kind without.
-	Bond   *Bond        `json:"bond,omitempty"`
-	VLAN   *VLAN        `json:"vlan,omitempty"`
-	VXLAN  *VXLAN       `json:"vxlan,omitempty"`
-	Bridge *LinuxBridge `json:"bridge,omitempty"`
-	VRF    *VRF         `json:"vrf,omitempty"`
-	Peer   string       `json:"peer,omitempty"` // of a veth, if it is in the same namespace
+	Bond    *Bond        `json:"bond,omitempty"`
+	VLAN    *VLAN        `json:"vlan,omitempty"`
+	VXLAN   *VXLAN       `json:"vxlan,omitempty"`
+	Bridge  *LinuxBridge `json:"bridge,omitempty"`
+	VRF     *VRF         `json:"vrf,omitempty"`
+	Peer    string       `json:"peer,omitempty"`    // of a veth, if it is in the same namespace
+	MACVLAN string       `json:"macvlan,omitempty"` // the mode
 }
 
 // Address is one address of a link.

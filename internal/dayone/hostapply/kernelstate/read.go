@@ -99,7 +99,10 @@ func (r Reader) link(l netlink.Link, names map[int]string) (livestate.Link, erro
 
 // detail fills in what is particular to a kind.
 func detail(out *livestate.Link, l netlink.Link, names map[int]string) {
-	parent := names[l.Attrs().ParentIndex]
+	parent := ""
+	if l.Attrs().NetNsID < 0 { // else the index is one of another namespace
+		parent = names[l.Attrs().ParentIndex]
+	}
 	switch d := l.(type) {
 	case *netlink.Veth:
 		out.Peer = parent
