@@ -27,7 +27,7 @@ type MACVLAN struct {
 	BaseIface string `json:"base-iface" nm:"required"`
 	Mode      string `json:"mode" nm:"required,words=vepa|bridge|private|passthru|source"`
 	// Promiscuous nil is true.
-	Promiscuous *bool `json:"promiscuous,omitempty"`
+	Promiscuous *bool `json:"promiscuous,omitempty" nm:"alias=accept-all-mac"`
 }
 
 // IPVLAN is a second interface with another's MAC address.

@@ -47,6 +47,8 @@ type EAP struct {
 	ClientCert         string   `json:"client-cert,omitempty"`
 	CACert             string   `json:"ca-cert,omitempty"`
 	PrivateKeyPassword string   `json:"private-key-password,omitempty"`
+	Phase2Auth         string   `json:"phase2-auth,omitempty"`
+	Password           string   `json:"password,omitempty"`
 }
 
 // LLDP is the link layer discovery protocol. Neighbors are reported by NMState.

@@ -21,9 +21,8 @@ type Route struct {
 	Weight    *uint16 `json:"weight,omitempty"`
 	RouteType Special `json:"route-type,omitempty"`
 	// CWND clamps the congestion window, in segments.
-	CWND    *uint32 `json:"cwnd,omitempty"`
-	Source  string  `json:"source,omitempty"`
-	VRFName string  `json:"vrf-name,omitempty"`
+	CWND *uint32 `json:"cwnd,omitempty"`
+	Source string `json:"source,omitempty"`
 }
 
 // Absent reports whether the route is not to be there, or not to be touched.
@@ -66,4 +65,12 @@ type Resolver struct {
 	Server  []string `json:"server,omitempty"`
 	Search  []string `json:"search,omitempty"`
 	Options []string `json:"options,omitempty"`
+}
+
+// GetConfig returns the routes to have; nil for nil.
+func (r *Routes) GetConfig() []Route {
+	if r == nil {
+		return nil
+	}
+	return r.Config
 }
