@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/cli/dayone"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/keyfiles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
@@ -34,6 +36,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(render.New(p, version.String()), validate.New(p))
+	root.AddCommand(render.New(p, version.String()), validate.New(p), dayone.New(keyfiles.New()))
 	return root
 }
