@@ -112,6 +112,18 @@ func (h *Host) Command(ctx context.Context, name string, args ...string) *exec.C
 	return cmd
 }
 
+// Kill ends a program without warning. What Command starts is nsenter; the program is its child.
+func (h *Host) Kill(cmd *exec.Cmd) {
+	h.t.Helper()
+	pid, err := child(cmd.Process.Pid)
+	if err != nil {
+		h.t.Fatalf("find the program to kill: %v", err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // Try runs a program and returns what it printed, on both outputs; the error holds that too.
 func (h *Host) Try(name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
