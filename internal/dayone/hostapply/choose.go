@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
+	"github.com/cluster-network-operator/cno/internal/dayone/automatic"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
@@ -40,20 +42,26 @@ func (e *Engine) choose(ctx context.Context, live livestate.State) (Source, []by
 		e.Log.Info("document chosen", "file", choice.File.Name, "because", choice.Reason)
 		return Source{File: choice.File.Name, Why: choice.Reason, SHA256: digest(choice.File.Content)}, choice.File.Content, nil
 	}
-	return e.automatic(choice.Reason, live)
+	return e.automatic(ctx, choice.Reason, live)
 }
 
-func (e *Engine) automatic(why string, live livestate.State) (Source, []byte, error) {
+// automatic makes the document of a host without one. It waits for an interface that leads out, but not for ever.
+func (e *Engine) automatic(ctx context.Context, why string, live livestate.State) (Source, []byte, error) {
 	source := Source{Why: why, Automatic: true}
 	if e.Automatic == nil {
 		return source, nil, nil
 	}
 	doc, err := e.Automatic(live)
+	for end := e.Now().Add(e.Limits.Uplink); errors.Is(err, automatic.ErrNoUplink) && e.Now().Before(end); {
+		if err := e.Wait(ctx, e.Limits.Poll); err != nil {
+			return source, nil, fmt.Errorf("wait for a default route: %w", err)
+		}
+		if live, err = e.Backend.Live(ctx); err == nil {
+			doc, err = e.Automatic(live)
+		}
+	}
 	if err != nil {
 		return source, nil, fmt.Errorf("make the automatic configuration: %w", err)
-	}
-	if doc == nil {
-		return source, nil, nil
 	}
 	content, err := doc.YAML()
 	if err != nil {

@@ -19,7 +19,8 @@ type Engine struct {
 	Documents fs.FS
 	// Resolve reads a document, or one with captures against what is live.
 	Resolve func(name string, data []byte, live livestate.State) (*nmstate.Document, error)
-	// Automatic makes the document of a host that has none. It returns nil if there is nothing to do; a nil function is no automatic mode.
+	// Automatic makes the document of a host that has none; nil is no automatic mode. It is asked again for a while when the error
+	// is automatic.ErrNoUplink.
 	Automatic func(live livestate.State) (*nmstate.Document, error)
 	Prober    Prober
 	// Targets are probed besides the gateways: those that answered before a change must answer after it.
@@ -47,6 +48,7 @@ type Engine struct {
 // Limits are how long the parts of a pass may take. Use DefaultLimits, and change what you must.
 type Limits struct {
 	Name    time.Duration // for a host name that may choose a document
+	Uplink  time.Duration // for a default route that automatic mode can use
 	Apply   time.Duration
 	Verify  time.Duration // after Apply, until all is as wanted and answers
 	Restore time.Duration // one try of it
@@ -60,7 +62,7 @@ type Limits struct {
 // tree and IPv6 (60 s for a bindable address) take.
 func DefaultLimits() Limits {
 	return Limits{
-		Name: 5 * time.Minute, Apply: 2 * time.Minute, Verify: 90 * time.Second, Restore: time.Minute,
+		Name: 5 * time.Minute, Uplink: time.Minute, Apply: 2 * time.Minute, Verify: 90 * time.Second, Restore: time.Minute,
 		Poll: time.Second / 2, Tries: 3,
 	}
 }

@@ -34,7 +34,7 @@ type linkGoal struct {
 	mtu        int
 	up         *bool
 	controller *string
-	allMulti   bool
+	uplink     bool              // it is a port of Open vSwitch
 	sysctls    map[string]string // below net/ipv6/conf/<name>
 	v4, v6     familyGoal
 }
@@ -78,6 +78,9 @@ func goalOf(doc *nmstate.Document, datapaths []string, hostname string) goal {
 		}
 	}
 	undeclared(&g, controllers)
+	for n := range g.links {
+		g.links[n].uplink = uplink(doc, g.links[n].name)
+	}
 	if doc.Routes != nil {
 		for _, r := range doc.Routes.Config {
 			switch {
@@ -122,6 +125,13 @@ func controllersOf(doc *nmstate.Document) map[string]string {
 		}
 	}
 	return out
+}
+
+// uplink reports whether a link is a port of an Open vSwitch bridge, other than the bridge's own.
+func uplink(doc *nmstate.Document, name string) bool {
+	return slices.ContainsFunc(doc.Interfaces, func(i nmstate.Interface) bool {
+		return i.Kind() == nmstate.TypeOVSBridge && i.Up() && i.Name != name && slices.Contains(livestate.Members(&i), name)
+	})
 }
 
 func bridgeOfOVS(doc *nmstate.Document, name string) bool {

@@ -105,9 +105,12 @@ func attributesOf(l linkGoal, have *livestate.Link) []step {
 	}
 	add(l.up != nil && *l.up && (!have.Up || moved), setUp, "")
 	add(l.up != nil && !*l.up && have.Up, setDown, "")
-	add(l.allMulti, setAllMulti, "")
+	add(l.uplink && have.Driver == vmxnet3, setAllMulti, "")
 	return steps
 }
+
+// vmxnet3 does not hand multicast to a bridge unless it is told to.
+const vmxnet3 = "vmxnet3"
 
 // ovsDatapath is what the kernel calls the controller of the ports of its own Open vSwitch.
 const ovsDatapath = "ovs-system"
