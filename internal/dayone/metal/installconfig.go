@@ -71,7 +71,7 @@ func (r *reader) host(path string, item *yaml.Node) {
 		return
 	}
 	r.seen[said.Name] = item.Line
-	host := Host{Name: said.Name, Role: said.Role, Machine: &said.Machine}
+	host := Host{Name: said.Name, Role: said.Role, Machine: &said.Machine, File: r.file}
 	if node := child(item, "networkConfig"); node != nil && node.Tag != "!!null" {
 		if node.Kind != yaml.MappingNode {
 			r.problem(node.Line, path+".networkConfig", "is not a document: write its keys here, not a text")
@@ -83,7 +83,7 @@ func (r *reader) host(path string, item *yaml.Node) {
 			return
 		}
 		host.Document = document
-		host.origin = origin{file: r.file, path: path + ".networkConfig", node: node}
+		host.origin = origin{path: path + ".networkConfig", node: node}
 	}
 	r.hosts = append(r.hosts, host)
 }

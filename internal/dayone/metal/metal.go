@@ -41,6 +41,8 @@ type Host struct {
 	Document []byte
 	// Machine is how the machine is reached; nil if it is not known, as for a document on its own.
 	Machine *Machine
+	// File is where the document was read, for problems with it.
+	File string
 
 	origin origin
 }

@@ -11,8 +11,8 @@ import (
 
 // origin is where a document was written that is a part of a larger file. The zero value is a file of its own.
 type origin struct {
-	file, path string
-	node       *yaml.Node
+	path string
+	node *yaml.Node
 }
 
 // Locate tells of problems with the host's document where they are in the file that it was taken from.
@@ -22,7 +22,7 @@ func (h Host) Locate(problems nmstate.Problems) nmstate.Problems {
 	}
 	var out nmstate.Problems
 	for _, p := range problems {
-		p.File, p.Line = h.origin.file, lineOf(h.origin.node, p.Path)
+		p.File, p.Line = h.File, lineOf(h.origin.node, p.Path)
 		p.Path = strings.TrimSuffix(h.origin.path+"."+p.Path, ".")
 		out = append(out, p)
 	}

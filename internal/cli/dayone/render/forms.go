@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -46,11 +47,14 @@ func keyfiles(_ *options, hosts []metal.Host) (output, nmstate.Problems, error) 
 			pairs = append(pairs, [2]string{p.Name, p.Content})
 			out.files = append(out.files, file{prefix + p.Name, []byte(p.Content)})
 		}
-		text, err := json.Marshal(map[string]any{"NetworkManager": pairs})
-		if err != nil {
+		var text bytes.Buffer
+		enc := json.NewEncoder(&text)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(map[string]any{"NetworkManager": pairs}); err != nil {
 			return output{}, nil, fmt.Errorf("encode profiles: %w", err)
 		}
-		out.stream = append(out.stream, append(text, '\n'))
+		out.stream = append(out.stream, text.Bytes())
 	}
 	return out, problems, nil
 }

@@ -43,7 +43,7 @@ func (s *source) hosts(files []string) ([]metal.Host, nmstate.Problems, error) {
 	if len(s.only) > 0 {
 		kept = slices.DeleteFunc(kept, func(h metal.Host) bool { return !slices.Contains(s.only, h.Name) })
 		for _, name := range s.only {
-			if _, ok := s.from[name]; !ok {
+			if _, ok := s.from[name]; !ok && len(s.problems) == 0 {
 				return nil, nil, fmt.Errorf("--host %s: no file is of a host of that name", name)
 			}
 		}
