@@ -76,7 +76,9 @@ func (d Database) Ensure(ctx context.Context, change Change) error {
 	}
 	p := planner{tables: t, change: change}
 	operations := p.plan()
-	if len(operations) == 0 {
+	// Bridges that are in the database may still not be there: ovs-vswitchd has just started, perhaps. So it is asked
+	// to say that it has seen everything even where there is nothing to change.
+	if len(operations) == 0 && len(change.Bridges) == 0 {
 		return nil
 	}
 	initial, changed, err := c.Monitor(ctx, database, map[string][]string{"Open_vSwitch": {"cur_cfg"}})
