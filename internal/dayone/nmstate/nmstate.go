@@ -70,11 +70,16 @@ const (
 // Parse reads one document. name is used in problems only. The document is nil exactly if a problem is an error;
 // there may be warnings beside a document. An empty text is a document that asks for nothing.
 func Parse(name string, data []byte) (*Document, Problems) {
-	doc := &Document{Name: name, lines: map[string]int{}}
-	node, problem := root(name, data)
-	if problem != nil {
-		return nil, Problems{*problem}
+	node, problems := Root(name, data)
+	if problems != nil {
+		return nil, problems
 	}
+	return Decode(name, node)
+}
+
+// Decode is Parse for a value that is read already; nil is a document that asks for nothing.
+func Decode(name string, node *yaml.Node) (*Document, Problems) {
+	doc := &Document{Name: name, lines: map[string]int{}}
 	d := &decoder{name: name, lines: doc.lines, fields: map[reflect.Type][]field{}}
 	if node != nil {
 		d.decodeInto(node, "", doc)
@@ -85,10 +90,10 @@ func Parse(name string, data []byte) (*Document, Problems) {
 	return doc, d.problems.Sorted()
 }
 
-// root returns the single value in data; nil if there is none.
-func root(name string, data []byte) (*yaml.Node, *Problem) {
+// Root returns the single value in data, unread; nil if there is none.
+func Root(name string, data []byte) (*yaml.Node, Problems) {
 	if len(data) > MaxSize {
-		return nil, &Problem{File: name, Message: "larger than 1 MiB; a document describes one host"}
+		return nil, Problems{{File: name, Message: "larger than 1 MiB; a document describes one host"}}
 	}
 	// Text copied from a web page has no-break spaces as its indentation; NMState's command reads them as spaces.
 	data = bytes.ReplaceAll(data, []byte("\u00a0"), []byte(" "))
@@ -98,13 +103,13 @@ func root(name string, data []byte) (*yaml.Node, *Problem) {
 	case errors.Is(err, io.EOF):
 		return nil, nil
 	case err != nil:
-		return nil, syntaxProblem(name, err)
+		return nil, Problems{syntaxProblem(name, err)}
 	}
 	switch err := dec.Decode(&more); {
 	case err == nil:
-		return nil, &Problem{File: name, Line: more.Line, Message: "a second YAML document; write one document a file"}
+		return nil, Problems{{File: name, Line: more.Line, Message: "a second YAML document; write one document a file"}}
 	case !errors.Is(err, io.EOF):
-		return nil, syntaxProblem(name, err)
+		return nil, Problems{syntaxProblem(name, err)}
 	}
 	if len(doc.Content) == 0 || isNull(doc.Content[0]) {
 		return nil, nil

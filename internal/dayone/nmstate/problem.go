@@ -102,8 +102,8 @@ func (p *Problems) Warnf(d *Document, path, format string, args ...any) {
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
 // syntaxProblem takes the line out of an error of the YAML library.
-func syntaxProblem(name string, err error) *Problem {
-	p := &Problem{File: name, Message: "not YAML: " + err.Error()}
+func syntaxProblem(name string, err error) Problem {
+	p := Problem{File: name, Message: "not YAML: " + err.Error()}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		p.Line, _ = strconv.Atoi(m[1])
 		p.Message = "not YAML: " + m[2]
