@@ -6,7 +6,7 @@ import "testing"
 // a card to br-ex.
 func steps() []string {
 	return []string{
-		"msg=snapshot", `msg=journal stage=applying`, "msg=apply", `msg="stage profiles"`, "msg=activate device=" + card,
+		"msg=snapshot", `msg=journal stage=applying`, "msg=apply", `msg="stage profiles"`, "msg=reapply device=" + card,
 		`msg="set up bridges"`, "msg=activate device=br-ex", "msg=verify", "msg=journal stage=committing", "msg=commit",
 		`msg="disarm checkpoint"`, `msg="keep profiles"`, `msg="write marker"`, `msg="write state"`, `msg="close journal"`,
 	}

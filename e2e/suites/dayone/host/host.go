@@ -42,7 +42,13 @@ type Host struct {
 // New makes a host that is off, with an empty disk over a root file system. It is off for good at the end of the test.
 func New(t testing.TB, root, name string) *Host {
 	t.Helper()
-	h := &Host{Name: name, t: t, root: root, disk: t.TempDir()}
+	// Not the test's own folder: a comma in the name of a test would be one in the options of a mount.
+	disk, err := os.MkdirTemp("", "host-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(disk) })
+	h := &Host{Name: name, t: t, root: root, disk: disk}
 	for _, dir := range []string{"upper", "work", "root"} {
 		if err := os.Mkdir(filepath.Join(h.disk, dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -90,7 +96,11 @@ func child(pid int) (int, error) {
 	if len(fields) != 1 {
 		return 0, errors.New("the first process is not there")
 	}
-	return strconv.Atoi(fields[0])
+	number, err := strconv.Atoi(fields[0])
+	if err == nil && number <= 1 {
+		err = fmt.Errorf("%d is the number of no process of ours", number)
+	}
+	return number, err
 }
 
 // PowerOff ends every process at once and forgets the network and /run, as a power cut does. The disk stays.
@@ -98,10 +108,13 @@ func (h *Host) PowerOff() {
 	if h.init == nil {
 		return
 	}
-	_ = syscall.Kill(h.pid, syscall.SIGKILL)
+	// Without a process of its own the host did not come up; the number 0 would be this process's whole group.
+	if h.pid > 1 {
+		_ = syscall.Kill(h.pid, syscall.SIGKILL)
+	}
 	_ = h.init.Process.Kill()
 	_ = h.init.Wait()
-	h.init = nil
+	h.init, h.pid = nil, 0
 }
 
 // Command is a program of the host, not started yet. The host must be on.

@@ -74,6 +74,7 @@ func (b *Backend) inForce(ctx context.Context, active nmdbus.Active, p nmdbus.Pr
 	if same {
 		return true, b.await(ctx, active.Path)
 	}
+	b.Log.Debug("reapply", "device", p.Interface, "profile", p.ID)
 	for _, device := range active.Devices {
 		if err := b.Bus.Reapply(ctx, device); err != nil {
 			b.Log.Debug("a change needs an activation", "profile", p.ID, "because", err)
