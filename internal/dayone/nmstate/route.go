@@ -21,8 +21,8 @@ type Route struct {
 	Weight    *uint16 `json:"weight,omitempty"`
 	RouteType Special `json:"route-type,omitempty"`
 	// CWND clamps the congestion window, in segments.
-	CWND *uint32 `json:"cwnd,omitempty"`
-	Source string `json:"source,omitempty"`
+	CWND   *uint32 `json:"cwnd,omitempty"`
+	Source string  `json:"source,omitempty"`
 }
 
 // Absent reports whether the route is not to be there, or not to be touched.

@@ -47,7 +47,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value, t tag) {
 // unsigned reads a number as NMState does: decimal or, in lower case, hexadecimal; quoted or not. Only a bare one
 // may have the prefixes of YAML.
 func unsigned(n *yaml.Node, bits int) (uint64, bool) {
-	s, base := n.Value, 10
+	s, base := strings.TrimPrefix(n.Value, "+"), 10
 	if hex, ok := strings.CutPrefix(s, "0x"); ok {
 		s, base = hex, 16
 	} else if oct, ok := strings.CutPrefix(s, "0o"); ok && n.Style == 0 {
