@@ -31,6 +31,10 @@ func Keyfiles(name string, data []byte) ([]nmconn.File, nmstate.Problems) {
 	}
 	mine := Check(doc)
 	files, theirs := nmconn.Generate(doc)
+	if mine.HasErrors() {
+		// How files would be written that are not is of no interest.
+		theirs = theirs.Errors()
+	}
 	problems = append(append(problems, mine...), unsaid(theirs, mine)...)
 	if problems.HasErrors() {
 		return nil, problems.Sorted()
