@@ -53,7 +53,7 @@ func Dial(address string) (*Client, error) {
 // Close ends the connection. Checkpoints stay.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Gone reports whether an error says that an object, or NetworkManager itself, is not there.
+// Gone reports whether an error says that an object, or NetworkManager itself, is not there, or not active any more.
 func Gone(err error) bool {
 	var e dbus.Error
 	if !errors.As(err, &e) {
@@ -62,7 +62,7 @@ func Gone(err error) bool {
 	switch e.Name {
 	case "org.freedesktop.DBus.Error.UnknownObject", "org.freedesktop.DBus.Error.UnknownMethod",
 		"org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner",
-		service + ".UnknownDevice", service + ".UnknownConnection", service + ".ConnectionNotActive":
+		service + ".UnknownDevice", service + ".UnknownConnection", service + ".ConnectionNotActive", deviceIface + ".NotActive":
 		return true
 	}
 	return false

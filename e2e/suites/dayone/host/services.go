@@ -26,7 +26,6 @@ ipv6.dhcp-duid=ll
 ipv6.dhcp-iaid=mac
 [logging]
 level=INFO
-backend=stderr
 `
 
 // Daemon is a program that runs on a host until the host is off or the daemon is killed.

@@ -111,7 +111,7 @@ func (b *Backend) takeDown(ctx context.Context, p plan) error {
 		return err
 	}
 	v := view{devices: devices}
-	for _, name := range append(p.down, p.absent...) {
+	for _, name := range slices.Concat(p.down, p.absent) {
 		if d, ok := v.real(name); ok && d.Active != nmdbus.None {
 			if err := b.Bus.Disconnect(ctx, d.Path); err != nil {
 				return fmt.Errorf("take %s down: %w", name, err)
