@@ -10,6 +10,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 )
 
 // write adds a file.
@@ -34,7 +35,7 @@ func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document t
 	if machine == "" {
 		machine = short
 	}
-	doc, problems := nmstate.Parse("", content)
+	doc, problems := preboot.Parse("", content)
 	for _, p := range problems.Errors() {
 		r.errs = append(r.errs, field.Invalid(at, p.Path, "in the document for PreBoot: "+p.Message))
 	}
