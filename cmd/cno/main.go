@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cli/dayone"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/keyfiles"
+	dayonerender "github.com/cluster-network-operator/cno/internal/cli/dayone/render"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
@@ -36,6 +37,6 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(render.New(p, version.String()), validate.New(p), dayone.New(keyfiles.New()))
+	root.AddCommand(render.New(p, version.String()), validate.New(p), dayone.New(keyfiles.New(), dayonerender.New()))
 	return root
 }

@@ -2,6 +2,8 @@ package preboot
 
 import (
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/coreos/ignition/v2/config/v3_2/types"
 
@@ -42,19 +44,15 @@ func Keyfiles(name string, data []byte) ([]nmconn.File, nmstate.Problems) {
 	return files, problems.Sorted()
 }
 
-// unsaid leaves out what was said already about the same value, or the one around it.
+// unsaid leaves out what was said already about the same value, or the one around it. What is wrong with an interface whose
+// type is refused does not matter any more.
 func unsaid(problems, said nmstate.Problems) nmstate.Problems {
-	var out nmstate.Problems
-	for _, p := range problems {
-		known := false
-		for _, s := range said {
-			known = known || p.Path == s.Path || len(p.Path) > len(s.Path) && p.Path[:len(s.Path)] == s.Path && p.Path[len(s.Path)] == '.'
-		}
-		if !known {
-			out = append(out, p)
-		}
-	}
-	return out
+	return slices.DeleteFunc(slices.Clone(problems), func(p nmstate.Problem) bool {
+		return slices.ContainsFunc(said, func(s nmstate.Problem) bool {
+			around := strings.TrimSuffix(s.Path, ".type")
+			return p.Path == around || strings.HasPrefix(p.Path, around+".")
+		})
+	})
 }
 
 // Config returns the Ignition configuration that puts profiles into the initial system, on top of a base configuration;

@@ -97,6 +97,7 @@ func pairs(files []nmconn.File) [][2]string {
 func TestOneMistakeIsSaidOnce(t *testing.T) {
 	for _, c := range []struct{ why, document, path string }{
 		{"both packages know that a MAC address is missing", "interfaces: [{name: a, type: dummy, copy-mac-from: eth0}, {name: eth0, type: ethernet}]", "interfaces[0].copy-mac-from"},
+		{"an interface that cannot be has no other mistakes", "interfaces: [{name: a, type: ovs-interface, copy-mac-from: eth0}]", "interfaces[0].type"},
 		{"a warning about what is refused is no news", "ovs-db: {external_ids: {a: b}}", "ovs-db"},
 	} {
 		_, problems := Keyfiles("x.yml", []byte(c.document))

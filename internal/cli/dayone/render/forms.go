@@ -125,7 +125,8 @@ func bareMetalHosts(o *options, hosts []metal.Host) (output, nmstate.Problems, e
 	for _, h := range hosts {
 		object, err := metal.BareMetalHost(h, o.namespace)
 		if err != nil {
-			return output{}, nil, err
+			problems = append(problems, nmstate.Problem{File: h.File, Message: err.Error()})
+			continue
 		}
 		if err := out.object(h.Name+".yaml", object.Object); err != nil {
 			return output{}, nil, err

@@ -25,6 +25,8 @@ type options struct {
 // form is one way to render documents.
 type form struct {
 	word string
+	// named says that it holds the names of hosts.
+	named bool
 	// render returns what to write, in order.
 	render func(*options, []metal.Host) (output, nmstate.Problems, error)
 }
@@ -32,10 +34,10 @@ type form struct {
 // forms lists them in the order in which help names them.
 func forms() []form {
 	return []form{
-		{"keyfiles", keyfiles},
-		{"ignition", ignitionConfigs},
-		{"secret", secrets},
-		{"baremetalhost", bareMetalHosts},
+		{"keyfiles", false, keyfiles},
+		{"ignition", false, ignitionConfigs},
+		{"secret", true, secrets},
+		{"baremetalhost", true, bareMetalHosts},
 	}
 }
 
@@ -93,7 +95,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	source := source{stdin: cmd.InOrStdin(), only: o.hosts}
+	source := source{stdin: cmd.InOrStdin(), only: o.hosts, named: chosen.named || o.dir != ""}
 	hosts, problems, err := source.hosts(o.files)
 	if err != nil {
 		return err

@@ -181,7 +181,18 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 			t.Errorf("%s: status %d, %s%s", c.why, status, said, out)
 		}
 	}
+	// A name that is in no object may be any.
+	document := "interfaces: [{name: eth0, type: ethernet, state: up}]"
+	for _, as := range []string{"keyfiles", "ignition"} {
+		if out, said, status := run(t, document, "--as", as, "-f", "-"); status != exit.OK || !strings.Contains(out, "eth0") {
+			t.Errorf("%s of standard input: %s%s", as, out, said)
+		}
+	}
+	if _, said, status := run(t, document, "--as", "ignition", "-f", "-", "--dir", none); status != exit.Unusable {
+		t.Errorf("a file without a name: %s", said)
+	}
 	for why, args := range map[string][]string{
+		"a name of no host":         {"--as", "baremetalhost", "-f", "testdata/hosts/worker-0.yml", "--host", "A B"},
 		"two documents of one host": {"--as", "secret", "-f", "testdata/hosts", "-f", "testdata/hosts/worker-0.yml"},
 		"a name that is none":       {"--as", "secret", "-f", "testdata/hosts/worker-0.yml", "--host", "A B"},
 	} {

@@ -17,6 +17,8 @@ type source struct {
 	stdin io.Reader
 	// only names the hosts to keep; all if empty.
 	only []string
+	// named says that hosts must have names: the document on standard input needs one.
+	named bool
 
 	found    []metal.Host
 	from     map[string]string // the file of each host
@@ -109,7 +111,7 @@ func (s *source) add(path string, data []byte, files int) error {
 	switch {
 	case files == 1 && len(s.only) == 1:
 		name = s.only[0]
-	case path == "-":
+	case path == "-" && s.named:
 		return fmt.Errorf("--host must name the host of the document on standard input")
 	}
 	s.host(path, metal.Host{Name: name, Document: data})
@@ -117,12 +119,8 @@ func (s *source) add(path string, data []byte, files int) error {
 }
 
 func (s *source) host(path string, h metal.Host) {
-	wrong := metal.CheckName(h.Name)
 	if other, twice := s.from[h.Name]; twice {
-		wrong = fmt.Sprintf("host %s is in %s already", h.Name, other)
-	}
-	if wrong != "" {
-		s.problems = append(s.problems, nmstate.Problem{File: path, Message: wrong})
+		s.problems = append(s.problems, nmstate.Problem{File: path, Message: fmt.Sprintf("host %s is in %s already", h.Name, other)})
 		return
 	}
 	s.from[h.Name] = path
