@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/automatic"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
-	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
+	"github.com/cluster-network-operator/cno/internal/dayone/running"
 )
 
 // resolve reads a document, with captures or without, for this host.
@@ -18,7 +18,7 @@ func resolve(name string, data []byte, live livestate.State) (*nmstate.Document,
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	doc, problems := p.Resolve(placement.FromState(live))
+	doc, problems := p.Resolve(running.Document(live))
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
