@@ -41,7 +41,7 @@ func command(log *slog.Logger, level *slog.LevelVar) *cobra.Command {
 	flags.StringVar(&o.leases, "leases", "/run/host-network/leases", "the folder of leases that were got without NetworkManager")
 	flags.StringVar(&o.report, "report", "/run/host-network/report.json", "the file that says how the last run ended")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
-	root.AddCommand(runCommand(&o), restoreCommand(&o), leasesCommand(&o), selectCommand(&o), statusCommand(&o), versionCommand())
+	root.AddCommand(runCommand(&o), restoreCommand(&o), leasesCommand(&o), installCommand(), selectCommand(&o), statusCommand(&o), versionCommand())
 	return root
 }
 

@@ -1,4 +1,3 @@
-// Package hostnetwork holds the systemd units of the program host-network, and tests of them.
 package hostnetwork
 
 import (
@@ -89,7 +88,7 @@ func TestUnitsAreWhatSystemdUnderstands(t *testing.T) {
 		t.Fatal(err)
 	}
 	names, err := filepath.Glob("*.service")
-	if err != nil || len(names) != 2 {
+	if err != nil || len(names) != 3 {
 		t.Fatal(names, err)
 	}
 	copies := map[string]bool{}
