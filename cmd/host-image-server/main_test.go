@@ -7,7 +7,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
+
+func TestThePageOfTheProgramNamesEveryFlag(t *testing.T) {
+	page, err := os.ReadFile("../../docs/programs/host-image-server.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	command().Flags().VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(string(page), "`--"+f.Name) {
+			t.Errorf("--%s is not on the page", f.Name)
+		}
+	})
+}
 
 func TestCallsThatMakeNoSenseAreRefusedBeforeAnythingIsServed(t *testing.T) {
 	dir := t.TempDir()

@@ -47,6 +47,9 @@ func (o output) write(stdout io.Writer, dir string) error {
 
 func (o output) writeFiles(dir string) error {
 	for _, f := range o.files {
+		if !filepath.IsLocal(filepath.FromSlash(f.name)) {
+			return fmt.Errorf("write output: %q is not a name below %s", f.name, dir)
+		}
 		path := filepath.Join(dir, filepath.FromSlash(f.name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return fmt.Errorf("write output: %w", err)

@@ -207,6 +207,10 @@ func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 	if status == exit.OK {
 		t.Error(said)
 	}
+	out := output{files: []file{{"../x", nil}}}
+	if err := out.write(nil, t.TempDir()); err == nil {
+		t.Error("a file was written outside the folder")
+	}
 	if err := (output{stream: [][]byte{{}}}).write(broken{}, ""); err == nil {
 		t.Error("a stream that broke was not noticed")
 	}
