@@ -115,3 +115,24 @@ func TestAProfileWinsOverTheBaseConfiguration(t *testing.T) {
 		t.Errorf("%+v, %v", files, err)
 	}
 }
+
+func BenchmarkDocumentToImage(b *testing.B) {
+	data, err := os.ReadFile(golden + "/bond-lacp-static.yml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		files, problems := Keyfiles("x", data)
+		if problems.HasErrors() {
+			b.Fatal(problems)
+		}
+		text, err := ignition.Marshal(Config(files, nil))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := bootimage.Payload(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "documents/s")
+}
