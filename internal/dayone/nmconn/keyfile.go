@@ -86,6 +86,9 @@ func digit(b *bool) string {
 
 // escape keeps a value on its line, in the way of GLib's key files, whose reader undoes it.
 func escape(s string) string {
+	if !strings.ContainsAny(s, "\\\n\r\t") && !strings.HasPrefix(s, " ") {
+		return s
+	}
 	s = strings.NewReplacer("\\", `\\`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s)
 	if strings.HasPrefix(s, " ") {
 		return `\s` + s[1:]

@@ -54,15 +54,21 @@ type Interface struct {
 	IPVLAN      *IPVLAN      `json:"ipvlan,omitempty"`
 }
 
-// sections names, for each key that only some types have, those types.
-func sections() map[string][]InterfaceType {
-	return map[string][]InterfaceType{
-		"ethernet": {TypeEthernet, TypeVeth, ""}, "veth": {TypeEthernet, TypeVeth, ""},
-		"link-aggregation": {TypeBond}, "bond": {TypeBond}, "bridge": {TypeLinuxBridge, TypeOVSBridge},
-		"patch": {TypeOVSInterface}, "dpdk": {TypeOVSInterface},
-		"vlan": {TypeVLAN}, "vxlan": {TypeVXLAN}, "mac-vlan": {TypeMACVLAN}, "mac-vtap": {TypeMACVTAP},
-		"vrf": {TypeVRF}, "infiniband": {TypeInfiniBand}, "macsec": {TypeMACsec}, "hsr": {TypeHSR}, "ipvlan": {TypeIPVLAN},
+// sectionTypes returns the types that have a key which not all types have; nil for a key of all.
+func sectionTypes(key string) []InterfaceType {
+	switch key {
+	case "ethernet", "veth":
+		return []InterfaceType{TypeEthernet, TypeVeth, ""}
+	case "link-aggregation", "bond":
+		return []InterfaceType{TypeBond}
+	case "bridge":
+		return []InterfaceType{TypeLinuxBridge, TypeOVSBridge}
+	case "patch", "dpdk":
+		return []InterfaceType{TypeOVSInterface}
+	case "vlan", "vxlan", "mac-vlan", "mac-vtap", "vrf", "infiniband", "macsec", "hsr", "ipvlan":
+		return []InterfaceType{InterfaceType(key)}
 	}
+	return nil
 }
 
 // Up reports whether the interface is wanted and active: its state is up, or was not written.

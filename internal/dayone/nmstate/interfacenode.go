@@ -19,7 +19,7 @@ func (d *decoder) interfaceNode(n *yaml.Node, path string, iface *Interface) *ya
 		if state == StateAbsent && !slices.Contains([]string{"name", "type", "state", "identifier", "mac-address", "profile-name"}, k.Value) {
 			continue
 		}
-		if types, ok := sections()[k.Value]; ok && !slices.Contains(types, kind) && !isNull(v) {
+		if types := sectionTypes(k.Value); types != nil && !slices.Contains(types, kind) && !isNull(v) {
 			d.errorf(k, join(path, k.Value), "belongs to %s, and this interface is %s", typeList(types), orUnset(kind))
 			continue
 		}
