@@ -40,7 +40,7 @@ func (e *Engine) prepare(ctx context.Context, change Change, j entry) (entry, er
 		return entry{}, fmt.Errorf("take a snapshot of the host's network: %w", err)
 	}
 	for _, target := range e.Targets {
-		if e.Prober.Probe(ctx, target) == nil {
+		if e.ask(ctx, target) == nil {
 			j.Before = append(j.Before, target)
 		}
 	}

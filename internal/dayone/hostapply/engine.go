@@ -52,6 +52,7 @@ type Limits struct {
 	Apply   time.Duration
 	Verify  time.Duration // after Apply, until all is as wanted and answers
 	Restore time.Duration // one try of it
+	Probe   time.Duration // of one target
 	Poll    time.Duration // between two looks
 	// Tries is how often a restore is tried in one pass, and how often in a row the process may die in the
 	// application of a document before that document is no longer tried.
@@ -59,11 +60,11 @@ type Limits struct {
 }
 
 // DefaultLimits suit a server: five minutes for the host name as a slow DHCP server and reverse DNS need them, and what LACP, spanning
-// tree and IPv6 (60 s for a bindable address) take.
+// tree and IPv6 (60 s for a bindable address) take, four seconds for a probe as the kernel asks three times, a second apart, for a neighbour.
 func DefaultLimits() Limits {
 	return Limits{
 		Name: 5 * time.Minute, Uplink: time.Minute, Apply: 2 * time.Minute, Verify: 90 * time.Second, Restore: time.Minute,
-		Poll: time.Second / 2, Tries: 3,
+		Probe: 4 * time.Second, Poll: time.Second / 2, Tries: 3,
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 // Prober asks whether something answers over the network.
 type Prober interface {
-	// Probe returns nil if the target answered. It takes seconds at most.
+	// Probe returns nil if the target answered before the context ended.
 	Probe(ctx context.Context, target Target) error
 }
 
@@ -95,11 +95,17 @@ func gateways(doc *nmstate.Document, live livestate.State) []Target {
 func (e *Engine) probe(ctx context.Context, targets []Target) error {
 	var failures []error
 	for _, target := range targets {
-		if err := e.Prober.Probe(ctx, target); err != nil {
+		if err := e.ask(ctx, target); err != nil {
 			failures = append(failures, fmt.Errorf("%s does not answer: %w", target, err))
 		}
 	}
 	return errors.Join(failures...)
+}
+
+func (e *Engine) ask(ctx context.Context, target Target) error {
+	ctx, cancel := context.WithTimeout(ctx, e.Limits.Probe)
+	defer cancel()
+	return e.Prober.Probe(ctx, target)
 }
 
 // reach waits until all targets answer.

@@ -46,10 +46,11 @@ type Route struct {
 	Via         netip.Addr   `json:"via"` // unspecified if on link
 }
 
-// tries and timeout bound one exchange; a node at boot may face a switch port that is still learning.
+// An exchange is tried every 2, 4, 8, 16 and 32 seconds, or until the caller's context ends: a node at boot may face a switch port that
+// is still learning.
 const (
-	tries   = 10
-	timeout = 3 * time.Second
+	tries   = 5
+	timeout = 2 * time.Second
 )
 
 // Get asks for a lease until the context ends or no server answers. now is when the lease begins.

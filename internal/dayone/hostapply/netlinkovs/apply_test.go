@@ -83,6 +83,7 @@ routes:
 `
 
 func TestStaticDocumentIsLiveAndASecondPassDoesNothing(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.document("master-0.yml", staticCard)
 	l.want(l.pass(nil), "applied")
@@ -115,6 +116,7 @@ func TestStaticDocumentIsLiveAndASecondPassDoesNothing(t *testing.T) {
 }
 
 func TestLinuxBridgeTakesTheAddress(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.static()
 	l.document("cluster.yml", `interfaces:
@@ -144,6 +146,7 @@ routes:
 }
 
 func TestAddressMovesFromTheCardToTheBridge(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.static()
 	l.document("master-0.yml", bridgeOverCard)
@@ -162,6 +165,7 @@ func TestAddressMovesFromTheCardToTheBridge(t *testing.T) {
 }
 
 func TestLeaseStaysTheSameOnTheBridge(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.leases()
 	l.document("cluster.yml", "interfaces:\n- {name: enp2s0, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}, ipv6: {enabled: false}}\n")
@@ -198,6 +202,7 @@ func (l *lab) address(link string) string {
 }
 
 func TestAutomaticBridge(t *testing.T) {
+	t.Parallel()
 	automatic := func(c *child) { c.Automatic = true }
 	for _, tt := range []struct {
 		name string // how the card got its address
@@ -213,6 +218,7 @@ func TestAutomaticBridge(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			l := newLab(t)
 			l.leases()
 			for boot := range 2 {
@@ -228,7 +234,6 @@ func TestAutomaticBridge(t *testing.T) {
 				}
 				l.want(l.pass(automatic), "unchanged")
 				if boot == 0 {
-					l.daemons = l.daemons[:len(l.daemons)] // the router's stay
 					l.powerCut()
 					l.leases()
 				}

@@ -43,7 +43,8 @@ func runChild(data []byte) error {
 	}
 	log := slog.New(&mortal{Handler: slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}), dieAt: c.DieAt})
 	limits := hostapply.DefaultLimits()
-	limits.Verify, limits.Poll, limits.Restore, limits.Uplink = c.Verify, 100*time.Millisecond, 10*time.Second, time.Second
+	limits.Verify, limits.Poll, limits.Restore, limits.Uplink = c.Verify, 50*time.Millisecond, 10*time.Second, time.Second
+	limits.Apply, limits.Probe = c.Apply, 300*time.Millisecond
 	limits.Tries = 5
 	e := hostapply.Engine{
 		Backend: &Backend{

@@ -106,7 +106,7 @@ func (b *Backend) onLink(ctx context.Context, s step, link netlink.Link) error {
 	case removeAddress:
 		return b.Netlink.AddrDel(link, kernelAddress(s.address))
 	case getLease:
-		return b.lease(ctx, s.link, *s.lease)
+		return b.lease(ctx, s.link, *s.lease, s.dns)
 	}
 	return fmt.Errorf("unknown step of a link")
 }

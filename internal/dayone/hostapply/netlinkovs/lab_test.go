@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"net"
 	"os"
 	"os/exec"
@@ -32,7 +33,8 @@ const (
 
 func newLab(t testing.TB) *lab {
 	t.Helper()
-	id := fmt.Sprintf("d%x", time.Now().UnixNano()&0xfffffff)
+	id := filepath.Base(filepath.Dir(t.TempDir()))
+	id = fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(id)))
 	l := &lab{t: t, host: "cno-h-" + id, router: "cno-r-" + id, disk: t.TempDir(), run: t.TempDir()}
 	l.dns = filepath.Join(l.disk, "resolv.conf")
 	l.must("ip", "netns", "add", l.router)
@@ -204,8 +206,8 @@ type child struct {
 	Boot                           string
 	Automatic                      bool
 	// DieAt is the number of the step at which the process kills itself; 0 lives.
-	DieAt  int
-	Verify time.Duration
+	DieAt         int
+	Verify, Apply time.Duration
 }
 
 const childVariable = "CNO_HOSTAPPLY_CHILD"
@@ -224,7 +226,7 @@ func (l *lab) pass(change func(*child)) outcome {
 	c := child{
 		Documents: filepath.Join(l.disk, "documents"), Dir: filepath.Join(l.disk, "state"), Report: filepath.Join(l.run, "report.json"),
 		Marker: filepath.Join(l.disk, "applied"), Socket: l.socket(), ResolvConf: l.dns, Leases: filepath.Join(l.run, "leases"),
-		Boot: l.run, Verify: 10 * time.Second,
+		Boot: l.run, Verify: 10 * time.Second, Apply: 20 * time.Second,
 	}
 	if change != nil {
 		change(&c)

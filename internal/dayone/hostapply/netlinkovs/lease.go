@@ -20,6 +20,8 @@ import (
 type record struct {
 	Asked lease      `json:"asked"`
 	Given dhcp.Lease `json:"given"`
+	// Document is what the document says of DNS; the server's comes after it.
+	Document livestate.DNS `json:"document"`
 }
 
 func (b *Backend) recordsPath() string { return filepath.Join(b.Leases, "leases.json") }
@@ -69,14 +71,16 @@ func (b *Backend) dropLeases(g goal) error {
 }
 
 // lease gets or renews the lease of a link, and uses it. A lease of which more than half is left is good as it is.
-func (b *Backend) lease(ctx context.Context, link string, asked lease) error {
+func (b *Backend) lease(ctx context.Context, link string, asked lease, dns livestate.DNS) error {
 	all, err := b.records()
 	if err != nil {
 		return err
 	}
 	request := dhcp.Request{Interface: link, ClientID: asked.ClientID, Hostname: asked.Hostname}
 	if had, ok := all[link]; ok && had.Asked == asked && b.Now().Before(had.Given.Since.Add(had.Given.Renew)) {
-		return b.use(link, had)
+		had.Document = dns
+		all[link] = had
+		return errors.Join(b.use(link, all), b.writeRecords(all))
 	} else if ok {
 		request.Before = &had.Given
 	}
@@ -85,12 +89,13 @@ func (b *Backend) lease(ctx context.Context, link string, asked lease) error {
 		return err
 	}
 	b.Log.Info("lease", "interface", link, "address", given.Prefix, "valid", given.Valid)
-	all[link] = record{Asked: asked, Given: given}
-	return errors.Join(b.use(link, all[link]), b.writeRecords(all))
+	all[link] = record{Asked: asked, Given: given, Document: dns}
+	return errors.Join(b.use(link, all), b.writeRecords(all))
 }
 
 // use puts a lease on its link: address, routes, DNS. Earlier leased addresses of the link go.
-func (b *Backend) use(link string, r record) error {
+func (b *Backend) use(link string, all map[string]record) error {
+	r := all[link]
 	live, err := b.Live(context.Background())
 	if err != nil {
 		return err
@@ -109,8 +114,14 @@ func (b *Backend) use(link string, r record) error {
 	for _, route := range leasedRoutes(link, r) {
 		steps = append(steps, step{action: addRoute, route: route})
 	}
-	if !r.Asked.IgnoreDNS && len(r.Given.DNS) > 0 {
-		steps = append(steps, step{action: setDNS, dns: withLease(live.DNS, r.Given)})
+	dns := r.Document
+	for _, name := range sortedKeys(all) {
+		if !all[name].Asked.IgnoreDNS {
+			dns = withLease(dns, all[name].Given)
+		}
+	}
+	if len(dns.Servers) > 0 && !sameDNS(dns, live.DNS) {
+		steps = append(steps, step{action: setDNS, dns: dns})
 	}
 	return b.execute(context.Background(), steps)
 }
@@ -171,7 +182,7 @@ func (b *Backend) Keep(ctx context.Context, pause time.Duration, wait func(conte
 			if b.Now().Before(r.Given.Since.Add(r.Given.Renew)) {
 				continue
 			}
-			if err := b.lease(ctx, link, r.Asked); err != nil {
+			if err := b.lease(ctx, link, r.Asked, r.Document); err != nil {
 				b.Log.Error("a lease is not renewed", "interface", link, "address", r.Given.Prefix, "err", err)
 			}
 		}

@@ -60,7 +60,7 @@ func parentsFirst(links []linkGoal) []linkGoal {
 }
 
 // planConfig returns the steps that make existing links what a goal wants. Addresses leave a card before they come to
-// the bridge above it, so that no two links ever have the same one; routes come when all addresses are there.
+// the bridge above it, so that no two links ever have the same one; routes come when all addresses are there, leased ones too.
 func planConfig(g goal, live livestate.State) ([]step, error) {
 	var attributes, removals, additions, leases []step
 	for _, l := range g.links {
@@ -77,10 +77,17 @@ func planConfig(g goal, live livestate.State) ([]step, error) {
 			leases = append(leases, step{action: getLease, link: l.name, lease: l.v4.lease})
 		}
 	}
-	steps := slices.Concat(attributes, removals, additions, routeSteps(g, live), ruleSteps(g, live), leases)
-	if g.dns != nil && !sameDNS(*g.dns, live.DNS) {
+	steps := slices.Concat(attributes, removals, additions)
+	switch {
+	case len(leases) > 0: // they add what the servers say
+		for n := range leases {
+			leases[n].dns = dnsOf(g)
+		}
+	case g.dns != nil && !sameDNS(*g.dns, live.DNS):
 		steps = append(steps, step{action: setDNS, dns: *g.dns})
 	}
+	// A document's route may lead over a network that only a lease brings.
+	steps = slices.Concat(steps, leases, routeSteps(g, live), ruleSteps(g, live))
 	if g.hostname != "" && g.hostname != live.Hostname {
 		steps = append(steps, step{action: setHostname, value: g.hostname})
 	}
@@ -208,6 +215,13 @@ func ruleSteps(g goal, live livestate.State) []step {
 		}
 	}
 	return steps
+}
+
+func dnsOf(g goal) livestate.DNS {
+	if g.dns == nil {
+		return livestate.DNS{}
+	}
+	return *g.dns
 }
 
 func sameDNS(a, b livestate.DNS) bool {

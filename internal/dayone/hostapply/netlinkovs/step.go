@@ -43,7 +43,7 @@ type step struct {
 	route   livestate.Route
 	rule    livestate.Rule
 	lease   *lease
-	dns     livestate.DNS
+	dns     livestate.DNS // of a lease: what the document says, to which the server's is added
 	ovs     ovsbridge.Change
 }
 

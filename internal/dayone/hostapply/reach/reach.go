@@ -20,13 +20,8 @@ type Prober struct{ Netlink *netlink.Handle }
 
 var _ hostapply.Prober = Prober{}
 
-// patience is how long one probe may take: the kernel asks three times, a second apart, for a neighbour.
-const patience = 4 * time.Second
-
-// Probe returns nil if the target answered.
+// Probe returns nil if the target answered before the context ended.
 func (p Prober) Probe(ctx context.Context, target hostapply.Target) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	switch target.Kind {
 	case hostapply.Gateway:
 		return p.gateway(ctx, target)
