@@ -73,6 +73,11 @@ type HostNetworkConfigSpec struct {
 	// +optional
 	Bridge *Bridge `json:"bridge,omitempty"`
 
+	// withoutBridge says that the network of the cluster needs no br-ex, as all but OVN-Kubernetes do. Without it, a document
+	// that does not make br-ex is refused: a node that has one gets no br-ex by itself.
+	// +optional
+	WithoutBridge bool `json:"withoutBridge,omitempty"`
+
 	// hosts are those that have values, or a state, of their own.
 	// +listType=map
 	// +listMapKey=name

@@ -109,10 +109,10 @@ func (c *Controller) judge(w world) []roleConfig {
 	return configs
 }
 
-// conflicts returns what is wrong with the roles together, which each of them is not by itself.
+// conflicts returns what is wrong with the roles together. Each of them is right by itself.
 func conflicts(with []placement.Role) []string {
 	var wrong []string
-	for _, p := range placement.Validate(with, placement.Surroundings{}).Errors() {
+	for _, p := range placement.Validate(with, placement.Surroundings{WithoutBridge: true}).Errors() {
 		p.Line = 0
 		wrong = append(wrong, p.String())
 	}

@@ -9,10 +9,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
+const noBridge = "there is no ovs-bridge " + Bridge + "; hosts with a document of their own do not get it by themselves, and OVN-Kubernetes does not start without it"
+
 // CheckDocument returns what would leave a host that applies a document without a network that OVN-Kubernetes can use.
-// The document is one that was read without problems.
-func CheckDocument(doc *nmstate.Document) nmstate.Problems {
-	c := &check{doc: doc, bridge: -1, internal: -1}
+// The document is one that was read without problems. withoutBridge is for other networks, which need no br-ex; one that is
+// there must be right all the same.
+func CheckDocument(doc *nmstate.Document, withoutBridge bool) nmstate.Problems {
+	c := &check{doc: doc, bridge: -1, internal: -1, withoutBridge: withoutBridge}
 	c.reserved()
 	c.findBridge()
 	if c.bridge >= 0 {
@@ -20,7 +23,7 @@ func CheckDocument(doc *nmstate.Document) nmstate.Problems {
 		c.host()
 	}
 	c.dns()
-	return c.problems
+	return append(c.problems, checkProfiles(doc)...)
 }
 
 // check looks at one document.
@@ -29,6 +32,7 @@ type check struct {
 	problems nmstate.Problems
 	// bridge and internal are the places of br-ex and of the host's interface on it; -1 if there is none.
 	bridge, internal int
+	withoutBridge    bool
 }
 
 func at(i int, rest string) string { return fmt.Sprintf("interfaces[%d]%s", i, rest) }
@@ -65,8 +69,8 @@ func (c *check) findBridge() {
 			c.bridge = i
 		}
 	}
-	if c.bridge < 0 {
-		c.problems.Errorf(c.doc, "interfaces", "there is no ovs-bridge %s; hosts with a document of their own do not get it by themselves, and OVN-Kubernetes does not start without it", Bridge)
+	if c.bridge < 0 && !c.withoutBridge {
+		c.problems.Errorf(c.doc, "interfaces", "%s", noBridge)
 	}
 }
 

@@ -1,7 +1,6 @@
 package placement
 
 import (
-	"bytes"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -23,6 +22,8 @@ type Surroundings struct {
 	VIPs []netip.Addr
 	// Hosts are the names of the hosts of each role, short or full. Nil if they are not known.
 	Hosts map[string][]string
+	// WithoutBridge says that the cluster's network needs no br-ex: documents may leave it out.
+	WithoutBridge bool
 	// PreBoot are the documents with which hosts are booted before these, by short name.
 	PreBoot map[string]*nmstate.Document
 }
@@ -48,13 +49,13 @@ func Validate(roles []Role, s Surroundings) nmstate.Problems {
 		problems = append(problems, checkNames(role.Files)...)
 		problems = append(problems, checkSize(role)...)
 		for _, file := range role.Files.Documents() {
-			doc, found := Read(file)
+			doc, found := read(file, s.WithoutBridge)
 			problems = append(problems, found...)
 			if doc == nil {
 				continue
 			}
 			documents = append(documents, document{role: role.Name, file: file.Name, Document: doc})
-			problems = append(problems, CheckDocument(doc)...)
+			problems = append(problems, CheckDocument(doc, s.WithoutBridge)...)
 			if file.Name == ClusterFile && sharers(role, s.Hosts) > 1 {
 				problems = append(problems, checkShared(doc)...)
 			}
@@ -66,13 +67,15 @@ func Validate(roles []Role, s Surroundings) nmstate.Problems {
 	return problems.Sorted()
 }
 
-// Read reads a file as NMState would. The document is nil if it cannot be read, which is a problem, or if it finds
-// things out on the host, which is none.
-func Read(file File) (*nmstate.Document, nmstate.Problems) {
-	if len(bytes.TrimSpace(file.Content)) == 0 {
-		return nil, nmstate.Problems{{File: file.Name, Message: "is empty; write the configuration into it, or remove it so that " + ClusterFile + " counts"}}
+// CheckFiles returns what keeps the files of a role from being used at all: names that are for no host, content that is
+// no document, and sizes. Validate finds the same, and more.
+func CheckFiles(role Role) nmstate.Problems {
+	problems := append(checkNames(role.Files), checkSize(role)...)
+	for _, file := range role.Files.Documents() {
+		_, found := read(file, true)
+		problems = append(problems, found...)
 	}
-	return read(file)
+	return append(problems, checkCollisions([]Role{role})...).Sorted()
 }
 
 // checkNames complains about names that no host can have, and about files that are not read.

@@ -67,7 +67,7 @@ func (r *renderer) finish() {
 	r.out.Files = r.out.Files.Sort()
 	role := placement.Role{Name: r.spec.Role, Files: r.out.Files}
 	// The hosts that are not named are not known; that they share a file with addresses must be said.
-	for _, p := range placement.Validate([]placement.Role{role}, placement.Surroundings{PreBoot: r.preBoot}) {
+	for _, p := range placement.Validate([]placement.Role{role}, placement.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge}) {
 		where := r.at
 		if at, ok := r.places[p.File]; ok {
 			where = at

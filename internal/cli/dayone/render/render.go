@@ -19,6 +19,7 @@ type options struct {
 	hosts     []string
 	namespace string
 	base      string
+	role      string
 	dir       string
 }
 
@@ -55,15 +56,21 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "render --as FORM -f FILE...",
 		Short: "Write documents of hosts in the form in which a boot takes them",
-		Long: `Renders NMState documents of hosts for the time before their first boot:
+		Long: `Renders NMState documents of hosts. For the time before their first boot:
 
   keyfiles       NetworkManager's profiles
   ignition       the Ignition configuration (3.2.0) that a boot image carries
   secret         the Secret that a BareMetalHost names
   baremetalhost  the BareMetalHost that names the Secret
 
+For the first boot of the installed system:
+
+  machineconfig  the MachineConfig that brings the documents of all hosts of a role to its nodes;
+                 cluster.yml is for hosts that have none of their own
+
 The name of a file without its extension is the name of its host. A folder stands for its
-.yml and .yaml files, and an install-config for the hosts in it.
+.yml and .yaml files, an install-config for the hosts in it, and a HostNetworkConfig for the
+documents that are made of it.
 
 What cannot work before the boot (Open vSwitch, captures, what only the running host knows)
 is refused, with the reason.
@@ -72,25 +79,30 @@ Exit status: 0 rendered, 1 a document is invalid or cannot be used before the bo
 cannot be read or the call is wrong.`,
 		Example: `  cno dayone render --as ignition -f worker-0.yml > worker-0.ign
   cno dayone render --as secret -f worker-0.yml | kubectl apply -f -
-  cno dayone render --as ignition -f install-config.yaml --dir ignition/`,
+  cno dayone render --as ignition -f install-config.yaml --dir ignition/
+  cno dayone render --as machineconfig --role master -f master/ > 10-br-ex-master.yaml`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, an install-config or a folder of documents, - for standard input; may be repeated")
-	f.StringVar(&o.as, "as", "", strings.Join(words(), ", "))
+	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a folder of documents, an install-config or a HostNetworkConfig, - for standard input; may be repeated")
+	f.StringVar(&o.as, "as", "", strings.Join(append(words(), machineConfig), ", "))
 	f.StringArrayVar(&o.hosts, "host", nil, "only this host, or, with one document, the name of its host; may be repeated")
 	f.StringVar(&o.namespace, "namespace", metal.Namespace, "the namespace of Secrets and BareMetalHosts")
 	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
 	f.StringVar(&o.dir, "dir", "", "the folder to write files to, instead of standard output")
+	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig")
 	_ = cmd.MarkFlagRequired("file")
 	_ = cmd.MarkFlagRequired("as")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(words(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command) error {
+	if o.as == machineConfig {
+		return o.machineConfigs(cmd)
+	}
 	chosen, err := o.form()
 	if err != nil {
 		return err
@@ -125,5 +137,5 @@ func (o *options) form() (form, error) {
 			return f, nil
 		}
 	}
-	return form{}, fmt.Errorf("--as %q is not one of %s", o.as, strings.Join(words(), ", "))
+	return form{}, fmt.Errorf("--as %q is not one of %s", o.as, strings.Join(append(words(), machineConfig), ", "))
 }

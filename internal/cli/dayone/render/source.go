@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
@@ -104,6 +105,14 @@ func (s *source) add(path string, data []byte, files int) error {
 		s.problems = append(s.problems, problems...)
 		for _, h := range hosts {
 			s.host(path, h)
+		}
+		return nil
+	}
+	if roles.IsHostNetworkConfig(data) {
+		hosts, problems := roles.PreBoot(path, data)
+		s.problems = append(s.problems, problems...)
+		for _, h := range hosts {
+			s.host(path, metal.Host{Name: h.Name, Role: h.Role, Document: h.Document})
 		}
 		return nil
 	}
