@@ -91,26 +91,32 @@ func portVLANs(v *nmstate.PortVLAN) string {
 	if v == nil {
 		return ""
 	}
-	type vlan struct {
-		first uint16
-		text  string
-	}
-	var list []vlan
+	tags, native := []nmstate.TrunkTag(nil), ""
 	if v.Mode == "trunk" {
-		for _, t := range v.TrunkTags {
-			first, _ := t.Range()
-			list = append(list, vlan{first, trunk(t)})
-		}
+		tags = slices.Clone(v.TrunkTags)
 	}
 	if v.Tag != nil && v.Mode != "" {
-		list = append(list, vlan{*v.Tag, fmt.Sprintf("%d pvid untagged", *v.Tag)})
+		tags = append(tags, nmstate.TrunkTag{ID: v.Tag})
+		native = trunk(tags[len(tags)-1])
 	}
-	slices.SortStableFunc(list, func(a, b vlan) int { return cmp.Compare(a.first, b.first) })
-	var out []string
-	for _, e := range list {
-		out = append(out, e.text)
+	out := trunks(tags)
+	if i := slices.Index(out, native); i >= 0 {
+		out[i] += " pvid untagged"
 	}
 	return strings.Join(out, ",")
+}
+
+// trunks writes VLANs in order of their numbers.
+func trunks(tags []nmstate.TrunkTag) (out []string) {
+	sorted := slices.SortedStableFunc(slices.Values(tags), func(a, b nmstate.TrunkTag) int {
+		first, _ := a.Range()
+		second, _ := b.Range()
+		return cmp.Compare(first, second)
+	})
+	for _, t := range sorted {
+		out = append(out, trunk(t))
+	}
+	return out
 }
 
 func trunk(t nmstate.TrunkTag) string {

@@ -3,6 +3,7 @@ package nmconn
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
@@ -148,12 +149,14 @@ func writeDHCP6(k keyfile, ip *nmstate.IPv6) {
 	}
 }
 
-// addrGenMode is NetworkManager's number for how the last half of an address is made.
+// addrGenMode is NetworkManager's number for how the last half of an address is made. NMState lets numbers it does
+// not know pass, and takes other words for the default.
 func addrGenMode(ip *nmstate.IPv6) int {
 	if strings.EqualFold(ip.AddrGenMode, "stable-privacy") {
 		return 1
 	}
-	return 0
+	number, _ := strconv.ParseInt(ip.AddrGenMode, 10, 32)
+	return int(number)
 }
 
 // token brings the last half of an address to its shortest form; without one it is empty.

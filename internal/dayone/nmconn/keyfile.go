@@ -1,7 +1,7 @@
 package nmconn
 
 import (
-	"crypto/sha1" //nolint:gosec // a UUID of version 5 is defined by it
+	"crypto/sha1"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,10 +115,10 @@ func (k keyfile) String() string {
 }
 
 // uuid names a connection after its type and interface, so that the same document gives the same files: version 5
-// of RFC 9562 in the namespace of URLs.
+// of RFC 9562 in the namespace of URLs, which is defined by SHA-1.
 func uuid(kind, name string) string {
 	namespace := []byte{0x6b, 0xa7, 0xb8, 0x11, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8}
-	sum := sha1.Sum(append(namespace, kind+"://"+name...)) //nolint:gosec // as above
+	sum := sha1.Sum(append(namespace, kind+"://"+name...))
 	sum[6] = sum[6]&0x0f | 0x50
 	sum[8] = sum[8]&0x3f | 0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[0:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])

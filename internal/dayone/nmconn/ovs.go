@@ -47,11 +47,7 @@ func (i *iface) ovsPortProfiles() []profile {
 		if v := p.VLAN; v != nil {
 			k.set("ovs-port", "tag", v.Tag)
 			k.set("ovs-port", "vlan-mode", v.Mode)
-			var trunks []string
-			for _, t := range v.TrunkTags {
-				trunks = append(trunks, trunk(t))
-			}
-			k.set("ovs-port", "trunks", strings.Join(trunks, ","))
+			k.set("ovs-port", "trunks", strings.Join(trunks(v.TrunkTags), ","))
 		}
 		out = append(out, profile{id, k})
 	}

@@ -54,6 +54,16 @@ func TestRoutesBelongToTheirInterface(t *testing.T) {
 	}
 }
 
+func TestRoutesOfADeclaredLoopbackAreReal(t *testing.T) {
+	doc := "interfaces: [{name: lo, type: loopback, ipv4: {enabled: true, address: [{ip: 192.0.2.9, prefix-length: 32}]}}]\nroutes: {config: [{destination: 10.0.0.0/8, route-type: blackhole}, {destination: 'fd00::/8', route-type: blackhole}]}\n"
+	if diff := cmp.Diff([]string{"address0=192.0.2.9/32", "method=manual", "route0=10.0.0.0/8,,0"}, keysOf(t, doc, "lo", "ipv4", "address", "method", "route0=")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"address0=::1/128", "method=manual", "route0=fd00::/8,,0"}, keysOf(t, doc, "lo", "ipv6", "address", "method", "route0=")); diff != "" {
+		t.Errorf("a family that is off would hold no route:\n%s", diff)
+	}
+}
+
 func TestRulesGoWhereTheirTableIs(t *testing.T) {
 	for _, c := range []struct{ why, rule, file, section, want string }{
 		{"where the table's routes are", "{ip-from: 192.0.2.0/24, route-table: 200}", "a", "ipv4", "routing-rule0=priority_30000_from_192.0.2.0/24_table_200"},

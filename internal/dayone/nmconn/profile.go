@@ -2,7 +2,6 @@ package nmconn
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
@@ -179,5 +178,5 @@ func (i *iface) writeEAP(k keyfile) {
 
 // noMAC reports whether the kind of interface has no MAC address of its own to set.
 func (i *iface) noMAC() bool {
-	return i.Type == nmstate.TypeVRF || strings.HasPrefix(i.Name, "lo") && i.Type == nmstate.TypeLoopback
+	return i.Type == nmstate.TypeVRF || i.Type == nmstate.TypeLoopback
 }

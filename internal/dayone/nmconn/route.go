@@ -109,13 +109,10 @@ func bit(b bool) int {
 // placeRoute puts a route into its interface's profile, which must have its family enabled.
 func (n *network) placeRoute(r route) {
 	is6 := r.dest.Addr().Is6()
-	if r.RouteType != "" && r.NextHopInterface == "" {
-		n.loopback(r.path).family(is6).routes = append(n.loopback(r.path).family(is6).routes, r)
-		return
-	}
 	name := r.NextHopInterface
-	if name == loopback && r.RouteType != "" {
-		n.loopback(r.path)
+	if r.RouteType != "" {
+		name = loopback
+		n.loopback(r.path, is6)
 	}
 	i := n.kernel[name]
 	switch {
@@ -130,16 +127,37 @@ func (n *network) placeRoute(r route) {
 	}
 }
 
-// loopback returns the interface lo, which comes into being when something needs it.
-func (n *network) loopback(path string) *iface {
-	if lo := n.kernel[loopback]; lo != nil {
+// loopback returns the interface lo, which comes into being when something needs it, with the kernel's addresses in
+// a family that the document does not enable.
+func (n *network) loopback(path string, is6 bool) *iface {
+	lo := n.kernel[loopback]
+	if lo == nil {
+		lo = n.mention(loopback, path, nmstate.TypeLoopback)
+		lo.IPv4, lo.IPv6 = loopback4(), loopback6()
+	}
+	if lo.enabled(is6) {
 		return lo
 	}
-	lo := n.mention(loopback, path, nmstate.TypeLoopback)
-	on := true
-	lo.IPv4 = &nmstate.IPv4{Auto: nmstate.Auto{Enabled: &on, Address: []nmstate.Address{{IP: netip.AddrFrom4([4]byte{127, 0, 0, 1}), PrefixLength: 8}}}}
-	lo.IPv6 = &nmstate.IPv6{Auto: nmstate.Auto{Enabled: &on, Address: []nmstate.Address{{IP: netip.IPv6Loopback(), PrefixLength: 128}}}}
+	// The document belongs to the caller; the change stays in a copy.
+	changed := *lo.Interface
+	if is6 {
+		changed.IPv6 = loopback6()
+	} else {
+		changed.IPv4 = loopback4()
+	}
+	lo.Interface = &changed
 	return lo
+}
+
+func loopback4() *nmstate.IPv4 {
+	return &nmstate.IPv4{Auto: only(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 8)}
+}
+
+func loopback6() *nmstate.IPv6 { return &nmstate.IPv6{Auto: only(netip.IPv6Loopback(), 128)} }
+
+func only(addr netip.Addr, bits uint8) nmstate.Auto {
+	on := true
+	return nmstate.Auto{Enabled: &on, Address: []nmstate.Address{{IP: addr, PrefixLength: bits}}}
 }
 
 func (i *iface) family(is6 bool) *family {

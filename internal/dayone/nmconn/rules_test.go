@@ -150,6 +150,7 @@ func TestOpenVSwitch(t *testing.T) {
 		{"DPDK", bridge + "- {name: d, type: ovs-interface, dpdk: {devargs: '0000:af:00.1', rx-queue: 4, n_rxq_desc: 1024, n_txq_desc: 2048}}", "d-if", "ovs-dpdk", "devargs=0000:af:00.1 n-rxq=4 n-rxq-desc=1024 n-txq-desc=2048"},
 		{"its own LACP", "- {name: br, type: ovs-bridge, bridge: {port: [{name: o, link-aggregation: {mode: lacp, port: [{name: x}, {name: y}], ovs-db: {other_config: {lacp-time: fast}}}}]}}", "o-port", "ovs-port", "lacp=active"},
 		{"and keys of that bond", "- {name: br, type: ovs-bridge, bridge: {port: [{name: o, link-aggregation: {mode: lacp, port: [{name: x}, {name: y}], ovs-db: {other_config: {lacp-time: fast}}}}]}}", "o-port", "ovs-other-config", "data.lacp-time=fast"},
+		{"trunks in order of their numbers", "- {name: br, type: ovs-bridge, bridge: {port: [{name: o, vlan: {mode: trunk, tag: 3, enable-native: true, trunk-tags: [{id-range: {min: 30, max: 32}}, {id: 5}]}}]}}", "o-port", "ovs-port", "tag=3 trunks=5,30-32 vlan-mode=trunk"},
 		{"active backup has no LACP", "- {name: br, type: ovs-bridge, bridge: {port: [{name: o, link-aggregation: {mode: active-backup, port: [{name: x}, {name: y}]}}]}}", "o-port", "ovs-port", "bond-mode=active-backup lacp=off"},
 		{"members of the bond name its port", "- {name: br, type: ovs-bridge, bridge: {port: [{name: o, link-aggregation: {mode: active-backup, port: [{name: x}, {name: y}]}}]}}", "x", "connection", "autoconnect=true autoconnect-slaves=-1 id=x interface-name=x master=o slave-type=ovs-port type=802-3-ethernet uuid=" + uuid("ethernet", "x")},
 	})

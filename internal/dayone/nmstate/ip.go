@@ -33,8 +33,8 @@ type IPv6 struct {
 	Autoconf *bool `json:"autoconf,omitempty"`
 	// DHCPDUID is llt, en, ll, uuid, or the identifier itself.
 	DHCPDUID string `json:"dhcp-duid,omitempty"`
-	// AddrGenMode is eui64 or stable-privacy.
-	AddrGenMode string `json:"addr-gen-mode,omitempty" nm:"words=eui64|stable-privacy"`
+	// AddrGenMode is eui64, stable-privacy, or a number of NetworkManager's.
+	AddrGenMode string `json:"addr-gen-mode,omitempty"`
 	Token       string `json:"token,omitempty"`
 }
 
@@ -44,8 +44,8 @@ type Address struct {
 	PrefixLength uint8      `json:"prefix-length" nm:"required"`
 	// The rest is reported by NMState. An address with a lifetime came by itself, and is not desired.
 	MPTCPFlags        []string `json:"mptcp-flags,omitempty"`
-	ValidLifeTime     string   `json:"valid-life-time,omitempty" nm:"alias=valid-left"`
-	PreferredLifeTime string   `json:"preferred-life-time,omitempty" nm:"alias=preferred-left"`
+	ValidLifeTime     string   `json:"valid-life-time,omitempty" nm:"alias=valid-left|valid-lft"`
+	PreferredLifeTime string   `json:"preferred-life-time,omitempty" nm:"alias=preferred-left|preferred-lft"`
 }
 
 // Learned reports whether the address came by itself.

@@ -158,7 +158,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"two documents", "interfaces: []\n---\ninterfaces: []\n", "a second YAML document"},
 		{"a list of interfaces alone", "- name: a\n", "is a list; keys with values are wanted"},
 		{"a key twice", "interfaces: []\ninterfaces: []\n", "is written twice, first on line 1"},
-		{"both names of a key", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, port: [b], ports: [c]}}]", "is written a second time"},
+		{"both names of a key", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, port: [b], ports: [c]}}]", "is port under another name"},
 		{"an empty entry", "interfaces:\n-\n", "remove the dash"},
 		{"a name that is a number", "interfaces: [{name: 12}]", "put it in quotes"},
 		{"a nested value", "interfaces: [{name: [a]}]", "is a list; one value is wanted"},

@@ -10,11 +10,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// tag is what a field says about itself, in its nm tag: required, skip, numbered, words=a|b, alias=name.
+// tag is what a field says about itself, in its nm tag: required, skip, numbered, words=a|b, alias=a|b.
 type tag struct {
 	required, skip, numbered bool
-	words                    []string
-	alias                    string
+	words, aliases           []string
 }
 
 // field is one key of an object.
@@ -69,7 +68,7 @@ func parseTag(s string) tag {
 		case "words":
 			t.words = strings.Split(value, "|")
 		case "alias":
-			t.alias = value
+			t.aliases = strings.Split(value, "|")
 		}
 	}
 	return t
@@ -98,13 +97,13 @@ func (d *decoder) object(n *yaml.Node, path string, v reflect.Value) {
 			d.bridge(value, at, iface)
 			return
 		}
-		i := slices.IndexFunc(known, func(f field) bool { return key == f.key || key == f.tag.alias })
+		i := slices.IndexFunc(known, func(f field) bool { return key == f.key || slices.Contains(f.tag.aliases, key) })
 		if i < 0 {
 			d.unknown(n, value, at, key, v, known)
 			return
 		}
 		if written[known[i].key] {
-			d.errorf(value, at, "is written a second time, as %s and %s", known[i].key, known[i].tag.alias)
+			d.errorf(value, at, "is %s under another name, which is written too", known[i].key)
 			return
 		}
 		written[known[i].key] = !isNull(value)
