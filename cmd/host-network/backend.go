@@ -43,7 +43,7 @@ func (o *options) openBackend(ctx context.Context, h *host, kernel *netlink.Hand
 		return o.netlink(kernel), nil
 	}
 	return &networkmanager.Backend{
-		Bus: bus, Kernel: reader.Read, OVS: o.database(), Etc: networkmanager.DefaultEtc, Run: networkmanager.DefaultRun,
+		Bus: bus, Kernel: reader.Read, Netlink: kernel, OVS: o.database(), Etc: networkmanager.DefaultEtc, Run: networkmanager.DefaultRun,
 		Now: time.Now, Log: o.log,
 	}, nil
 }

@@ -3,6 +3,7 @@ package dayone
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,8 +24,41 @@ func TestWhatDoesNotWorkIsTakenBack(t *testing.T) {
 	}
 }
 
-// isBack fails if the host is not as it was with the document of the install-config.
-func (s *scene) isBack(profiles string) {
+// TestAddressesThatNoProfileHasComeBack is a host whose network was set up by hand, or by another program.
+func TestAddressesThatNoProfileHasComeBack(t *testing.T) {
+	s := newScene(t, "")
+	s.Run("ip", "address", "add", address, "dev", card)
+	s.Run("ip", "link", "set", card, "up")
+	s.Run("ip", "route", "add", "default", "via", gateway)
+	s.reaches()
+	before := s.profiles()
+	s.give("wrong-gateway.yml")
+	s.refuse("does not answer")
+	s.isBack(before, card+".nmconnection")
+	if out := s.Run("ip", "route", "show", "default"); !strings.Contains(out, "via "+gateway) {
+		t.Errorf("the default route is %q", out)
+	}
+}
+
+// TestDeathOfTheProgramAndOfNetworkManager loses the checkpoint: what the program wrote down must do.
+func TestDeathOfTheProgramAndOfNetworkManager(t *testing.T) {
+	s := newScene(t, "install-config.yml")
+	before := s.profiles()
+	for _, step := range []string{`msg="stage profiles"`, "msg=verify"} {
+		s.give("machine-config.yml")
+		if !s.killAt(step) {
+			t.Fatalf("the program never came to %s", step)
+		}
+		s.manager.Kill()
+		s.manager = s.StartManager(true)
+		s.Run("/usr/local/bin/host-network", "restore")
+		s.isBack(before)
+	}
+}
+
+// isBack fails if the host is not as it was with the document of the install-config. made are profiles that NetworkManager
+// itself keeps in memory.
+func (s *scene) isBack(profiles string, made ...string) {
 	s.t.Helper()
 	s.has(card, address)
 	s.reaches()
@@ -44,7 +78,7 @@ func (s *scene) isBack(profiles string) {
 		s.t.Fatal(err)
 	}
 	for _, f := range staged {
-		if f.Name() != "lo.nmconnection" { // NetworkManager's own
+		if !slices.Contains(append(made, "lo.nmconnection"), f.Name()) {
 			s.t.Errorf("a profile is left in memory: %s", f.Name())
 		}
 	}

@@ -33,6 +33,7 @@ type scene struct {
 	*host.Host
 	t       *testing.T
 	segment *host.Segment
+	manager *host.Daemon
 }
 
 // newScene boots a host whose profiles are those that the image carried to its disk: made of a document of testdata, or
@@ -91,7 +92,7 @@ func (s *scene) daemons() {
 	s.t.Helper()
 	s.StartBus()
 	s.StartSwitch()
-	s.StartManager(true)
+	s.manager = s.StartManager(true)
 }
 
 // reboot cuts the power and boots.
@@ -176,7 +177,7 @@ func (s *scene) reaches() {
 // profiles are all keyfiles on disk, by name, so that they can be compared.
 func (s *scene) profiles() string {
 	s.t.Helper()
-	return s.Run("sh", "-c", "cd /etc/NetworkManager/system-connections && for f in *; do echo \"== $f\"; cat \"$f\"; done")
+	return s.Run("sh", "-c", "cd /etc/NetworkManager/system-connections && for f in $(ls); do echo \"== $f\"; cat \"$f\"; done")
 }
 
 // killAt runs the program and kills it when it logs that it begins a step. It reports whether it came to that.

@@ -35,14 +35,25 @@ type Daemon struct {
 	done chan struct{}
 }
 
-// Kill ends the daemon without warning.
+// Kill ends the daemon without warning, and returns when it has let go of everything.
 func (d *Daemon) Kill() {
 	select {
 	case <-d.done: // with the host's power, perhaps; its number may be another's by now
+		return
 	default:
-		_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL)
-		<-d.done
 	}
+	pid, err := child(d.cmd.Process.Pid)
+	_ = syscall.Kill(-d.cmd.Process.Pid, syscall.SIGKILL)
+	<-d.done
+	for err == nil && holdsFiles(pid) {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// holdsFiles reports whether a process has not come so far in its end that its files and sockets are closed.
+func holdsFiles(pid int) bool {
+	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	return err == nil && len(files) > 0
 }
 
 // Start starts a daemon. What it prints is shown when the test fails.

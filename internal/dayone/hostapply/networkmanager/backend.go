@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/vishvananda/netlink"
+
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
@@ -20,6 +22,8 @@ type Backend struct {
 	Bus *nmdbus.Client
 	// Kernel reads what the kernel has; the backend adds what only Open vSwitch and NetworkManager know.
 	Kernel func() (livestate.State, error)
+	// Netlink gives back what devices had that NetworkManager has no profile for.
+	Netlink *netlink.Handle
 	// OVS is Open vSwitch's database. Bridges are made in it only where NetworkManager cannot make them.
 	OVS ovsbridge.Database
 	// Etc and Run are NetworkManager's folders of profiles on disk and in memory; see DefaultEtc and DefaultRun.

@@ -26,7 +26,10 @@ func (b *Backend) Restore(ctx context.Context, change hostapply.Change, data hos
 	if err := b.restoreFiles(ctx, s); err != nil {
 		return err
 	}
-	return b.restoreDevices(ctx, change, s)
+	if err := b.restoreDevices(ctx, change, s); err != nil {
+		return err
+	}
+	return b.restoreExternals(ctx, s.Externals)
 }
 
 // rollBack goes back to the checkpoint if it is there. What it leaves undone is done by hand afterwards.
@@ -96,8 +99,37 @@ func (b *Backend) restoreDevice(ctx context.Context, v view, d nmdbus.Device, s 
 		if err := b.Bus.DeleteDevice(ctx, d.Path); err != nil {
 			b.Log.Warn("a new device could not be removed", "device", d.Interface, "error", err)
 		}
-	case s.Devices[at].UUID == "" && v.activated(d):
-		return b.Bus.Disconnect(ctx, d.Path)
+		return nil
+	case s.Devices[at].UUID != "" || !v.activated(d):
+		return nil
 	}
-	return nil
+	// A checkpoint brings back what others gave a device, with a profile that NetworkManager makes up.
+	state, err := b.Kernel()
+	if err != nil {
+		return err
+	}
+	if hasExternal(state, d.Interface, s.Externals) {
+		return nil
+	}
+	if err := b.Bus.Disconnect(ctx, d.Path); err != nil {
+		return err
+	}
+	return b.awaitDisconnect(ctx, d.Path)
+}
+
+// awaitDisconnect waits until NetworkManager has taken everything off a device: what is given to it before is taken, too.
+func (b *Backend) awaitDisconnect(ctx context.Context, path nmdbus.Path) error {
+	for {
+		devices, err := b.Bus.Devices(ctx)
+		if err != nil {
+			return err
+		}
+		d, ok := view{devices: devices}.device(path)
+		if !ok || d.Active == nmdbus.None && d.State <= nmdbus.StateDisconnected {
+			return nil
+		}
+		if err := pause(ctx, poll); err != nil {
+			return fmt.Errorf("wait for %s to be disconnected: %w", d.Interface, err)
+		}
+	}
 }

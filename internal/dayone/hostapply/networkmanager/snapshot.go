@@ -18,6 +18,8 @@ type snapshot struct {
 	Run map[string][]byte `json:"run,omitempty"`
 	// Devices is what each device ran with, in the order of NetworkManager's list of active connections.
 	Devices []deviceThen `json:"devices,omitempty"`
+	// Externals are devices that NetworkManager has no profile for.
+	Externals []external `json:"externals,omitempty"`
 	// OVS is nil if the document has nothing of Open vSwitch.
 	OVS *bridgesThen `json:"ovs,omitempty"`
 }
@@ -44,6 +46,11 @@ func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostap
 		return nil, err
 	}
 	s.Devices = view.then()
+	state, err := b.Kernel()
+	if err != nil {
+		return nil, err
+	}
+	s.Externals = externals(s.Devices, state)
 	if s.OVS, err = b.bridgesThen(ctx, change.Document); err != nil {
 		return nil, err
 	}
