@@ -9,6 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/cli/dayone"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/diff"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/keyfiles"
+	dayonerender "github.com/cluster-network-operator/cno/internal/cli/dayone/render"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
+	dayonevalidate "github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
@@ -34,6 +41,8 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(render.New(p, version.String()), validate.New(p))
+	root.AddCommand(render.New(p, version.String()), validate.New(p), dayone.New(
+		keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
+	))
 	return root
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
@@ -31,6 +32,7 @@ func Scheme() (*runtime.Scheme, error) {
 		clientgoscheme.AddToScheme(scheme),
 		apiextensionsv1.AddToScheme(scheme),
 		operatorv1.AddToScheme(scheme),
+		networkv1.AddToScheme(scheme),
 		networkoperatorv1.AddToScheme(scheme),
 	)
 }

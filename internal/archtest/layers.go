@@ -42,6 +42,8 @@ var rules = []struct {
 	{"internal/provider", Contract},
 	{"internal/apitest", Edges},
 	{"internal/apply", Edges},
+	{"internal/dayone/hostapply", Edges},
+	{"internal/dayone/imageserver", Edges},
 	{"internal/doctest", Edges},
 	{"internal/host", Edges},
 	{"internal/image", Edges},

@@ -4,12 +4,15 @@ import (
 	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
+	"github.com/cluster-network-operator/cno/internal/controller/hostnetworkconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/controller/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/nodemtu"
@@ -18,6 +21,9 @@ import (
 
 // operatorImage is the environment variable that names the operator's own image, which the MTU probes run.
 const operatorImage = "NETWORK_OPERATOR_IMAGE"
+
+// hostNetworkImage is the environment variable that names the image of what runs on nodes for HostNetworkConfigs.
+const hostNetworkImage = "HOST_NETWORK_IMAGE"
 
 // loop is one controller, and the kinds that the API server must serve before it can start.
 type loop struct {
@@ -32,6 +38,7 @@ type loop struct {
 var (
 	kindNetwork         = schema.GroupKind{Group: operatorv1.GroupVersion.Group, Kind: "Network"}
 	kindNetworkConfig   = schema.GroupKind{Group: networkoperatorv1.GroupVersion.Group, Kind: "NetworkConfig"}
+	kindHostNetwork     = schema.GroupKind{Group: networkv1.GroupVersion.Group, Kind: "HostNetworkConfig"}
 	kindClusterOperator = schema.GroupKind{Group: "config.openshift.io", Kind: "ClusterOperator"}
 )
 
@@ -57,12 +64,27 @@ func loops(s *shared) []loop {
 	short := &networkconfig.Controller{
 		Client: cached, Namespace: s.Namespace, Now: time.Now, Log: s.Log.With("loop", networkconfig.Name),
 	}
+	hosts := &hostnetworkconfig.Controller{
+		Client: cached, Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[hostNetworkImage],
+		APIServer: s.Facts.APIServer, Version: s.Facts.ReleaseVersion, Now: time.Now, Log: s.Log.With("loop", hostnetworkconfig.Name),
+	}
 	return append([]loop{
 		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: rollout.Setup},
 		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},
 		{name: clusterstatus.Name, needs: []schema.GroupKind{kindNetwork}, setup: publish.Setup},
 		{name: networkconfig.Name, needs: []schema.GroupKind{kindNetwork, kindNetworkConfig}, setup: short.Setup},
+		{name: hostnetworkconfig.Name, needs: []schema.GroupKind{kindHostNetwork}, setup: hosts.Setup},
 	}, providerLoops(s)...)
+}
+
+// serves reports whether the API server serves a kind. An API server that does not answer is another matter than one
+// that says no.
+func (s *shared) serves(gk schema.GroupKind) (bool, error) {
+	_, err := s.mapper.RESTMapping(gk)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // needsHostMTU reports whether a network's provider computes its MTU from that of the nodes.

@@ -1,0 +1,135 @@
+// Program host-image-server serves boot images that carry the network of their host; see
+// docs/programs/host-image-server.md.
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/coreos/ignition/v2/config/v3_2/types"
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/ignition"
+	"github.com/cluster-network-operator/cno/internal/dayone/imageserver"
+	"github.com/cluster-network-operator/cno/internal/version"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	return exit.Report(os.Stderr, "host-image-server", command().ExecuteContext(ctx))
+}
+
+// options are what the command line says.
+type options struct {
+	server   imageserver.Options
+	serving  imageserver.Serving
+	hosts    string
+	base     string
+	token    string
+	listen   string
+	logLevel slog.Level
+}
+
+func command() *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use:           "host-image-server --hosts DIR --token-file FILE --url URL [--iso FILE] [--initramfs FILE]",
+		Short:         "Serve boot images that carry the network of their host",
+		Version:       version.String(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.server.ISO, "iso", "", "a CoreOS live ISO to serve with each host's configuration in it")
+	f.StringVar(&o.server.Initramfs, "initramfs", "", "an initramfs to serve with each host's configuration behind it")
+	f.StringVar(&o.hosts, "hosts", "", "the folder of documents, <host>.yml or <host>.yaml")
+	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
+	f.BoolVar(&o.server.EarlyNetwork, "early-network", false, "have the network before Ignition runs, to fetch a root file system over it")
+	f.StringVar(&o.token, "token-file", "", fmt.Sprintf("a file with the token for the list of hosts, %d characters or more", imageserver.MinToken))
+	f.StringVar(&o.server.URL, "url", "", "how hosts reach this program, for example http://192.0.2.1:8080")
+	f.StringVar(&o.listen, "listen", ":8080", "the address to listen on")
+	f.StringVar(&o.serving.Certificate, "tls-cert", "", "the file of the certificate to serve HTTPS with")
+	f.StringVar(&o.serving.Key, "tls-key", "", "the file of its key")
+	f.DurationVar(&o.serving.Interval, "interval", 10*time.Second, "how often the folder of documents is read")
+	f.DurationVar(&o.server.Retain, "retain", time.Hour, "how long the URL of a document that was replaced goes on")
+	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "what to log: debug, info, warn or error")
+	for _, name := range []string{"hosts", "token-file", "url"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
+	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
+	cmd.MarkFlagsOneRequired("iso", "initramfs")
+	return cmd
+}
+
+func (o *options) run(ctx context.Context) error {
+	if err := o.read(); err != nil {
+		return err
+	}
+	o.server.Hosts = os.DirFS(o.hosts)
+	o.server.Now, o.server.Random = time.Now, rand.Reader
+	o.server.Log = slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel}))
+	server, err := imageserver.New(o.server)
+	if err != nil {
+		return err
+	}
+	o.serving.Listener, err = net.Listen("tcp", o.listen)
+	if err != nil {
+		return errors.Join(fmt.Errorf("listen: %w", err), server.Close())
+	}
+	o.server.Log.Info("serving images", "address", o.serving.Listener.Addr().String(), "version", version.String())
+	return errors.Join(server.Run(ctx, o.serving), server.Close())
+}
+
+// read checks the command line, and reads the files that are small.
+func (o *options) read() error {
+	at, err := url.Parse(o.server.URL)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.RawQuery != "" || at.Fragment != "" {
+		return fmt.Errorf("--url %q is not of the form http://HOST:PORT or https://HOST:PORT", o.server.URL)
+	}
+	o.server.URL = strings.TrimRight(o.server.URL, "/")
+	if o.serving.Interval < time.Second {
+		return fmt.Errorf("--interval %v is less than a second", o.serving.Interval)
+	}
+	if o.server.Retain < 0 {
+		return fmt.Errorf("--retain %v is negative", o.server.Retain)
+	}
+	token, err := os.ReadFile(o.token)
+	if err != nil {
+		return fmt.Errorf("read token: %w", err)
+	}
+	o.server.Token = strings.TrimSpace(string(token))
+	o.server.Base, err = readBase(o.base)
+	return err
+}
+
+// readBase reads the configuration to merge with; nil without a file.
+func readBase(path string) (*types.Config, error) {
+	if path == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read base configuration: %w", err)
+	}
+	config, _, err := ignition.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &config, nil
+}

@@ -1,0 +1,61 @@
+// Program host-network-courier runs on every node: it brings files of host network configuration, and reports what the node
+// says of them; see docs/controllers/hostnetworkconfig.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/host/courier"
+	"github.com/cluster-network-operator/cno/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	err := command(slog.New(slog.NewJSONHandler(os.Stderr, nil))).ExecuteContext(ctx)
+	stop()
+	os.Exit(exit.Report(os.Stderr, "host-network-courier", err))
+}
+
+func command(log *slog.Logger) *cobra.Command {
+	c := courier.Courier{Repeat: 10 * time.Minute, Now: time.Now, Log: log}
+	cmd := &cobra.Command{
+		Use:           "host-network-courier",
+		Short:         "Bring files of host network configuration to this node, and report what it says of them",
+		Version:       version.String(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.Node = os.Getenv("NODE_NAME"); c.Node == "" {
+				return fmt.Errorf("NODE_NAME is not set; the downward API gives it (spec.nodeName)")
+			}
+			config, err := rest.InClusterConfig()
+			if err != nil {
+				return fmt.Errorf("find API server: %w", err)
+			}
+			client, err := corev1.NewForConfig(config)
+			if err != nil {
+				return fmt.Errorf("make client: %w", err)
+			}
+			c.Publisher = courier.ConfigMaps{Client: client}
+			c.Run(cmd.Context())
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&c.From, "from", "", "the folder of files to bring; none if empty")
+	cmd.Flags().StringVar(&c.To, "to", "/host/etc/nmstate/openshift", "the folder on the host")
+	cmd.Flags().StringVar(&c.Report, "report", "/host/run/host-network/report.json", "the file in which the program on the host says how its last run ended")
+	cmd.Flags().DurationVar(&c.Interval, "interval", 10*time.Second, "the time between two looks")
+	return cmd
+}

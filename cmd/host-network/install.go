@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	hostnetwork "github.com/cluster-network-operator/cno/config/host-network"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/install"
+)
+
+func installCommand() *cobra.Command {
+	var root string
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Put this program and its systemd units on a host; they work from its next boot on",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			program, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("find this program: %w", err)
+			}
+			return install.Install(root, program, hostnetwork.Files)
+		},
+	}
+	cmd.Flags().StringVar(&root, "root", "/", "the root folder of the host")
+	return cmd
+}

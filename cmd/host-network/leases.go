@@ -1,0 +1,29 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/vishvananda/netlink"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+)
+
+// look is how often the folder of leases is read.
+const look = 5 * time.Second
+
+func leasesCommand(o *options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "leases",
+		Short: "Renew the leases that were got without NetworkManager, until terminated",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kernel, err := netlink.NewHandle()
+			if err != nil {
+				return err
+			}
+			defer kernel.Close()
+			return o.netlink(kernel).Keep(cmd.Context(), look, hostapply.Sleep)
+		},
+	}
+}

@@ -1,0 +1,55 @@
+// Program host-network gives a host the network that its document describes; see docs/programs/host-network.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/version"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	level := &slog.LevelVar{}
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level}))
+	err := command(log, level).ExecuteContext(ctx)
+	stop()
+	os.Exit(exit.Report(os.Stderr, "host-network", err))
+}
+
+func command(log *slog.Logger, level *slog.LevelVar) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "host-network",
+		Short:         "Give this host the network that its document describes",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	o := options{log: log}
+	var text string
+	flags := root.PersistentFlags()
+	flags.StringVar(&text, "log-level", "info", "what to log: debug, info, warn or error")
+	flags.StringVar(&o.documents, "documents", "/etc/nmstate/openshift", "the folder of documents")
+	flags.StringVar(&o.state, "state", "/var/lib/host-network", "the folder of the journal; it must survive a reboot")
+	flags.StringVar(&o.ovsdb, "ovsdb", "/run/openvswitch/db.sock", "socket of Open vSwitch's database")
+	flags.StringVar(&o.leases, "leases", "/run/host-network/leases", "the folder of leases that were got without NetworkManager")
+	flags.StringVar(&o.report, "report", "/run/host-network/report.json", "the file that says how the last run ended")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
+	root.AddCommand(runCommand(&o), restoreCommand(&o), leasesCommand(&o), installCommand(), selectCommand(&o), statusCommand(&o), versionCommand())
+	return root
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		Run:   func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version.String()) },
+	}
+}

@@ -1,0 +1,81 @@
+package dayone
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestInstallConfigHostIsThereAfterTheFirstBoot is the network that a host has before any program of ours runs on it:
+// the document of the install-config became keyfiles in its image.
+func TestInstallConfigHostIsThereAfterTheFirstBoot(t *testing.T) {
+	s := newScene(t, "install-config.yml")
+	s.has(card, address)
+	if out := s.Run("cat", "/etc/resolv.conf"); !strings.Contains(out, "nameserver "+gateway) {
+		t.Errorf("names are resolved by\n%s", out)
+	}
+	if out := s.Run("ip", "-4", "route", "show", "default"); !strings.Contains(out, "via "+gateway+" dev "+card) {
+		t.Errorf("the default route is %s", out)
+	}
+}
+
+// TestMachineConfigMovesTheAddressToBrEx applies the document of the machine-config to the host of the install-config.
+func TestMachineConfigMovesTheAddressToBrEx(t *testing.T) {
+	s := newScene(t, "install-config.yml")
+	s.give("machine-config.yml")
+	s.apply("applied")
+	inBrEx := func() {
+		t.Helper()
+		s.has("br-ex", address)
+		s.hasNone(card)
+		s.reaches()
+		if out := s.Run("ip", "-brief", "link", "show", "dev", "br-ex"); !strings.Contains(out, mac) {
+			t.Errorf("br-ex has not the address of the card: %s", out)
+		}
+		if out := s.Run("ip", "-4", "route", "show", "default"); !strings.Contains(out, "via "+gateway+" dev br-ex") {
+			t.Errorf("the default route is %s", out)
+		}
+		if out := strings.Fields(s.Run("ovs-vsctl", "list-ports", "br-ex")); len(out) != 1 || out[0] != card {
+			t.Errorf("br-ex has the ports %v", out)
+		}
+	}
+	inBrEx()
+	if s.applied() != document(t, "machine-config.yml") {
+		t.Errorf("the marker is\n%s", s.applied())
+	}
+	profiles := s.profiles()
+	s.apply("unchanged")
+	if after := s.profiles(); after != profiles {
+		t.Errorf("a second run changed profiles\n%s\nto\n%s", profiles, after)
+	}
+	s.reboot()
+	s.Run("/usr/local/bin/host-network", arguments()...)
+	inBrEx()
+}
+
+func TestStaticAddressBridgeAndLease(t *testing.T) {
+	s := newScene(t, "install-config.yml")
+	s.give("other-address.yml")
+	s.apply("applied")
+	s.has(card, "192.168.111.120/24")
+	if out := s.Run("cat", "/etc/resolv.conf"); !strings.Contains(out, "search example.com") {
+		t.Errorf("names are resolved by\n%s", out)
+	}
+	s.reaches()
+
+	s.give("bridge.yml")
+	s.apply("applied")
+	s.has("lan", address)
+	s.hasNone(card)
+	s.reaches()
+
+	s.give("dhcp.yml")
+	s.apply("applied")
+	s.reaches()
+	if out := s.Run("ip", "-4", "-brief", "address", "show", "dev", card); !strings.Contains(out, " 192.168.111.") ||
+		strings.Contains(out, address) {
+		t.Errorf("the card has no lease: %s", out)
+	}
+	s.reboot()
+	s.reaches()
+	s.apply("unchanged")
+}

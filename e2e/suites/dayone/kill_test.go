@@ -1,0 +1,66 @@
+package dayone
+
+import "testing"
+
+// steps are what the program logs before each thing that it does, in their order, of a change that moves the address of
+// a card to br-ex.
+func steps() []string {
+	return []string{
+		"msg=snapshot", `msg=journal stage=applying`, "msg=apply", `msg="stage profiles"`, "msg=reapply device=" + card,
+		`msg="set up bridges"`, "msg=activate device=br-ex", "msg=verify", "msg=journal stage=committing", "msg=commit",
+		`msg="disarm checkpoint"`, `msg="keep profiles"`, `msg="write marker"`, `msg="write state"`, `msg="close journal"`,
+	}
+}
+
+// TestKilledProgramIsFollowedByTheNewState kills the program at each step, and starts it again.
+func TestKilledProgramIsFollowedByTheNewState(t *testing.T) {
+	afterDeath(t, func(*scene) {})
+}
+
+// TestPowerCutIsFollowedByTheNewState cuts the power at each step, and boots again.
+func TestPowerCutIsFollowedByTheNewState(t *testing.T) {
+	afterDeath(t, (*scene).reboot)
+}
+
+// afterDeath goes forth and back between two documents, and dies at each step of the way forth.
+func afterDeath(t *testing.T, recover func(*scene)) {
+	s := newScene(t, "install-config.yml")
+	s.give("install-config.yml")
+	s.apply("applied")
+	for _, step := range steps() {
+		s.give("machine-config.yml")
+		if !s.killAt(step) {
+			t.Fatalf("the program never came to %s", step)
+		}
+		recover(s)
+		out, err := s.Try("/usr/local/bin/host-network", arguments("--log-level=debug")...)
+		if err != nil {
+			t.Fatalf("after a death at %s: %v", step, err)
+		}
+		t.Logf("after a death at %s: %s", step, out)
+		s.has("br-ex", address)
+		s.hasNone(card)
+		s.reaches()
+		if s.applied() != document(t, "machine-config.yml") {
+			t.Errorf("after a death at %s the marker is\n%s", step, s.applied())
+		}
+		s.giveText(document(t, "back.yml"))
+		s.apply("applied")
+		s.has(card, address)
+		s.reaches()
+	}
+}
+
+// TestKilledRollbackIsFinished kills the program while it takes a change back, and starts it again.
+func TestKilledRollbackIsFinished(t *testing.T) {
+	s := newScene(t, "install-config.yml")
+	before := s.profiles()
+	for _, step := range []string{"msg=journal stage=restoring", "msg=restore", `msg="restore bridges"`, `msg="roll back"`, `msg="restore profiles"`} {
+		s.give("wrong-gateway.yml")
+		if !s.killAt(step, "--verify-timeout=1s") {
+			t.Fatalf("the program never came to %s", step)
+		}
+		s.Run("/usr/local/bin/host-network", "restore")
+		s.isBack(before)
+	}
+}

@@ -1,0 +1,205 @@
+// Package diff is `cno dayone diff`: what a change of host network configuration changes, by interface, address and route.
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/policy"
+)
+
+// change is what changes in one file of a role.
+type change struct {
+	Role string `json:"role,omitempty"`
+	File string `json:"file,omitempty"`
+	// Change is added, removed or changed.
+	Change      string                 `json:"change"`
+	Differences []placement.Difference `json:"differences"`
+}
+
+// New makes the command.
+func New() *cobra.Command {
+	var output string
+	var asStatus bool
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Show what changes from one configuration to another",
+		Long: `Compares two documents, or two sets of them (folders, MachineConfigs, HostNetworkConfigs) file by file:
+by interface, address, route, rule and resolver. The order and the spelling make no difference.
+
+Exit status: 0 compared (with --exit-code: 0 the same, 1 different), 1 one of them is no document,
+2 it cannot be read or the call is wrong.`,
+		Example: "  cno dayone diff master-0.yml new/master-0.yml\n  cno dayone diff 10-br-ex-master.yaml new/",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if output != "text" && output != "json" {
+				return fmt.Errorf("--output %q is not text or json", output)
+			}
+			changes, err := compare(cmd, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if err := print(cmd.OutOrStdout(), output, changes); err != nil {
+				return err
+			}
+			if asStatus && len(changes) > 0 {
+				return &exit.Code{Status: exit.Refused}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	cmd.Flags().BoolVar(&asStatus, "exit-code", false, "exit with 1 if there is a difference")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// place is one file of a role.
+type place struct{ role, file string }
+
+func compare(cmd *cobra.Command, a, b string) ([]change, error) {
+	before, plainA, err := read(cmd, a)
+	if err != nil {
+		return nil, err
+	}
+	after, plainB, err := read(cmd, b)
+	if err != nil {
+		return nil, err
+	}
+	// Of two documents the names do not matter; of two sets with one role each, the name of the role does not.
+	before, after = align(before, after, plainA && plainB)
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	changes := []change{}
+	for _, at := range slices.SortedFunc(maps.Keys(all), func(x, y place) int {
+		return slices.Compare([]string{x.role, x.file}, []string{y.role, y.file})
+	}) {
+		was, there := before[at]
+		is, stays := after[at]
+		differences, err := placement.Diff(was, is)
+		if err != nil {
+			return nil, err
+		}
+		c := change{at.role, at.file, "changed", differences}
+		switch {
+		case !there:
+			c.Change = "added"
+		case !stays:
+			c.Change = "removed"
+		case len(differences) == 0:
+			continue
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+func align(before, after map[place]*nmstate.Document, plain bool) (map[place]*nmstate.Document, map[place]*nmstate.Document) {
+	rename := func(docs map[place]*nmstate.Document, keepFile bool) map[place]*nmstate.Document {
+		out := map[place]*nmstate.Document{}
+		for at, doc := range docs {
+			if !keepFile {
+				at.file = ""
+			}
+			out[place{"", at.file}] = doc
+		}
+		return out
+	}
+	if plain && len(before) == 1 && len(after) == 1 {
+		return rename(before, false), rename(after, false)
+	}
+	if one(before) && one(after) {
+		return rename(before, true), rename(after, true)
+	}
+	return before, after
+}
+
+// one reports whether there is at most one role.
+func one(docs map[place]*nmstate.Document) bool {
+	names := map[string]bool{}
+	for at := range docs {
+		names[at.role] = true
+	}
+	return len(names) < 2
+}
+
+func read(cmd *cobra.Command, path string) (map[place]*nmstate.Document, bool, error) {
+	found, err := (&roles.Reader{Stdin: cmd.InOrStdin()}).Read([]string{path})
+	if err != nil {
+		return nil, false, err
+	}
+	docs, problems := map[place]*nmstate.Document{}, found.Problems
+	add := func(role, name string, content []byte) {
+		p, wrong := policy.Parse(path+": "+name, content)
+		problems = append(problems, wrong.Errors()...)
+		switch {
+		case p == nil:
+		case p.NeedsHost():
+			problems = append(problems, nmstate.Problem{File: path + ": " + name, Message: "finds things out on the host (capture); what it means is not known here, and it is left out", Warning: true})
+		default:
+			doc, wrong := p.Resolve(nil)
+			problems = append(problems, wrong.Errors()...)
+			docs[place{role, name}] = doc
+		}
+	}
+	for _, role := range found.Roles {
+		for _, file := range role.Files.Documents() {
+			add(role.Name, file.Name, file.Content)
+		}
+	}
+	for _, host := range found.PreBoot {
+		add(host.Role, "before the boot of "+host.Name, host.Document)
+	}
+	return docs, found.Plain, roles.Print(cmd.ErrOrStderr(), problems)
+}
+
+func print(w io.Writer, output string, changes []change) error {
+	if output == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		return enc.Encode(changes)
+	}
+	if len(changes) == 0 {
+		_, err := fmt.Fprintln(w, "no difference")
+		return err
+	}
+	for _, c := range changes {
+		indent := ""
+		if c.File != "" {
+			indent = "  "
+			name := c.File
+			if c.Role != "" {
+				name += " of role " + c.Role
+			}
+			if _, err := fmt.Fprintf(w, "%s is %s\n", name, c.Change); err != nil {
+				return err
+			}
+		}
+		subject := ""
+		for _, d := range c.Differences {
+			if d.Subject != subject {
+				subject = d.Subject
+				if _, err := fmt.Fprintf(w, "%s%s\n", indent, subject); err != nil {
+					return err
+				}
+			}
+			if _, err := fmt.Fprintf(w, "%s  %s\n", indent, d); err != nil {
+				return err
+			}
+		}
+	}
+	if changes[0].File == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\nNo node is restarted for files in %s; each applies its own at its next boot.\n", placement.Dir)
+	return err
+}

@@ -1,0 +1,126 @@
+// Package keyfiles is `cno dayone keyfiles`: the connection profiles of NetworkManager that a document becomes.
+package keyfiles
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// New makes the command. It reads standard input for a file named "-".
+func New() *cobra.Command {
+	var file, dir, output string
+	cmd := &cobra.Command{
+		Use:   "keyfiles -f FILE",
+		Short: "Turn an NMState document into keyfiles of NetworkManager",
+		Long: `Writes the connection profiles that NMState's own generator (nmstatectl gc) makes of a document,
+in the order of activation; the differences are in docs/day-one-keyfiles.md. Warnings and errors
+go to standard error, one a line with file, line and path, all at once.
+
+With --dir the files are written there with mode 0600, without which NetworkManager ignores them.
+With --output json they are printed as {"NetworkManager": [["NAME", "CONTENT"], ...]}.
+
+Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call is wrong.`,
+		Example:           "  cno dayone keyfiles -f worker-0.yml\n  cno dayone keyfiles -f worker-0.yml --dir system-connections",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return fmt.Errorf("--output %q is not text or json", output)
+			}
+			if dir != "" && cmd.Flags().Changed("output") {
+				return errors.New("--dir and --output exclude one another")
+			}
+			files, err := generate(cmd, file)
+			if err != nil {
+				return err
+			}
+			if dir != "" {
+				return write(dir, files)
+			}
+			return print(cmd.OutOrStdout(), output, files)
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "NMState document in YAML or JSON, - for standard input")
+	cmd.Flags().StringVar(&dir, "dir", "", "folder to write the files to; made if it is not there")
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	_ = cmd.MarkFlagRequired("file")
+	_ = cmd.MarkFlagDirname("dir")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// generate reads a document and returns its files; what is wrong with it is printed.
+func generate(cmd *cobra.Command, file string) ([]nmconn.File, error) {
+	data, err := read(cmd.InOrStdin(), file)
+	if err != nil {
+		return nil, err
+	}
+	var files []nmconn.File
+	doc, problems := nmstate.Parse(file, data)
+	if doc != nil {
+		var more nmstate.Problems
+		files, more = nmconn.Generate(doc)
+		problems = append(problems, more...)
+	}
+	for _, p := range problems.Sorted() {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), p); err != nil {
+			return nil, err
+		}
+	}
+	if problems.HasErrors() {
+		return nil, &exit.Code{Status: exit.Refused}
+	}
+	return files, nil
+}
+
+// read returns the content of a file, and of a hostile one not much more than Parse looks at.
+func read(stdin io.Reader, file string) ([]byte, error) {
+	in := stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	data, err := io.ReadAll(io.LimitReader(in, nmstate.MaxSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", file, err)
+	}
+	return data, nil
+}
+
+// print writes the files to w.
+func print(w io.Writer, output string, files []nmconn.File) error {
+	if output == "json" {
+		pairs := [][2]string{}
+		for _, f := range files {
+			pairs = append(pairs, [2]string{f.Name, f.Content})
+		}
+		enc := json.NewEncoder(w)
+		// The files are for NetworkManager, not for a web page.
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(map[string]any{"NetworkManager": pairs})
+	}
+	for i, f := range files {
+		gap := "\n"
+		if i == 0 {
+			gap = ""
+		}
+		if _, err := fmt.Fprintf(w, "%s# %s\n%s", gap, f.Name, f.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}

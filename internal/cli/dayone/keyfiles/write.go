@@ -1,0 +1,40 @@
+package keyfiles
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
+)
+
+// write puts the files into a folder. Each appears at once and with its mode: NetworkManager may be watching, and a
+// profile may hold a password. Files of that folder that are not among them stay.
+func write(dir string, files []nmconn.File) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if err := replace(dir, f); err != nil {
+			return fmt.Errorf("write %s: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+func replace(dir string, f nmconn.File) error {
+	// A temporary file begins with a dot, which NetworkManager ignores, and has mode 0600.
+	tmp, err := os.CreateTemp(dir, ".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err := tmp.WriteString(f.Content); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), filepath.Join(dir, f.Name))
+}

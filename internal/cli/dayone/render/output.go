@@ -1,0 +1,82 @@
+package render
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// output is what a form makes of hosts: files in a folder, or the same as one stream.
+type output struct {
+	files  []file
+	stream [][]byte
+	// separator is written between the parts of a stream; empty if there can be only one part.
+	separator string
+	// about says what one part is.
+	about string
+}
+
+type file struct {
+	// name is a slash path below the folder.
+	name    string
+	content []byte
+}
+
+// write puts files into dir, or the stream onto stdout if there is none. Files can hold secrets of the network: only their
+// owner may read them, which is also what NetworkManager asks for.
+func (o output) write(stdout io.Writer, dir string) error {
+	if dir != "" {
+		return o.writeFiles(dir)
+	}
+	if len(o.stream) > 1 && o.separator == "" {
+		return fmt.Errorf("standard output takes %s, and there are %d: name one with --host, or a folder with --dir", o.about, len(o.stream))
+	}
+	for i, part := range o.stream {
+		if i > 0 {
+			if _, err := io.WriteString(stdout, o.separator); err != nil {
+				return fmt.Errorf("write output: %w", err)
+			}
+		}
+		if _, err := stdout.Write(part); err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+	}
+	return nil
+}
+
+func (o output) writeFiles(dir string) error {
+	for _, f := range o.files {
+		if !filepath.IsLocal(filepath.FromSlash(f.name)) {
+			return fmt.Errorf("write output: %q is not a name below %s", f.name, dir)
+		}
+		path := filepath.Join(dir, filepath.FromSlash(f.name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+		if err := replace(path, f.content); err != nil {
+			return fmt.Errorf("write output: %w", err)
+		}
+	}
+	return nil
+}
+
+// replace writes a file in one step, so that nothing reads half of it, and with its mode from the beginning.
+func replace(path string, content []byte) error {
+	// CreateTemp makes files that only their owner may read.
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".render-*")
+	if err != nil {
+		return err
+	}
+	_, err = tmp.Write(content)
+	if closed := tmp.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(tmp.Name())
+	}
+	return err
+}

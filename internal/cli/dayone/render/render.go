@@ -1,0 +1,141 @@
+// Package render is `cno dayone render`: documents of hosts in the form in which something else takes them.
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/metal"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// options are what the command line says.
+type options struct {
+	files     []string
+	as        string
+	hosts     []string
+	namespace string
+	base      string
+	role      string
+	dir       string
+}
+
+// form is one way to render documents.
+type form struct {
+	word string
+	// named says that it holds the names of hosts.
+	named bool
+	// render returns what to write, in order.
+	render func(*options, []metal.Host) (output, nmstate.Problems, error)
+}
+
+// forms lists them in the order in which help names them.
+func forms() []form {
+	return []form{
+		{"keyfiles", false, keyfiles},
+		{"ignition", false, ignitionConfigs},
+		{"secret", true, secrets},
+		{"baremetalhost", true, bareMetalHosts},
+	}
+}
+
+func words() []string {
+	var out []string
+	for _, f := range forms() {
+		out = append(out, f.word)
+	}
+	return out
+}
+
+// New makes the command. It reads standard input for a file named "-".
+func New() *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use:   "render --as FORM -f FILE...",
+		Short: "Write documents of hosts in the form in which a boot takes them",
+		Long: `Renders NMState documents of hosts. For the time before their first boot:
+
+  keyfiles       NetworkManager's profiles
+  ignition       the Ignition configuration (3.2.0) that a boot image carries
+  secret         the Secret that a BareMetalHost names
+  baremetalhost  the BareMetalHost that names the Secret
+
+For the first boot of the installed system:
+
+  machineconfig  the MachineConfig that brings the documents of all hosts of a role to its nodes;
+                 cluster.yml is for hosts that have none of their own
+
+The name of a file without its extension is the name of its host. A folder stands for its
+.yml and .yaml files, an install-config for the hosts in it, and a HostNetworkConfig for the
+documents that are made of it.
+
+What cannot work before the boot (Open vSwitch, captures, what only the running host knows)
+is refused, with the reason.
+
+Exit status: 0 rendered, 1 a document is invalid or cannot be used before the boot, 2 the input
+cannot be read or the call is wrong.`,
+		Example: `  cno dayone render --as ignition -f worker-0.yml > worker-0.ign
+  cno dayone render --as secret -f worker-0.yml | kubectl apply -f -
+  cno dayone render --as ignition -f install-config.yaml --dir ignition/
+  cno dayone render --as machineconfig --role master -f master/ > 10-br-ex-master.yaml`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a folder of documents, an install-config or a HostNetworkConfig, - for standard input; may be repeated")
+	f.StringVar(&o.as, "as", "", strings.Join(append(words(), machineConfig), ", "))
+	f.StringArrayVar(&o.hosts, "host", nil, "only this host, or, with one document, the name of its host; may be repeated")
+	f.StringVar(&o.namespace, "namespace", metal.Namespace, "the namespace of Secrets and BareMetalHosts")
+	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
+	f.StringVar(&o.dir, "dir", "", "the folder to write files to, instead of standard output")
+	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig")
+	_ = cmd.MarkFlagRequired("file")
+	_ = cmd.MarkFlagRequired("as")
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	if o.as == machineConfig {
+		return o.machineConfigs(cmd)
+	}
+	chosen, err := o.form()
+	if err != nil {
+		return err
+	}
+	source := source{stdin: cmd.InOrStdin(), only: o.hosts, named: chosen.named || o.dir != ""}
+	hosts, problems, err := source.hosts(o.files)
+	if err != nil {
+		return err
+	}
+	out, wrong, err := chosen.render(o, hosts)
+	if err != nil {
+		return err
+	}
+	problems = append(problems, wrong...)
+	for _, p := range problems.Sorted() {
+		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), p); err != nil {
+			return err
+		}
+	}
+	if problems.HasErrors() {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return out.write(cmd.OutOrStdout(), o.dir)
+}
+
+func (o *options) form() (form, error) {
+	for _, f := range forms() {
+		if f.word == o.as {
+			if o.base != "" && f.word != "ignition" {
+				return form{}, fmt.Errorf("--base is of no use with --as %s: only an Ignition configuration can be merged", f.word)
+			}
+			return f, nil
+		}
+	}
+	return form{}, fmt.Errorf("--as %q is not one of %s", o.as, strings.Join(append(words(), machineConfig), ", "))
+}

@@ -1,0 +1,234 @@
+// Package roles reads what people have of host network configuration, in any of its forms, as the files of roles: documents,
+// folders of documents, MachineConfigs, HostNetworkConfigs, and install-configs.
+package roles
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	kyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/metal"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+)
+
+// maxFile is how much of one file is read: more than etcd takes of an object.
+const maxFile = 64 << 20
+
+// Host is a host and its document before the boot.
+type Host struct {
+	Name, Role string
+	Document   []byte
+}
+
+// Found is what files hold.
+type Found struct {
+	// Roles are sorted by name. Documents that name no role are in the one that the reader was given.
+	Roles []placement.Role
+	// PreBoot are the hosts with a document for the time before the boot.
+	PreBoot []Host
+	// WithoutBridge is what a HostNetworkConfig says, and the networks and addresses what an install-config does.
+	WithoutBridge   bool
+	MachineNetworks []netip.Prefix
+	VIPs            []netip.Addr
+	// Plain is set if all that was read is one document, as a file of its own.
+	Plain    bool
+	Problems nmstate.Problems
+}
+
+// Reader reads files.
+type Reader struct {
+	Stdin io.Reader
+	// Role is that of documents that name none; may be empty.
+	Role string
+
+	files   map[string]placement.Files
+	configs []mcfgv1.MachineConfig
+	found   Found
+}
+
+// Read reads files and folders; - is standard input. What cannot be used is in Problems; what cannot be read is an error.
+func (r *Reader) Read(paths []string) (Found, error) {
+	r.files, r.configs, r.found = map[string]placement.Files{}, nil, Found{}
+	for _, path := range paths {
+		if err := r.path(path); err != nil {
+			return Found{}, err
+		}
+	}
+	fromConfigs, err := placement.FromMachineConfigs(r.configs)
+	if err != nil {
+		for _, line := range strings.Split(err.Error(), "\n") {
+			r.found.Problems = append(r.found.Problems, nmstate.Problem{Message: line})
+		}
+	}
+	for role, files := range fromConfigs {
+		for _, file := range files {
+			r.add(role, file)
+		}
+	}
+	for role, files := range r.files {
+		r.found.Roles = append(r.found.Roles, placement.Role{Name: role, Files: files.Sort()})
+	}
+	slices.SortFunc(r.found.Roles, func(a, b placement.Role) int { return strings.Compare(a.Name, b.Name) })
+	return r.found, nil
+}
+
+func (r *Reader) path(path string) error {
+	if info, err := os.Stat(path); path != "-" && err == nil && info.IsDir() {
+		files, err := placement.ReadDir(os.DirFS(path))
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			r.add(r.Role, file)
+		}
+		return nil
+	}
+	content, err := r.content(path)
+	if err != nil {
+		return err
+	}
+	return r.file(path, content)
+}
+
+func (r *Reader) content(path string) ([]byte, error) {
+	in := r.Stdin
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, fmt.Errorf("read configuration: %w", err)
+		}
+		defer func() { _ = f.Close() }()
+		in = f
+	}
+	content, err := io.ReadAll(io.LimitReader(in, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if len(content) > maxFile {
+		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFile)
+	}
+	return content, nil
+}
+
+// file tells the forms apart.
+func (r *Reader) file(path string, content []byte) error {
+	if metal.IsInstallConfig(content) {
+		r.installConfig(path, content)
+		return nil
+	}
+	documents := kyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%s: split YAML: %w", path, err)
+		}
+		var head struct{ APIVersion, Kind string }
+		// What is no YAML is no object; it is said when it is read as a document.
+		if yaml.Unmarshal(document, &head) != nil || head.APIVersion == "" || head.Kind == "" {
+			r.found.Plain = r.found.Plain || len(r.files) == 0
+			r.add(r.Role, placement.File{Name: nameOf(path), Content: content})
+			return nil
+		}
+		if err := r.object(path, head.Kind, document); err != nil {
+			return err
+		}
+	}
+}
+
+// nameOf returns the name that a document's file has on the host. Both endings are taken here.
+func nameOf(path string) string {
+	if path == "-" {
+		return placement.ClusterFile
+	}
+	base := filepath.Base(path)
+	return strings.TrimSuffix(base, filepath.Ext(base)) + placement.Extension
+}
+
+func (r *Reader) add(role string, file placement.File) {
+	if have, ok := r.files[role].Get(file.Name); ok && !bytes.Equal(have.Content, file.Content) {
+		r.found.Problems = append(r.found.Problems, nmstate.Problem{File: file.Name, Message: "is there twice, with different content"})
+		return
+	} else if !ok {
+		r.files[role] = append(r.files[role], file)
+	}
+}
+
+func (r *Reader) object(path, kind string, document []byte) error {
+	switch kind {
+	case "MachineConfig":
+		var config mcfgv1.MachineConfig
+		if err := yaml.Unmarshal(document, &config); err != nil {
+			return fmt.Errorf("%s: decode MachineConfig: %w", path, err)
+		}
+		r.configs = append(r.configs, config)
+	case "List", "MachineConfigList":
+		var list struct{ Items []map[string]any }
+		if err := yaml.Unmarshal(document, &list); err != nil {
+			return fmt.Errorf("%s: decode %s: %w", path, kind, err)
+		}
+		for _, item := range list.Items {
+			encoded, err := yaml.Marshal(item)
+			if err != nil {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			inner, _ := item["kind"].(string)
+			if inner == "" {
+				inner = "MachineConfig"
+			}
+			if err := r.object(path, inner, encoded); err != nil {
+				return err
+			}
+		}
+	case "HostNetworkConfig":
+		r.hostNetworkConfig(path, document)
+	default:
+		return fmt.Errorf("%s: an object of kind %s holds no host network configuration; give documents, MachineConfigs, HostNetworkConfigs or an install-config", path, kind)
+	}
+	return nil
+}
+
+func (r *Reader) installConfig(path string, content []byte) {
+	hosts, problems := metal.FromInstallConfig(path, content)
+	r.found.Problems = append(r.found.Problems, problems...)
+	for _, h := range hosts {
+		if h.Document != nil {
+			r.found.PreBoot = append(r.found.PreBoot, Host{Name: h.Name, Role: h.Role, Document: h.Document})
+		}
+	}
+	var config struct {
+		Networking struct {
+			MachineNetwork []struct{ CIDR string }
+		}
+		Platform struct {
+			BareMetal struct{ APIVIPs, IngressVIPs []string }
+		}
+	}
+	if err := yaml.Unmarshal(content, &config); err != nil {
+		return // said already
+	}
+	for _, n := range config.Networking.MachineNetwork {
+		if prefix, err := netip.ParsePrefix(n.CIDR); err == nil {
+			r.found.MachineNetworks = append(r.found.MachineNetworks, prefix)
+		}
+	}
+	for _, text := range slices.Concat(config.Platform.BareMetal.APIVIPs, config.Platform.BareMetal.IngressVIPs) {
+		if addr, err := netip.ParseAddr(text); err == nil {
+			r.found.VIPs = append(r.found.VIPs, addr)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// Package validate is `cno dayone validate`: everything that would leave a host without its network, before it boots.
+package validate
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
+)
+
+// answer is the JSON form of what is found.
+type answer struct {
+	Valid    bool             `json:"valid"`
+	Problems nmstate.Problems `json:"problems"`
+}
+
+type options struct {
+	files, networks, vips, hosts []string
+	dir, role, output            string
+	withoutBridge                bool
+}
+
+// New makes the command.
+func New() *cobra.Command {
+	o := options{}
+	cmd := &cobra.Command{
+		Use:   "validate (-f FILE... | --dir DIR)",
+		Short: "Say everything that is wrong with the network of hosts that are yet to boot",
+		Long: `Checks documents, folders of documents, MachineConfigs, HostNetworkConfigs and the hosts of an
+install-config, each by itself and all together: that each can be read, makes a sound br-ex,
+uses no reserved name and gives no address to two hosts; that a shared file has no address;
+that names and sizes are right; and that a host keeps its address from before the boot.
+
+An install-config among the files also says the machine networks and the virtual addresses.
+
+Exit status: 0 valid (there may be warnings), 1 invalid, 2 the input cannot be read or the call is wrong.`,
+		Example:           "  cno dayone validate --dir master/\n  cno dayone validate -f install-config.yaml -f 10-br-ex-master.yaml",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a folder of documents, or a file of objects, - for standard input; may be repeated")
+	f.StringVar(&o.dir, "dir", "", "a folder of documents, as -f")
+	f.StringVar(&o.role, "role", "", "the role of documents that name none")
+	f.StringArrayVar(&o.hosts, "host", nil, "a host of the role; if any is named, all must be; may be repeated")
+	f.StringArrayVar(&o.networks, "machine-network", nil, "a network in which hosts have their addresses, for example 192.168.111.0/24; may be repeated")
+	f.StringArrayVar(&o.vips, "vip", nil, "an address that moves between hosts; may be repeated")
+	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes)")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	cmd.MarkFlagsOneRequired("dir", "file")
+	_ = cmd.MarkFlagDirname("dir")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	if o.output != "text" && o.output != "json" {
+		return fmt.Errorf("--output %q is not text or json", o.output)
+	}
+	files := o.files
+	if o.dir != "" {
+		files = append(files, o.dir)
+	}
+	found, err := (&roles.Reader{Stdin: cmd.InOrStdin(), Role: o.role}).Read(files)
+	if err != nil {
+		return err
+	}
+	s, err := o.surroundings(found)
+	if err != nil {
+		return err
+	}
+	problems := found.Problems
+	s.PreBoot = map[string]*nmstate.Document{}
+	for _, host := range found.PreBoot {
+		doc, wrong := preboot.Parse("before the boot of "+host.Name, host.Document)
+		problems = append(problems, wrong...)
+		if doc != nil {
+			s.PreBoot[placement.ShortName(host.Name)] = doc
+		}
+	}
+	problems = append(problems, placement.Validate(found.Roles, s)...).Sorted()
+	if o.output == "text" {
+		return roles.Print(cmd.OutOrStdout(), problems)
+	}
+	enc := json.NewEncoder(cmd.OutOrStdout())
+	enc.SetIndent("", "  ")
+	if problems == nil {
+		problems = nmstate.Problems{}
+	}
+	if err := enc.Encode(answer{!problems.HasErrors(), problems}); err != nil {
+		return err
+	}
+	if problems.HasErrors() {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return nil
+}
+
+func (o *options) surroundings(found roles.Found) (placement.Surroundings, error) {
+	s := placement.Surroundings{WithoutBridge: o.withoutBridge || found.WithoutBridge, MachineNetworks: found.MachineNetworks, VIPs: found.VIPs}
+	for _, text := range o.networks {
+		prefix, err := netip.ParsePrefix(text)
+		if err != nil {
+			return s, fmt.Errorf("--machine-network %q is not a network; write for example 192.168.111.0/24", text)
+		}
+		s.MachineNetworks = append(s.MachineNetworks, prefix.Masked())
+	}
+	for _, text := range o.vips {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return s, fmt.Errorf("--vip %q is not an address", text)
+		}
+		s.VIPs = append(s.VIPs, addr)
+	}
+	if len(o.hosts) > 0 {
+		s.Hosts = map[string][]string{o.role: o.hosts}
+	}
+	return s, nil
+}

@@ -1,0 +1,58 @@
+package hostnetworkconfig
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+)
+
+// condition sets a condition, and keeps the time of one that has not changed.
+func (c *Controller) condition(config *networkv1.HostNetworkConfig, status *networkv1.HostNetworkConfigStatus, condition metav1.Condition) {
+	condition.ObservedGeneration = config.Generation
+	condition.LastTransitionTime = metav1.NewTime(c.Now())
+	meta.SetStatusCondition(&status.Conditions, condition)
+}
+
+// appliedBy says how far the nodes are.
+func appliedBy(status *networkv1.HostNetworkConfigStatus) metav1.Condition {
+	out := metav1.Condition{Type: networkv1.ConditionApplied, Status: metav1.ConditionFalse}
+	count := fmt.Sprintf("%d of %d nodes have applied their document", status.AppliedNodes, status.Nodes)
+	switch {
+	case status.FailedNodes > 0:
+		out.Reason, out.Message = "NodesFailed", count+"; "+failures(status)
+	case status.AppliedNodes < status.Nodes:
+		out.Reason, out.Message = "NodesPending", count
+	case status.Nodes == 0:
+		out.Reason, out.Message = "NoNodes", "no node has the role"
+	default:
+		out.Status, out.Reason, out.Message = metav1.ConditionTrue, "AsExpected", count
+	}
+	return out
+}
+
+// failures names the first nodes that could not, with what they say.
+func failures(status *networkv1.HostNetworkConfigStatus) string {
+	const most = 3
+	var said []string
+	for _, host := range status.Hosts {
+		if host.Result == networkv1.Failed || host.Result == networkv1.RolledBack {
+			said = append(said, fmt.Sprintf("%s: %s", host.Node, host.Message))
+		}
+	}
+	if len(said) > most {
+		said = append(said[:most], fmt.Sprintf("and %d more", len(said)-most))
+	}
+	return strings.Join(said, "; ")
+}
+
+// rendered says whether the objects are there.
+func rendered(failed []string) metav1.Condition {
+	if len(failed) > 0 {
+		return metav1.Condition{Type: networkv1.ConditionRendered, Status: metav1.ConditionFalse, Reason: "ApplyFailed", Message: strings.Join(failed, "\n")}
+	}
+	return metav1.Condition{Type: networkv1.ConditionRendered, Status: metav1.ConditionTrue, Reason: "AsExpected"}
+}

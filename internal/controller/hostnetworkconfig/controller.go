@@ -1,0 +1,110 @@
+// Package hostnetworkconfig brings the documents of HostNetworkConfigs to hosts, and says what became of them.
+//
+// Input: all HostNetworkConfigs, the nodes, the BareMetalHosts if their kind is served, and what couriers on the nodes
+// report. Output: where MachineConfigs are served, one a role; elsewhere ConfigMaps, from which a courier on each node brings
+// the files; for hosts that are booted from an image, a Secret each, and its name in the BareMetalHost; couriers that
+// report; and the status of each HostNetworkConfig.
+//
+// It must never take a document away because of a mistake: while a HostNetworkConfig is invalid, what was made of it before stays.
+// It never applies anything on a node, and never restarts one.
+package hostnetworkconfig
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
+	"github.com/cluster-network-operator/cno/internal/facts"
+)
+
+const (
+	// Name is the name of the loop in logs.
+	Name = "hostnetworkconfig"
+	// fieldManager owns the fields of what the loop makes.
+	fieldManager = client.FieldOwner("cluster-network-operator/hostnetworkconfig")
+	// lookAgain is how often objects are looked at that are not watched, because only some clusters serve them.
+	lookAgain = 5 * time.Minute
+	// lookSoon is the same while a BareMetalHost is awaited.
+	lookSoon = 15 * time.Second
+)
+
+// Controller is the loop. All fields up to Log must be set.
+type Controller struct {
+	// Client reads HostNetworkConfigs, nodes and reports from the manager's cache, and writes.
+	Client client.Client
+	// Live reads what is not cached.
+	Live client.Reader
+	// Serves reports whether the API server serves a kind. Not knowing is an error.
+	Serves func(schema.GroupKind) (bool, error)
+	// Image is that of couriers. Without one there are none, and what would need them is said in the status.
+	Image string
+	// APIServer is how couriers reach it without the cluster's network. Empty is by the service.
+	APIServer facts.HostPort
+	// Version is that of the operator.
+	Version string
+	Now     func() time.Time
+	Log     *slog.Logger
+
+	// made remembers what was applied, so that it is not sent again.
+	made map[objectKey]applied
+	// renders remembers documents of specifications that have not changed.
+	renders map[string]remembered
+}
+
+// Setup adds the loop to a manager.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", Name, err)
+	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == nodereport.Namespace })
+	for _, s := range []source.Source{
+		source.Kind(mgr.GetCache(), client.Object(&networkv1.HostNetworkConfig{}), once),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), once, predicate.LabelChangedPredicate{}),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), once, ours),
+	} {
+		if err := loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// Reconcile makes everything of all HostNetworkConfigs.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	world, err := c.gather(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	decision := c.decide(world)
+	failed, err := c.apply(ctx, world, decision)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := c.publish(ctx, world, decision); err != nil {
+		return reconcile.Result{}, err
+	}
+	switch {
+	case len(world.Configs) == 0:
+		return reconcile.Result{}, nil
+	case failed || decision.Waiting:
+		return reconcile.Result{RequeueAfter: lookSoon}, nil
+	}
+	return reconcile.Result{RequeueAfter: lookAgain}, nil
+}

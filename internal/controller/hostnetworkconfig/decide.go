@@ -1,0 +1,169 @@
+package hostnetworkconfig
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/template"
+)
+
+// decision is what is to be there, and what is to be said.
+type decision struct {
+	// Objects are to be applied.
+	Objects []object
+	// Failures are sentences about what cannot be made, by config.
+	Failures map[string][]string
+	// Keep are the names of configs of which nothing may be deleted.
+	Keep []string
+	// Statuses are by the name of the config, without the condition Rendered.
+	Statuses map[string]*networkv1.HostNetworkConfigStatus
+	// Waiting says that something is awaited that nobody tells of.
+	Waiting bool
+}
+
+// object is one object to apply.
+type object struct {
+	*unstructured.Unstructured
+	// config is the HostNetworkConfig that it is made of.
+	config string
+	// shared objects belong to somebody else, and get a field only. They are never deleted.
+	shared bool
+}
+
+// remembered is what was rendered of one generation.
+type remembered struct {
+	generation int64
+	rendered   template.Rendered
+	wrong      []string
+}
+
+// roleConfig is one config on the way to a decision.
+type roleConfig struct {
+	*networkv1.HostNetworkConfig
+	rendered template.Rendered
+	wrong    []string
+	reason   string
+}
+
+// decide is pure but for what it remembers of specifications that have not changed.
+func (c *Controller) decide(w world) decision {
+	d := decision{Statuses: map[string]*networkv1.HostNetworkConfigStatus{}, Failures: map[string][]string{}}
+	configs := c.judge(w)
+	for _, config := range configs {
+		status := &networkv1.HostNetworkConfigStatus{ObservedGeneration: config.Generation, Conditions: slices.Clone(config.Status.Conditions)}
+		d.Statuses[config.Name] = status
+		c.condition(config.HostNetworkConfig, status, valid(config))
+		if len(config.wrong) > 0 {
+			d.Keep = append(d.Keep, config.Name)
+			// What was made of it before is still there, and so is what was said of it.
+			status.Rendered = config.Status.Rendered
+			status.Hosts, status.Nodes, status.AppliedNodes, status.FailedNodes = config.Status.Hosts, config.Status.Nodes, config.Status.AppliedNodes, config.Status.FailedNodes
+			continue
+		}
+		made, failures := c.objects(w, config, roles(configs))
+		d.Objects = append(d.Objects, made...)
+		d.Failures[config.Name] = failures
+		if waits := describeHosts(w, config, roles(configs), status); waits {
+			d.Waiting = true
+		}
+		c.condition(config.HostNetworkConfig, status, appliedBy(status))
+	}
+	return d
+}
+
+// judge renders all configs, and finds those that contradict others.
+func (c *Controller) judge(w world) []roleConfig {
+	var configs []roleConfig
+	var accepted []placement.Role
+	owner := map[string]string{}
+	for i := range w.Configs {
+		config := roleConfig{HostNetworkConfig: &w.Configs[i]}
+		role := canonicalRole(config.Spec.Role)
+		if other, taken := owner[role]; taken {
+			config.reason = "RoleTaken"
+			config.wrong = []string{fmt.Sprintf("spec.role: %s is configured by HostNetworkConfig %s, which is older; delete one of them", config.Spec.Role, other)}
+		} else {
+			config.reason = "Refused"
+			config.rendered, config.wrong = c.render(config.HostNetworkConfig)
+			// An invalid config keeps its role: what was made of it before is in force.
+			owner[role] = config.Name
+		}
+		if len(config.wrong) == 0 && len(config.rendered.Files) > 0 {
+			with := append(slices.Clone(accepted), placement.Role{Name: config.Spec.Role, Files: config.rendered.Files})
+			if len(with) > 1 {
+				config.wrong = conflicts(with)
+				config.reason = "Conflict"
+			}
+			if len(config.wrong) == 0 {
+				accepted = with
+			}
+		}
+		configs = append(configs, config)
+	}
+	return configs
+}
+
+// conflicts returns what is wrong with the roles together. Each of them is right by itself.
+func conflicts(with []placement.Role) []string {
+	var wrong []string
+	for _, p := range placement.Validate(with, placement.Surroundings{WithoutBridge: true}).Errors() {
+		p.Line = 0
+		wrong = append(wrong, p.String())
+	}
+	return wrong
+}
+
+func (c *Controller) render(config *networkv1.HostNetworkConfig) (template.Rendered, []string) {
+	key := string(config.UID)
+	if have, ok := c.renders[key]; ok && have.generation == config.Generation {
+		return have.rendered, have.wrong
+	}
+	rendered, errs := template.Render(&config.Spec)
+	var wrong []string
+	for _, err := range errs {
+		wrong = append(wrong, err.Error())
+	}
+	if c.renders == nil {
+		c.renders = map[string]remembered{}
+	}
+	c.renders[key] = remembered{config.Generation, rendered, wrong}
+	return rendered, wrong
+}
+
+// canonicalRole is one name for what has two.
+func canonicalRole(role string) string {
+	if role == "control-plane" {
+		return "master"
+	}
+	return role
+}
+
+// roles returns the roles of all configs.
+func roles(configs []roleConfig) []string {
+	var all []string
+	for _, config := range configs {
+		all = append(all, canonicalRole(config.Spec.Role))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// longestMessage bounds the message of a condition, for which the API server sets 32768 bytes; nobody reads that much.
+const longestMessage = 4096
+
+func valid(config roleConfig) metav1.Condition {
+	if len(config.wrong) > 0 {
+		message := strings.Join(config.wrong, "\n")
+		if len(message) > longestMessage {
+			message = message[:longestMessage-3] + "..."
+		}
+		return metav1.Condition{Type: networkv1.ConditionValid, Status: metav1.ConditionFalse, Reason: config.reason, Message: message}
+	}
+	return metav1.Condition{Type: networkv1.ConditionValid, Status: metav1.ConditionTrue, Reason: "AsExpected", Message: strings.Join(config.rendered.Warnings, "\n")}
+}

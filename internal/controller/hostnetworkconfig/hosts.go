@@ -1,0 +1,140 @@
+package hostnetworkconfig
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+)
+
+// rolePrefix begins the labels that say which roles a node has.
+const rolePrefix = "node-role.kubernetes.io/"
+
+// roleOf returns the one role by which a node is configured: master before all others, then one of those that have a
+// config, then worker, which is also a node without any role.
+func roleOf(n node, configured []string) string {
+	for _, name := range []string{"master", "control-plane"} {
+		if _, ok := n.Labels[rolePrefix+name]; ok {
+			return "master"
+		}
+	}
+	for _, role := range configured {
+		if _, ok := n.Labels[rolePrefix+role]; ok && role != "worker" {
+			return role
+		}
+	}
+	return "worker"
+}
+
+// describeHosts writes what becomes of the hosts of a config into its status. It reports whether a BareMetalHost is awaited.
+func describeHosts(w world, config roleConfig, configured []string, status *networkv1.HostNetworkConfigStatus) bool {
+	seen := map[string]bool{}
+	for _, n := range w.Nodes {
+		if roleOf(n, configured) != canonicalRole(config.Spec.Role) {
+			continue
+		}
+		host := describeNode(n, config, w.Reports[n.Name])
+		seen[host.Name] = true
+		status.Nodes++
+		switch host.Result {
+		case networkv1.Applied:
+			status.AppliedNodes++
+		case networkv1.RolledBack, networkv1.Failed:
+			status.FailedNodes++
+		}
+		status.Hosts = append(status.Hosts, host)
+	}
+	waits := false
+	for i := range config.Spec.Hosts {
+		short := placement.ShortName(config.Spec.Hosts[i].Name)
+		if seen[short] {
+			continue
+		}
+		host := networkv1.HostStatus{Name: short, Result: networkv1.NoNode, Message: "no node of the role has this name yet"}
+		if file, ok := config.rendered.Files.Get(placement.FileName(short)); ok {
+			host.File, host.SHA256 = file.Name, digest(file.Content)
+		}
+		if missing := machineMissing(w, config, short); missing != "" {
+			host.Message, waits = missing, true
+		}
+		status.Hosts = append(status.Hosts, host)
+	}
+	slices.SortFunc(status.Hosts, func(a, b networkv1.HostStatus) int { return strings.Compare(a.Name, b.Name) })
+	status.Hosts = slices.CompactFunc(status.Hosts, func(a, b networkv1.HostStatus) bool { return a.Name == b.Name })
+	return waits
+}
+
+// machineMissing says that the BareMetalHost of a host is not there; empty if it is, or is not needed.
+func machineMissing(w world, config roleConfig, short string) string {
+	if w.Machines == nil {
+		return ""
+	}
+	for _, d := range config.rendered.PreBoot {
+		if _, there := w.Machines[d.BareMetalHost]; d.Host == short && !there {
+			return fmt.Sprintf("there is no BareMetalHost %s yet; its Secret is ready", d.BareMetalHost)
+		}
+	}
+	return ""
+}
+
+// describeNode compares what a node should have applied with what it says.
+func describeNode(n node, config roleConfig, report nodereport.Report) networkv1.HostStatus {
+	status := networkv1.HostStatus{Name: placement.ShortName(n.host()), Node: n.Name, Result: networkv1.Pending}
+	choice, err := placement.Select(config.rendered.Files, placement.Host{Name: n.host()})
+	if err == nil {
+		status.File = choice.File.Name
+	}
+	// The node knows its cards; a file that it found by one of them is right.
+	if file, ok := config.rendered.Files.Get(report.File); ok && choice.Rule != placement.ByShortName && choice.Rule != placement.ByFullName {
+		status.File = file.Name
+	}
+	file, _ := config.rendered.Files.Get(status.File)
+	if status.File != "" {
+		status.SHA256 = digest(file.Content)
+	}
+	if !report.Time.IsZero() {
+		at := metav1.NewTime(report.Time).Rfc3339Copy()
+		status.Time = &at
+	}
+	status.Result, status.Message = judge(status, report)
+	return status
+}
+
+func judge(status networkv1.HostStatus, report nodereport.Report) (networkv1.Result, string) {
+	switch {
+	case report.Delivery != "":
+		return networkv1.Failed, "files do not reach the node: " + report.Delivery
+	case status.File == "" && len(report.File) == 0:
+		return networkv1.Applied, "there is no document for this node; it configures itself"
+	case report.Node == "":
+		return networkv1.Pending, "the node has not reported"
+	case report.Result == "":
+		return networkv1.Pending, "the node has not run host-network since its boot"
+	case report.SHA256 != status.SHA256:
+		return networkv1.Pending, fmt.Sprintf("the node has %s of another content; it applies the new one at its next boot", orAutomatic(report.File))
+	case report.Result == "applied" || report.Result == "unchanged":
+		return networkv1.Applied, ""
+	case report.Result == "rolled-back":
+		return networkv1.RolledBack, report.Message
+	}
+	return networkv1.Failed, report.Message
+}
+
+func orAutomatic(file string) string {
+	if file == "" {
+		return "a network"
+	}
+	return file
+}
+
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,189 @@
+package hostnetworkconfig
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/metal"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+//go:embed assets
+var assets embed.FS
+
+const (
+	// component is the value of manifest.LabelComponent of all that the loop makes.
+	component = "HostNetwork"
+	// labelConfig names the HostNetworkConfig that an object is made of.
+	labelConfig = "network.operator.openshift.io/host-network-config"
+	// largestConfigMap is how many bytes of files go into one ConfigMap; the API server takes a MiB of all that it is.
+	largestConfigMap = 700 << 10
+)
+
+// objects returns what a config becomes. What cannot be made is left out and found in errs, each of which a sentence.
+func (c *Controller) objects(w world, config roleConfig, configured []string) (all []object, errs []string) {
+	add := func(o manifest.Typed, err error) {
+		if err == nil {
+			var made manifest.Object
+			if made, err = manifest.New(o, manifest.Policy{}); err == nil {
+				all = append(all, c.stamped(made, config.Name))
+				return
+			}
+		}
+		errs = append(errs, err.Error())
+	}
+	role := canonicalRole(config.Spec.Role)
+	var maps []string
+	switch {
+	case len(config.rendered.Files) == 0:
+	case w.MachineConfigs:
+		object, _, err := placement.MachineConfig(role, config.rendered.Files)
+		if err == nil {
+			all = append(all, c.stamped(manifest.Object{Object: object}, config.Name))
+		} else {
+			errs = append(errs, err.Error())
+		}
+	default:
+		for _, cm := range configMaps(role, config.rendered.Files) {
+			maps = append(maps, cm.Name)
+			add(cm, nil)
+		}
+	}
+	if len(config.rendered.Files) > 0 && c.Image != "" {
+		add(c.courier(role, maps, configured))
+	}
+	if len(config.rendered.Files) > 0 && c.Image == "" && !w.MachineConfigs {
+		errs = append(errs, "no image of couriers is known (HOST_NETWORK_IMAGE), so that no file reaches a node")
+	}
+	before, wrong := c.preBoot(w, config)
+	return append(all, before...), append(errs, wrong...)
+}
+
+func (c *Controller) stamped(o manifest.Object, config string) object {
+	manifest.Stamp(o, component, c.Version)
+	labels := o.Object.GetLabels()
+	labels[labelConfig] = config
+	o.Object.SetLabels(labels)
+	return object{Unstructured: o.Object, config: config}
+}
+
+// preBoot returns the Secrets of machines, and the field of the BareMetalHosts that are there.
+func (c *Controller) preBoot(w world, config roleConfig) (all []object, errs []string) {
+	if len(config.rendered.PreBoot) == 0 {
+		return nil, nil
+	}
+	if !w.BareMetalHosts {
+		return nil, []string{"phase PreBoot is asked for, and this cluster has no BareMetalHosts; hosts get their first network elsewhere (cno dayone render writes it)"}
+	}
+	for _, d := range config.rendered.PreBoot {
+		host := metal.Host{Name: d.BareMetalHost, Document: d.Content}
+		secret, err := metal.Secret(host, metal.Namespace)
+		var made manifest.Object
+		if err == nil {
+			made, err = manifest.New(secret, manifest.Policy{})
+		}
+		if err != nil {
+			errs = append(errs, err.Error())
+			continue
+		}
+		all = append(all, c.stamped(made, config.Name))
+		named, there := w.Machines[d.BareMetalHost]
+		if !there || named == metal.SecretName(d.BareMetalHost) {
+			continue
+		}
+		machine, err := metal.BareMetalHost(host, metal.Namespace)
+		if err != nil {
+			errs = append(errs, err.Error())
+			continue
+		}
+		all = append(all, object{Unstructured: machine, config: config.Name, shared: true})
+	}
+	return all, errs
+}
+
+// configMaps returns the files in as few ConfigMaps as they fit in.
+func configMaps(role string, files placement.Files) []*corev1.ConfigMap {
+	var all []*corev1.ConfigMap
+	size := largestConfigMap
+	for _, file := range files {
+		if size += len(file.Name) + len(file.Content); size > largestConfigMap {
+			size = len(file.Name) + len(file.Content)
+			all = append(all, &corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("files-%s-%d", role, len(all)), Namespace: nodereport.Namespace},
+				Data:       map[string]string{},
+			})
+		}
+		all[len(all)-1].Data[file.Name] = string(file.Content)
+	}
+	return all
+}
+
+// courier returns the DaemonSet for the nodes of a role, which brings the files of ConfigMaps, if there are any.
+func (c *Controller) courier(role string, maps, configured []string) (*appsv1.DaemonSet, error) {
+	d, err := manifest.Decode[appsv1.DaemonSet](assets, "assets/courier.yaml")
+	if err != nil {
+		return nil, err
+	}
+	d.Name = "host-network-" + role
+	name := map[string]string{"app": d.Name}
+	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = name, name
+	spec := &d.Spec.Template.Spec
+	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: nodesOf(role, configured)}}
+	container := &spec.Containers[0]
+	container.Image = c.Image
+	if c.APIServer.Host != "" {
+		container.Env = append(container.Env,
+			corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: c.APIServer.Host},
+			corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(c.APIServer.Port)})
+	}
+	if len(maps) == 0 {
+		return d, nil
+	}
+	container.Command = append(container.Command, "--from", "/files", "--to", "/host"+placement.Dir)
+	var sources []corev1.VolumeProjection
+	for _, name := range maps {
+		sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: name}}})
+	}
+	create := corev1.HostPathDirectoryOrCreate
+	spec.Volumes = append(spec.Volumes,
+		corev1.Volume{Name: "files", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}},
+		corev1.Volume{Name: "documents", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: placement.Dir, Type: &create}}})
+	container.VolumeMounts = append(container.VolumeMounts,
+		corev1.VolumeMount{Name: "files", MountPath: "/files", ReadOnly: true},
+		corev1.VolumeMount{Name: "documents", MountPath: "/host" + placement.Dir})
+	return d, nil
+}
+
+// nodesOf selects the nodes of a role, as roleOf tells them.
+func nodesOf(role string, configured []string) *corev1.NodeSelector {
+	is := func(role string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: rolePrefix + role, Operator: corev1.NodeSelectorOpExists}
+	}
+	not := func(role string) corev1.NodeSelectorRequirement {
+		return corev1.NodeSelectorRequirement{Key: rolePrefix + role, Operator: corev1.NodeSelectorOpDoesNotExist}
+	}
+	if role == "master" {
+		return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+			{MatchExpressions: []corev1.NodeSelectorRequirement{is("master")}},
+			{MatchExpressions: []corev1.NodeSelectorRequirement{is("control-plane")}},
+		}}
+	}
+	all := []corev1.NodeSelectorRequirement{not("master"), not("control-plane")}
+	if role != "worker" {
+		all = append(all, is(role))
+	}
+	for _, other := range configured {
+		// Of several roles of their own, the first by the alphabet counts; a worker is what has none.
+		if other != "master" && other != "worker" && (role == "worker" || other < role) {
+			all = append(all, not(other))
+		}
+	}
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: all}}}
+}

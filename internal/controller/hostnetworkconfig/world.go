@@ -1,0 +1,121 @@
+package hostnetworkconfig
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/metal"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
+)
+
+// world is what decisions are made of.
+type world struct {
+	// Configs are sorted by age, the oldest first, and then by name.
+	Configs []networkv1.HostNetworkConfig
+	Nodes   []node
+	// Reports are by the name of the node.
+	Reports map[string]nodereport.Report
+	// MachineConfigs and BareMetalHosts say whether these kinds are served.
+	MachineConfigs, BareMetalHosts bool
+	// Machines are the BareMetalHosts by name, with the Secret that each names. Nil if nobody asks for them.
+	Machines map[string]string
+}
+
+// node is what counts of a Node.
+type node struct {
+	Name   string
+	Labels map[string]string
+}
+
+// host is the name that the node gives itself.
+func (n node) host() string {
+	if name := n.Labels[corev1.LabelHostname]; name != "" {
+		return name
+	}
+	return n.Name
+}
+
+// machineKind is the kind of bare machines.
+func machineKind() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "metal3.io", Version: "v1alpha1", Kind: "BareMetalHost"}
+}
+
+// gather reads the world.
+func (c *Controller) gather(ctx context.Context) (world, error) {
+	w := world{Reports: map[string]nodereport.Report{}}
+	for kind, served := range map[schema.GroupKind]*bool{
+		{Group: mcfgv1.GroupName, Kind: "MachineConfig"}: &w.MachineConfigs,
+		machineKind().GroupKind():                        &w.BareMetalHosts,
+	} {
+		var err error
+		if *served, err = c.Serves(kind); err != nil {
+			return w, fmt.Errorf("ask whether %s is served: %w", kind, err)
+		}
+	}
+	var configs networkv1.HostNetworkConfigList
+	if err := c.Client.List(ctx, &configs); err != nil {
+		return w, fmt.Errorf("list host network configs: %w", err)
+	}
+	w.Configs = configs.Items
+	slices.SortFunc(w.Configs, func(a, b networkv1.HostNetworkConfig) int {
+		if older := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); older != 0 {
+			return older
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes); err != nil {
+		return w, fmt.Errorf("list nodes: %w", err)
+	}
+	for i := range nodes.Items {
+		w.Nodes = append(w.Nodes, node{Name: nodes.Items[i].Name, Labels: nodes.Items[i].Labels})
+	}
+	slices.SortFunc(w.Nodes, func(a, b node) int { return strings.Compare(a.Name, b.Name) })
+	if err := c.readReports(ctx, &w); err != nil {
+		return w, err
+	}
+	preBoot := slices.ContainsFunc(w.Configs, func(h networkv1.HostNetworkConfig) bool { return slices.Contains(h.Spec.Phases, networkv1.PreBoot) })
+	if !w.BareMetalHosts || !preBoot {
+		return w, nil
+	}
+	return w, c.readMachines(ctx, &w)
+}
+
+func (c *Controller) readReports(ctx context.Context, w *world) error {
+	var reports corev1.ConfigMapList
+	if err := c.Client.List(ctx, &reports, client.InNamespace(nodereport.Namespace), client.HasLabels{nodereport.Label}); err != nil {
+		return fmt.Errorf("list reports of nodes: %w", err)
+	}
+	for i := range reports.Items {
+		report, err := nodereport.Decode(reports.Items[i].Name, reports.Items[i].Data)
+		if err != nil {
+			c.Log.Warn("a report cannot be read", "error", err)
+			continue
+		}
+		w.Reports[report.Node] = report
+	}
+	return nil
+}
+
+func (c *Controller) readMachines(ctx context.Context, w *world) error {
+	machines := &unstructured.UnstructuredList{}
+	machines.SetGroupVersionKind(machineKind())
+	if err := c.Live.List(ctx, machines, client.InNamespace(metal.Namespace)); err != nil {
+		return fmt.Errorf("list bare-metal hosts: %w", err)
+	}
+	w.Machines = map[string]string{}
+	for i := range machines.Items {
+		secret, _, _ := unstructured.NestedString(machines.Items[i].Object, "spec", "preprovisioningNetworkDataName")
+		w.Machines[machines.Items[i].GetName()] = secret
+	}
+	return nil
+}

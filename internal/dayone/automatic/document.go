@@ -1,0 +1,222 @@
+package automatic
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// Metrics of the default routes of br-ex and br-ex1, so that they win over any other interface's.
+const (
+	metric      = 48
+	extraMetric = 49
+)
+
+// Made is a document and how it came about.
+type Made struct {
+	Document *nmstate.Document
+	// Uplink is the interface under br-ex, to be stored for the next boot.
+	Uplink string
+	Why    string
+	// Warnings are sentences about what may not work.
+	Warnings []string
+}
+
+// Make returns the document of a host without one.
+func Make(live livestate.State, h Hints) (Made, error) {
+	uplink, why, err := Uplink(live, h)
+	if err != nil {
+		return Made{}, err
+	}
+	m := Made{Document: &nmstate.Document{}, Uplink: uplink, Why: why}
+	if err := m.bridge(live, Bridge, uplink, metric); err != nil {
+		return Made{}, err
+	}
+	if h.ExtraBridge != "" {
+		if h.ExtraBridge == uplink {
+			return Made{}, fmt.Errorf("/%s names %s, which is under %s already", ExtraBridgeFile, uplink, Bridge)
+		}
+		if err := m.bridge(live, ExtraBridge, h.ExtraBridge, extraMetric); err != nil {
+			return Made{}, err
+		}
+	}
+	return m, nil
+}
+
+// bridge adds one bridge over one interface.
+func (m *Made) bridge(live livestate.State, name, uplink string, metric uint32) error {
+	card, ok := live.Link(uplink)
+	if !ok {
+		return fmt.Errorf("this host has no interface %s for %s", uplink, name)
+	}
+	// After a reboot the bridge may be in the database, and the card have the addresses again.
+	holder := card
+	if made, ok := live.Link(name); ok && len(global(made)) > 0 && len(global(card)) == 0 {
+		holder = made
+	}
+	if len(global(holder)) == 0 {
+		return fmt.Errorf("%s has no address that %s could have", uplink, name)
+	}
+	six := slices.ContainsFunc(global(holder), func(a livestate.Address) bool { return a.Prefix.Addr().Is6() })
+	if six && card.MTU < 1280 {
+		m.Warnings = append(m.Warnings, fmt.Sprintf("%s has an MTU of %d, and IPv6 needs 1280", uplink, card.MTU))
+	}
+	mtu := uint64(card.MTU)
+	bridge := nmstate.Interface{
+		Name: name, Type: nmstate.TypeOVSBridge, State: nmstate.StateUp,
+		// Tells OVN which port is the way out.
+		OVSDB: &nmstate.OVSPairs{ExternalIDs: nmstate.Pairs{"bridge-uplink": &card.Name}},
+		OVSBridge: &nmstate.OVSBridge{
+			AllowExtraPatchPorts: of(true), Port: []nmstate.OVSPort{{Name: uplink}, {Name: name}},
+		},
+	}
+	port := nmstate.Interface{
+		Name: name, Type: nmstate.TypeOVSInterface, State: nmstate.StateUp, MTU: &mtu, MACAddress: strings.ToUpper(card.MAC),
+		IPv4: ipv4(holder, metric), IPv6: ipv6(holder, metric), WaitIP: waitIP(holder),
+	}
+	m.Document.Interfaces = append(m.Document.Interfaces, cardOf(card, mtu), bridge, port)
+	m.routes(live, holder, name, metric)
+	m.dns(live, holder)
+	return nil
+}
+
+// cardOf is the interface below the bridge: without addresses, and else as it is.
+func cardOf(l *livestate.Link, mtu uint64) nmstate.Interface {
+	i := nmstate.Interface{
+		Name: l.Name, Type: nmstate.InterfaceType(l.Kind), State: nmstate.StateUp, MTU: &mtu,
+		IPv4: &nmstate.IPv4{Auto: nmstate.Auto{Enabled: of(false)}}, IPv6: &nmstate.IPv6{Auto: nmstate.Auto{Enabled: of(false)}},
+	}
+	switch {
+	case l.Kind == string(nmstate.TypeVeth):
+		i.Type = nmstate.TypeEthernet // the other end is none of our business
+	case l.Bond != nil:
+		i.Bond = bondOf(l.Bond)
+	case l.VLAN != nil:
+		i.VLAN = &nmstate.VLAN{BaseIface: l.Parent, ID: uint16(l.VLAN.ID), Protocol: nmstate.VLANProtocol(l.VLAN.Protocol)}
+	}
+	// A bond that takes over the address of its active port must not be given one.
+	if !(l.Bond != nil && l.Bond.Mode == "active-backup" && (l.Bond.Options["fail_over_mac"] == "active" || l.Bond.Options["fail_over_mac"] == "follow")) {
+		i.MACAddress = strings.ToUpper(l.MAC)
+	}
+	return i
+}
+
+func ipv4(l *livestate.Link, metric uint32) *nmstate.IPv4 {
+	ip := &nmstate.IPv4{Auto: nmstate.Auto{Enabled: of(false)}}
+	for _, a := range global(l) {
+		if a.Prefix.Addr().Is4() {
+			ip.Enabled = of(true)
+			if !a.Dynamic {
+				ip.Address = append(ip.Address, nmstate.Address{IP: a.Prefix.Addr(), PrefixLength: uint8(a.Prefix.Bits())})
+			}
+		}
+	}
+	if l.IPv4.DHCP {
+		ip.Enabled, ip.DHCP, ip.AutoRouteMetric, ip.DHCPClientID = of(true), of(true), &metric, l.IPv4.ClientID
+		if l.IPv4.IgnoreDNS {
+			ip.AutoDNS = of(false)
+		}
+	}
+	return ip
+}
+
+func ipv6(l *livestate.Link, metric uint32) *nmstate.IPv6 {
+	ip := &nmstate.IPv6{Auto: nmstate.Auto{Enabled: of(false)}}
+	for _, a := range global(l) {
+		if a.Prefix.Addr().Is6() {
+			ip.Enabled = of(true)
+			if !a.Dynamic {
+				ip.Address = append(ip.Address, nmstate.Address{IP: a.Prefix.Addr(), PrefixLength: uint8(a.Prefix.Bits())})
+			}
+		}
+	}
+	if l.IPv6.Autoconf || l.IPv6.DHCP {
+		ip.Enabled, ip.DHCP, ip.Autoconf, ip.AutoRouteMetric, ip.DHCPDUID = of(true), of(l.IPv6.DHCP), of(true), &metric, l.IPv6.DUID
+		if l.IPv6.IgnoreDNS {
+			ip.AutoDNS = of(false)
+		}
+	}
+	if *ip.Enabled {
+		ip.AddrGenMode = l.IPv6.AddrGenMode
+	}
+	return ip
+}
+
+// waitIP makes each family that has an address now one that has to have one.
+func waitIP(l *livestate.Link) nmstate.WaitIP {
+	var four, six bool
+	for _, a := range global(l) {
+		four, six = four || a.Prefix.Addr().Is4(), six || a.Prefix.Addr().Is6()
+	}
+	switch {
+	case four && six:
+		return "ipv4+ipv6"
+	case six:
+		return "ipv6"
+	}
+	return "ipv4"
+}
+
+// routes moves what somebody set by hand; what comes by itself comes again.
+func (m *Made) routes(live livestate.State, holder *livestate.Link, bridge string, metric uint32) {
+	for _, r := range live.Routes {
+		if r.Interface != holder.Name || slices.Contains([]string{"kernel", "dhcp", "ra"}, r.Protocol) {
+			continue
+		}
+		// A client that is none of ours may not say that a route is a lease's.
+		if r.Default() && (r.Destination.Addr().Is4() && holder.IPv4.DHCP || r.Destination.Addr().Is6() && holder.IPv6.Autoconf) {
+			continue
+		}
+		out := nmstate.Route{Destination: r.Destination.String(), NextHopInterface: bridge, RouteType: nmstate.Special(r.Type)}
+		if r.Via.IsValid() {
+			out.NextHopAddress = r.Via.String()
+		}
+		if r.Source.IsValid() {
+			out.Source = r.Source.String()
+		}
+		if number := int64(r.Metric); r.Default() {
+			number = int64(metric)
+			out.Metric = &number
+		} else if number != 0 {
+			out.Metric = &number
+		}
+		if table := uint32(r.Table); table != livestate.MainTable {
+			out.TableID = &table
+		}
+		if m.Document.Routes == nil {
+			m.Document.Routes = &nmstate.Routes{}
+		}
+		m.Document.Routes.Config = append(m.Document.Routes.Config, out)
+	}
+}
+
+// dns keeps the servers that somebody set by hand.
+func (m *Made) dns(live livestate.State, holder *livestate.Link) {
+	leased := holder.IPv4.DHCP && !holder.IPv4.IgnoreDNS || holder.IPv6.Autoconf && !holder.IPv6.IgnoreDNS
+	if leased || m.Document.DNS != nil || len(live.DNS.Servers) == 0 {
+		return
+	}
+	m.Document.DNS = &nmstate.DNS{Config: &nmstate.Resolver{Server: live.DNS.Servers, Search: live.DNS.Search, Options: live.DNS.Options}}
+}
+
+func bondOf(l *livestate.Bond) *nmstate.Bond {
+	b := &nmstate.Bond{Mode: l.Mode, Port: slices.Clone(l.Ports)}
+	o := nmstate.BondOptions{FailOverMAC: l.Options["fail_over_mac"], LACPRate: l.Options["lacp_rate"], XmitHashPolicy: l.Options["xmit_hash_policy"]}
+	var n uint32
+	if _, err := fmt.Sscan(l.Options["miimon"], &n); err == nil {
+		o.MIIMon = &n
+	}
+	if o != (nmstate.BondOptions{}) {
+		b.Options = &o
+	}
+	return b
+}
+
+func global(l *livestate.Link) []livestate.Address {
+	return slices.DeleteFunc(slices.Clone(l.Addresses), func(a livestate.Address) bool { return a.Prefix.Addr().Is6() && a.Prefix.Addr().IsLinkLocalUnicast() })
+}
+
+func of(b bool) *bool { return &b }

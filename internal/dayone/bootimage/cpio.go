@@ -1,0 +1,194 @@
+package bootimage
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// File is a regular file of an archive.
+type File struct {
+	// Name is its path in the initial file system, without a leading slash.
+	Name string
+	// Mode is its permission bits.
+	Mode uint32
+	// Content is what it holds.
+	Content []byte
+}
+
+// The form of a header: the magic number and thirteen fields of eight hexadecimal digits.
+const (
+	magic       = "070701"
+	magicCRC    = "070702" // the same, with a checksum that few programs fill in
+	headerSize  = 110
+	trailer     = "TRAILER!!!"
+	typeMask    = 0o170000
+	typeDir     = 0o040000
+	typeRegular = 0o100000
+)
+
+// The fields that are used here, by their place in the header.
+const (
+	fieldInode = iota
+	fieldMode
+	_ // user
+	_ // group
+	fieldLinks
+	_ // time
+	fieldSize
+	_ // device, major
+	_ // device, minor
+	_ // device of a node, major
+	_ // device of a node, minor
+	fieldNameSize
+	fieldCheck
+	fieldCount
+)
+
+// maxName is the longest name that the kernel unpacks (PATH_MAX), with its final zero byte.
+const maxName = 4096
+
+// Archive makes an archive of files, in the order given, owned by root and of no date. Folders that the names need are
+// written before the first file in them. A name that is empty, absolute, not in its shortest form or given twice is an error.
+func Archive(files []File) ([]byte, error) {
+	var out bytes.Buffer
+	written := map[string]uint32{} // types by name
+	inode := 0
+	write := func(name string, mode uint32, content []byte) {
+		inode++
+		written[name] = mode & typeMask
+		entry(&out, inode, name, mode, content)
+	}
+	for _, f := range files {
+		if err := checkName(f.Name); err != nil {
+			return nil, err
+		}
+		if written[f.Name] != 0 {
+			return nil, fmt.Errorf("archive has %q twice", f.Name)
+		}
+		if len(f.Content) > 1<<32-1 {
+			return nil, fmt.Errorf("archive file %q is larger than 4 GiB", f.Name)
+		}
+		for _, dir := range parents(f.Name) {
+			switch written[dir] {
+			case 0:
+				write(dir, typeDir|0o755, nil)
+			case typeRegular:
+				return nil, fmt.Errorf("archive has %q as a file and as a folder", dir)
+			}
+		}
+		write(f.Name, typeRegular|f.Mode&0o7777, f.Content)
+	}
+	entry(&out, 0, trailer, 0, nil)
+	return out.Bytes(), nil
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "" || name == "." || strings.HasPrefix(name, "/") || path.Clean(name) != name || strings.HasPrefix(name, ".."):
+		return fmt.Errorf("archive name %q is not a path below the root", name)
+	case strings.ContainsRune(name, 0):
+		return fmt.Errorf("archive name %q has a zero byte", name)
+	case name == trailer:
+		return fmt.Errorf("archive name %q means the end of the archive", name)
+	case len(name)+1 > maxName:
+		return fmt.Errorf("archive name of %d bytes: the most is %d", len(name), maxName-1)
+	}
+	return nil
+}
+
+// parents lists the folders of a path, the outermost first.
+func parents(name string) []string {
+	var dirs []string
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		dirs = append([]string{dir}, dirs...)
+	}
+	return dirs
+}
+
+func entry(out *bytes.Buffer, inode int, name string, mode uint32, content []byte) {
+	var f [fieldCount]uint64
+	f[fieldInode], f[fieldMode], f[fieldLinks] = uint64(inode), uint64(mode), 1
+	f[fieldSize], f[fieldNameSize] = uint64(len(content)), uint64(len(name)+1)
+	out.WriteString(magic)
+	for _, v := range f {
+		fmt.Fprintf(out, "%08X", v)
+	}
+	out.WriteString(name)
+	out.WriteByte(0)
+	pad(out)
+	out.Write(content)
+	pad(out)
+}
+
+// pad fills up to the next multiple of four bytes, on which headers and contents begin.
+func pad(out *bytes.Buffer) {
+	out.Write(make([]byte, padding(int64(out.Len()))))
+}
+
+func padding(n int64) int64 { return (4 - n%4) % 4 }
+
+// errShort is of an archive that ends in the middle of something.
+var errShort = errors.New("archive is cut off")
+
+// Unarchive reads the regular files of an archive up to its trailer; folders, links and devices are left out. What
+// follows the trailer is not looked at.
+func Unarchive(data []byte) ([]File, error) {
+	var files []File
+	for at := int64(0); ; {
+		h, err := parseHeader(data, at)
+		if err != nil {
+			return nil, err
+		}
+		if h.name == trailer {
+			return files, nil
+		}
+		if h.mode&typeMask == typeRegular {
+			files = append(files, File{Name: h.name, Mode: h.mode & 0o7777, Content: data[h.begin:h.end]})
+		}
+		at = h.end + padding(h.end)
+	}
+}
+
+// header is one entry: its name, its mode, and where its content lies.
+type header struct {
+	name       string
+	mode       uint32
+	begin, end int64
+}
+
+func parseHeader(data []byte, at int64) (header, error) {
+	if at+headerSize > int64(len(data)) {
+		return header{}, fmt.Errorf("header at byte %d: %w", at, errShort)
+	}
+	raw := data[at : at+headerSize]
+	if m := string(raw[:len(magic)]); m != magic && m != magicCRC {
+		return header{}, fmt.Errorf("no archive header at byte %d: %q", at, m)
+	}
+	var f [fieldCount]uint64
+	for i := range f {
+		text := string(raw[len(magic)+8*i : len(magic)+8*i+8])
+		v, err := strconv.ParseUint(text, 16, 32)
+		if err != nil {
+			return header{}, fmt.Errorf("header at byte %d: %q is not a hexadecimal number", at, text)
+		}
+		f[i] = v
+	}
+	nameEnd := at + headerSize + int64(f[fieldNameSize])
+	begin := nameEnd + padding(nameEnd)
+	end := begin + int64(f[fieldSize])
+	if f[fieldNameSize] < 2 || f[fieldNameSize] > maxName {
+		return header{}, fmt.Errorf("header at byte %d: a name of %d bytes", at, f[fieldNameSize])
+	}
+	if nameEnd > int64(len(data)) || f[fieldSize] > 0 && end > int64(len(data)) {
+		return header{}, fmt.Errorf("entry at byte %d: %w", at, errShort)
+	}
+	name := string(data[at+headerSize : nameEnd-1])
+	if data[nameEnd-1] != 0 || strings.ContainsRune(name, 0) {
+		return header{}, fmt.Errorf("entry at byte %d: its name does not end where the header says", at)
+	}
+	return header{name: name, mode: uint32(f[fieldMode]), begin: min(begin, int64(len(data))), end: min(end, int64(len(data)))}, nil
+}

@@ -1,0 +1,100 @@
+// Package backends chooses the way in which a host's network is changed.
+package backends
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Kind is a backend.
+type Kind string
+
+// The kinds of backends.
+const (
+	// Auto is NetworkManager where it runs, and Netlink elsewhere.
+	Auto           Kind = "auto"
+	NetworkManager Kind = "networkmanager"
+	Netlink        Kind = "netlink"
+)
+
+// Set implements pflag.Value.
+func (k *Kind) Set(s string) error {
+	switch Kind(s) {
+	case Auto, NetworkManager, Netlink:
+		*k = Kind(s)
+		return nil
+	}
+	return errors.New("it is auto, networkmanager or netlink")
+}
+
+// String implements pflag.Value.
+func (k *Kind) String() string { return string(*k) }
+
+// Type implements pflag.Value.
+func (k *Kind) Type() string { return "backend" }
+
+// ErrNotRunning is that NetworkManager is asked for, and is not there.
+var ErrNotRunning = errors.New("NetworkManager does not run")
+
+// Choose returns the backend to use, which is never Auto. A change that is under way is ended by the backend that began
+// it, whatever is asked for now: only that one can read its own snapshot. dir is the engine's folder.
+func Choose(asked Kind, dir string, managerRuns bool) (Kind, error) {
+	begun, err := begun(dir)
+	if err != nil {
+		return "", err
+	}
+	kind := asked
+	switch {
+	case begun != "":
+		kind = begun
+	case asked == Auto && managerRuns:
+		kind = NetworkManager
+	case asked == Auto:
+		kind = Netlink
+	}
+	if kind == NetworkManager && !managerRuns {
+		return "", ErrNotRunning
+	}
+	return kind, nil
+}
+
+// begun returns the backend of the change that is under way; empty if there is none.
+func begun(dir string) (Kind, error) {
+	if _, err := os.Stat(filepath.Join(dir, "journal.json")); errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "backend"))
+	if err != nil {
+		return "", fmt.Errorf("read which backend began the change under way: %w", err)
+	}
+	var k Kind
+	if err := k.Set(strings.TrimSpace(string(data))); err != nil || k == Auto {
+		return "", fmt.Errorf("%s holds %q", filepath.Join(dir, "backend"), data)
+	}
+	return k, nil
+}
+
+// Remember writes which backend is in use, before it begins anything.
+func Remember(dir string, k Kind) error {
+	path := filepath.Join(dir, "backend")
+	if data, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(data)) == string(k) {
+		return nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".backend-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone already if all went well
+	_, err = f.WriteString(string(k) + "\n")
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

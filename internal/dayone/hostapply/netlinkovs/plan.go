@@ -1,0 +1,229 @@
+package netlinkovs
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// planLinks returns the steps after which every link of a goal is there: the first half of a plan. The second is made when they are
+// done, for only then is it known what the new links are like.
+func planLinks(g goal, live livestate.State) []step {
+	var steps []step
+	for _, name := range g.gone {
+		if _, there := live.Link(name); there {
+			steps = append(steps, step{action: deleteLink, link: name})
+		}
+	}
+	for _, l := range parentsFirst(g.links) {
+		if _, there := live.Link(l.name); !there && l.create != nil && !madeAsPeer(l, g) {
+			steps = append(steps, step{action: createLink, link: l.name, create: l.create})
+		}
+	}
+	return append(steps, step{action: changeOVS, ovs: g.ovs})
+}
+
+// madeAsPeer reports whether the other end of a pair, which comes first, brings the link along.
+func madeAsPeer(l linkGoal, g goal) bool {
+	if l.create.Peer == "" {
+		return false
+	}
+	for _, other := range g.links {
+		if other.name == l.name {
+			return false
+		}
+		if other.name == l.create.Peer && other.create != nil && other.create.Peer == l.name {
+			return true
+		}
+	}
+	return false
+}
+
+// parentsFirst puts what lies below a VLAN or the like before it.
+func parentsFirst(links []linkGoal) []linkGoal {
+	depth := func(l linkGoal) int {
+		n := 0
+		for l.create != nil && l.create.Parent != "" && n < len(links) {
+			i := slices.IndexFunc(links, func(p linkGoal) bool { return p.name == l.create.Parent })
+			if i < 0 {
+				break
+			}
+			n++
+			l = links[i]
+		}
+		return n
+	}
+	return slices.SortedStableFunc(slices.Values(links), func(a, b linkGoal) int { return depth(a) - depth(b) })
+}
+
+// planConfig returns the steps that make existing links what a goal wants. Addresses leave a card before they come to
+// the bridge above it, so that no two links ever have the same one; routes come when all addresses are there, leased ones too.
+func planConfig(g goal, live livestate.State) ([]step, error) {
+	var attributes, removals, additions, leases []step
+	for _, l := range g.links {
+		have, there := live.Link(l.name)
+		if !there {
+			return nil, fmt.Errorf("there is no interface %s", l.name)
+		}
+		attributes = append(attributes, attributesOf(l, have)...)
+		removals = append(removals, removalsOf(l.v4, false, have, g, live)...)
+		removals = append(removals, removalsOf(l.v6, true, have, g, live)...)
+		additions = append(additions, additionsOf(l.v4, have)...)
+		additions = append(additions, additionsOf(l.v6, have)...)
+		if l.v4.lease != nil {
+			leases = append(leases, step{action: getLease, link: l.name, lease: l.v4.lease})
+		}
+	}
+	steps := slices.Concat(attributes, removals, additions)
+	switch {
+	case len(leases) > 0: // they add what the servers say
+		for n := range leases {
+			leases[n].dns = dnsOf(g)
+		}
+	case g.dns != nil && !sameDNS(*g.dns, live.DNS):
+		steps = append(steps, step{action: setDNS, dns: *g.dns})
+	}
+	// A document's route may lead over a network that only a lease brings.
+	steps = slices.Concat(steps, leases, routeSteps(g, live), ruleSteps(g, live))
+	if g.hostname != "" && g.hostname != live.Hostname {
+		steps = append(steps, step{action: setHostname, value: g.hostname})
+	}
+	return steps, nil
+}
+
+func attributesOf(l linkGoal, have *livestate.Link) []step {
+	var steps []step
+	add := func(when bool, a action, value string) {
+		if when {
+			steps = append(steps, step{action: a, link: l.name, value: value})
+		}
+	}
+	// The kernel does not let a bond take a port that is up.
+	moved := l.controller != nil && *l.controller != have.Controller && have.Controller != ovsDatapath
+	add(moved && have.Up && *l.controller != "", setDown, "")
+	add(moved, setController, orNone(l.controller))
+	add(l.mac != "" && l.mac != have.MAC, setMAC, l.mac)
+	add(l.mtu != 0 && l.mtu != have.MTU, setMTU, fmt.Sprint(l.mtu))
+	for _, key := range sortedKeys(l.sysctls) {
+		add(true, setSysctl, key+"="+l.sysctls[key])
+	}
+	add(l.up != nil && *l.up && (!have.Up || moved), setUp, "")
+	add(l.up != nil && !*l.up && have.Up, setDown, "")
+	add(l.uplink && have.Driver == vmxnet3, setAllMulti, "")
+	return steps
+}
+
+// vmxnet3 does not hand multicast to a bridge unless it is told to.
+const vmxnet3 = "vmxnet3"
+
+// ovsDatapath is what the kernel calls the controller of the ports of its own Open vSwitch.
+const ovsDatapath = "ovs-system"
+
+func orNone(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// removalsOf returns the steps that take from a link what it is not to have. Routes go first: those of IPv6 stay when
+// their address goes.
+func removalsOf(f familyGoal, six bool, have *livestate.Link, g goal, live livestate.State) []step {
+	if !f.owned {
+		return nil
+	}
+	var steps []step
+	for _, r := range live.Routes {
+		ofFamily := r.Interface == have.Name && r.Destination.Addr().Is6() == six && r.Protocol != "kernel"
+		fromElsewhere := r.Protocol == "ra" && f.advertised || r.Protocol == "dhcp" && f.lease != nil
+		if ofFamily && !fromElsewhere && !wanted(r, g.routes) {
+			steps = append(steps, step{action: removeRoute, route: r})
+		}
+	}
+	for _, a := range have.Addresses {
+		addr := a.Prefix.Addr()
+		fromElsewhere := a.Dynamic && (f.advertised || f.lease != nil)
+		kernels := addr.Is6() && addr.IsLinkLocalUnicast()
+		if addr.Is6() == six && !fromElsewhere && !kernels && !has(f.addresses, a) {
+			steps = append(steps, step{action: removeAddress, link: have.Name, address: a})
+		}
+	}
+	return steps
+}
+
+func additionsOf(f familyGoal, have *livestate.Link) []step {
+	var steps []step
+	for _, a := range f.addresses {
+		if !has(have.Addresses, a) {
+			steps = append(steps, step{action: addAddress, link: have.Name, address: a})
+		}
+	}
+	return steps
+}
+
+func has(all []livestate.Address, a livestate.Address) bool {
+	return slices.ContainsFunc(all, func(b livestate.Address) bool { return a.Prefix == b.Prefix && a.Dynamic == b.Dynamic && !b.Duplicate })
+}
+
+func wanted(r livestate.Route, routes []livestate.Route) bool {
+	return slices.ContainsFunc(routes, func(w livestate.Route) bool { return sameRoute(w, r) })
+}
+
+func sameRoute(want, have livestate.Route) bool {
+	metric := want.Metric
+	if metric == 0 && want.Destination.Addr().Is6() {
+		metric = defaultMetric6
+	}
+	return want.Destination == have.Destination && want.Via == have.Via && (want.Interface == have.Interface || want.Type != "") &&
+		metric == have.Metric && want.Table == have.Table && want.Type == have.Type && want.Source == have.Source
+}
+
+// defaultMetric6 is the kernel's, for a route of IPv6 without one (IP6_RT_PRIO_USER).
+const defaultMetric6 = 1024
+
+func routeSteps(g goal, live livestate.State) []step {
+	var steps []step
+	for _, r := range live.Routes {
+		matches := func(pattern nmstate.Route) bool { return livestate.RouteMatches(pattern, r) }
+		if slices.ContainsFunc(g.noRoutes, matches) && !wanted(r, g.routes) {
+			steps = append(steps, step{action: removeRoute, route: r})
+		}
+	}
+	// A gateway must be reachable before a route can use it: the longest prefixes first.
+	routes := slices.SortedStableFunc(slices.Values(g.routes), func(a, b livestate.Route) int { return b.Destination.Bits() - a.Destination.Bits() })
+	for _, r := range routes {
+		// Even one that was live: it may go with an address in the steps before. Adding it again does nothing.
+		steps = append(steps, step{action: addRoute, route: r})
+	}
+	return steps
+}
+
+func ruleSteps(g goal, live livestate.State) []step {
+	var steps []step
+	for _, r := range live.Rules {
+		matches := func(p nmstate.RouteRule) bool { return livestate.RuleMatches(p, r) }
+		if slices.Contains(g.dropRules, r) || slices.ContainsFunc(g.noRules, matches) {
+			steps = append(steps, step{action: removeRule, rule: r})
+		}
+	}
+	for _, r := range g.rules {
+		if !slices.Contains(live.Rules, r) {
+			steps = append(steps, step{action: addRule, rule: r})
+		}
+	}
+	return steps
+}
+
+func dnsOf(g goal) livestate.DNS {
+	if g.dns == nil {
+		return livestate.DNS{}
+	}
+	return *g.dns
+}
+
+func sameDNS(a, b livestate.DNS) bool {
+	return slices.Equal(a.Servers, b.Servers) && slices.Equal(a.Search, b.Search) && strings.Join(a.Options, " ") == strings.Join(b.Options, " ")
+}

@@ -1,0 +1,56 @@
+package netlinkovs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+)
+
+// writeResolvConf writes resolv.conf(5).
+func writeResolvConf(path string, dns livestate.DNS) error {
+	var b bytes.Buffer
+	b.WriteString("# Written by host-network from this host's network configuration.\n")
+	line := func(key string, words []string) {
+		if len(words) > 0 {
+			b.WriteString(key)
+			for _, w := range words {
+				b.WriteString(" " + w)
+			}
+			b.WriteString("\n")
+		}
+	}
+	line("search", dns.Search)
+	for _, server := range dns.Servers {
+		fmt.Fprintf(&b, "nameserver %s\n", server)
+	}
+	line("options", dns.Options)
+	return restoreFile(path, b.Bytes())
+}
+
+// restoreFile gives a file its content, at once where it can; nil removes it. A file that is mounted on its own, as in
+// containers and namespaces, cannot be replaced, and is written in place.
+func restoreFile(path string, data []byte) error {
+	if have, err := os.ReadFile(path); err == nil && data != nil && bytes.Equal(have, data) {
+		return nil
+	}
+	if data == nil {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	partial := path + ".host-network"
+	if err := os.WriteFile(partial, data, 0o644); err != nil {
+		return err
+	}
+	err := os.Rename(partial, path)
+	if errors.Is(err, syscall.EBUSY) {
+		_ = os.Remove(partial)
+		return os.WriteFile(path, data, 0o644)
+	}
+	return err
+}

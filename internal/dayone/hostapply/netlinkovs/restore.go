@@ -1,0 +1,126 @@
+package netlinkovs
+
+import (
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// touched returns the links that a document changes: those that it names, their ports and parents, the other ends of
+// pairs, and the links that its routes leave by.
+func touched(doc *nmstate.Document, live livestate.State) []string {
+	var names []string
+	for n := range doc.Interfaces {
+		i := &doc.Interfaces[n]
+		if i.State == nmstate.StateIgnore {
+			continue
+		}
+		names = append(names, i.Name)
+		names = append(names, livestate.Members(i)...)
+		if i.Veth != nil {
+			names = append(names, i.Veth.Peer)
+		}
+		if have, ok := live.Link(i.Name); ok && have.Peer != "" && i.State == nmstate.StateAbsent {
+			names = append(names, have.Peer)
+		}
+	}
+	if doc.Routes != nil {
+		for _, r := range doc.Routes.Config {
+			if r.NextHopInterface != "" {
+				names = append(names, r.NextHopInterface)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// goalBefore is what the network was when a snapshot was taken.
+func goalBefore(s snapshot, doc *nmstate.Document, live livestate.State) goal {
+	g := goal{ovs: ovsbridge.Undo(s.OVS, s.Bridges, doc), hostname: ""}
+	for _, name := range s.Links {
+		had, was := s.State.Link(name)
+		if !was {
+			if now, is := live.Link(name); is && livestate.Virtual(&nmstate.Interface{}, now) && now.Kind != "tun" && now.Kind != string(nmstate.TypeOVSInterface) {
+				g.gone = append(g.gone, name)
+			}
+			continue
+		}
+		g.links = append(g.links, linkBefore(*had, s))
+	}
+	for _, r := range s.State.Routes {
+		if r.Protocol != "kernel" && r.Protocol != "ra" && slices.Contains(s.Links, r.Interface) || r.Type != "" {
+			g.routes = append(g.routes, r)
+		}
+	}
+	g.noRoutes = specialRoutes(doc)
+	rulesBefore(&g, s, doc)
+	if doc.Hostname != nil && doc.Hostname.Running != "" {
+		g.hostname = s.State.Hostname
+	}
+	return g
+}
+
+func linkBefore(had livestate.Link, s snapshot) linkGoal {
+	g := linkGoal{
+		name: had.Name, mac: had.MAC, mtu: had.MTU, up: &had.Up, controller: &had.Controller, sysctls: s.Sysctls[had.Name],
+		v4: familyGoal{owned: true}, v6: familyGoal{owned: true},
+	}
+	if had.Controller == ovsDatapath {
+		g.controller = nil // the database says it
+	}
+	if had.Kind == "tun" || had.Kind == string(nmstate.TypeOVSInterface) {
+		g.mac, g.mtu = "", 0 // so it does here
+	}
+	if livestate.Virtual(&nmstate.Interface{}, &had) {
+		g.create = &had
+	}
+	for _, a := range had.Addresses {
+		switch addr := a.Prefix.Addr(); {
+		case addr.Is4():
+			g.v4.addresses = append(g.v4.addresses, a)
+		case addr.IsLinkLocalUnicast(): // the kernel's
+		case a.Dynamic: // a router gives it again
+			g.v6.advertised = true
+		default:
+			g.v6.addresses = append(g.v6.addresses, a)
+		}
+	}
+	if s.Sysctls[had.Name]["accept_ra"] != "0" {
+		g.v6.advertised = true
+	}
+	return g
+}
+
+// specialRoutes returns the document's routes that belong to no link, as routes not to have.
+func specialRoutes(doc *nmstate.Document) []nmstate.Route {
+	var out []nmstate.Route
+	if doc.Routes != nil {
+		for _, r := range doc.Routes.Config {
+			if !r.Absent() && r.RouteType != "" {
+				r.State = "absent"
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+// rulesBefore takes away the rules that the document adds and the host had not, and brings back those that it had.
+func rulesBefore(g *goal, s snapshot, doc *nmstate.Document) {
+	var after goal
+	rulesOf(&after, doc)
+	if doc.RouteRules == nil {
+		return
+	}
+	for _, r := range after.rules {
+		if !slices.Contains(s.State.Rules, r) {
+			g.dropRules = append(g.dropRules, r)
+		}
+	}
+	g.rules = slices.DeleteFunc(slices.Clone(s.State.Rules), func(r livestate.Rule) bool {
+		return !slices.ContainsFunc(after.noRules, func(p nmstate.RouteRule) bool { return livestate.RuleMatches(p, r) })
+	})
+}

@@ -1,0 +1,164 @@
+package networkmanager
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
+)
+
+// Apply implements hostapply.Backend. Profiles are staged in memory; Commit takes them to disk.
+func (b *Backend) Apply(ctx context.Context, change hostapply.Change) error {
+	p, err := b.plan(ctx, change)
+	if err != nil {
+		return err
+	}
+	if err := b.stage(ctx, p.profiles); err != nil {
+		return err
+	}
+	return b.bringUp(ctx, change, p)
+}
+
+// stage has NetworkManager know the profiles. Those it has read from a file with this content already are left where they are.
+func (b *Backend) stage(ctx context.Context, profiles []profile) error {
+	known, err := b.Bus.Profiles(ctx)
+	if err != nil {
+		return err
+	}
+	changed := false
+	for _, p := range profiles {
+		if isKnown(known, p) {
+			continue
+		}
+		b.Log.Debug("stage profiles", "file", p.file)
+		changed = true
+		if err := writeKeyfile(b.Run, p.file, []byte(p.content)); err != nil {
+			return fmt.Errorf("stage a profile: %w", err)
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return b.Bus.Reload(ctx)
+}
+
+// isKnown reports whether a profile comes from a file with the wanted content.
+func isKnown(known []nmdbus.Profile, p profile) bool {
+	for _, k := range known {
+		if k.UUID != p.uuid || filepath.Base(k.File) != p.file {
+			continue
+		}
+		content, err := os.ReadFile(k.File)
+		return err == nil && bytes.Equal(content, []byte(p.content))
+	}
+	return false
+}
+
+// bringUp takes down what is not wanted, and activates the rest. It disturbs nothing that is as wanted.
+func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) error {
+	if err := b.takeDown(ctx, p); err != nil {
+		return err
+	}
+	// A card gives up its addresses before it becomes a port, and the ports are there before what stands on the bridge.
+	last := len(p.profiles)
+	if p.bySwitch {
+		last = slices.IndexFunc(p.profiles, func(q profile) bool { return q.internal })
+		if last < 0 {
+			last = len(p.profiles)
+		}
+	}
+	if err := b.activateAll(ctx, p.profiles[:last]); err != nil {
+		return err
+	}
+	if err := b.ensureBridges(ctx, change.Document, p.bySwitch); err != nil {
+		return err
+	}
+	for _, q := range p.profiles[last:] {
+		if !q.internal {
+			continue
+		}
+		if err := b.adopt(ctx, q); err != nil {
+			return err
+		}
+	}
+	return b.activateAll(ctx, p.profiles[last:])
+}
+
+func (b *Backend) activateAll(ctx context.Context, profiles []profile) error {
+	for _, p := range profiles {
+		if !p.active {
+			continue
+		}
+		if err := b.activate(ctx, p.uuid, p.device); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeDown deactivates interfaces that are to be down, and removes those that are to be absent.
+func (b *Backend) takeDown(ctx context.Context, p plan) error {
+	if len(p.absent) == 0 && len(p.down) == 0 {
+		return nil
+	}
+	devices, err := b.Bus.Devices(ctx)
+	if err != nil {
+		return err
+	}
+	v := view{devices: devices}
+	for _, name := range slices.Concat(p.down, p.absent) {
+		if d, ok := v.real(name); ok && d.Active != nmdbus.None {
+			if err := b.Bus.Disconnect(ctx, d.Path); err != nil {
+				return fmt.Errorf("take %s down: %w", name, err)
+			}
+		}
+	}
+	for _, name := range p.absent {
+		if p.bySwitch && p.bridges[name] {
+			continue // its maker removes it
+		}
+		// A card cannot be removed, and NetworkManager says so; it has no profile any more, which is all that can be done.
+		if d, ok := v.real(name); ok {
+			if err := b.Bus.DeleteDevice(ctx, d.Path); err != nil {
+				b.Log.Debug("a device stays without a profile", "device", name, "because", err)
+			}
+		}
+	}
+	return nil
+}
+
+// adopt waits for the device that Open vSwitch makes, has NetworkManager manage it, and turns the profile into one for its
+// kind.
+func (b *Backend) adopt(ctx context.Context, p profile) error {
+	for {
+		devices, err := b.Bus.Devices(ctx)
+		if err != nil {
+			return err
+		}
+		d, ok := view{devices: devices}.real(p.device)
+		switch {
+		case ok && d.Type == nmdbus.TypeGeneric && p.kind != "generic":
+			if err := b.stage(ctx, []profile{forGeneric(p)}); err != nil {
+				return err
+			}
+			return b.manage(ctx, d)
+		case ok:
+			return b.manage(ctx, d)
+		}
+		if err := pause(ctx, poll); err != nil {
+			return fmt.Errorf("wait for Open vSwitch to make %s: %w", p.device, err)
+		}
+	}
+}
+
+func (b *Backend) manage(ctx context.Context, d nmdbus.Device) error {
+	if d.State != nmdbus.StateUnmanaged {
+		return nil
+	}
+	return b.Bus.Manage(ctx, d.Path)
+}

@@ -1,0 +1,99 @@
+package networkmanager
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
+)
+
+// Backend changes the network through NetworkManager. All fields must be set.
+type Backend struct {
+	// Bus is the connection to NetworkManager.
+	Bus *nmdbus.Client
+	// Kernel reads what the kernel has; the backend adds what only Open vSwitch and NetworkManager know.
+	Kernel func() (livestate.State, error)
+	// Netlink gives back what devices had that NetworkManager has no profile for.
+	Netlink *netlink.Handle
+	// OVS is Open vSwitch's database. Bridges are made in it only where NetworkManager cannot make them.
+	OVS ovsbridge.Database
+	// Etc and Run are NetworkManager's folders of profiles on disk and in memory; see DefaultEtc and DefaultRun.
+	Etc, Run string
+	Now      func() time.Time
+	Log      *slog.Logger
+}
+
+// NetworkManager's folders of profiles.
+const (
+	DefaultEtc = "/etc/NetworkManager/system-connections"
+	DefaultRun = "/run/NetworkManager/system-connections"
+)
+
+var _ hostapply.Backend = (*Backend)(nil)
+
+// plan is what a change comes to on this host.
+type plan struct {
+	profiles []profile // in the order of activation
+	// absent and down are interfaces that are to have no profile, or none that is active.
+	absent, down []string
+	// bridges are those among the absent that are of Open vSwitch.
+	bridges map[string]bool
+	// bySwitch tells that bridges are made in Open vSwitch's database.
+	bySwitch bool
+}
+
+// plan turns a change into profiles.
+func (b *Backend) plan(ctx context.Context, change hostapply.Change) (plan, error) {
+	doc := change.Document
+	files, problems := nmconn.Generate(doc)
+	if err := problems.Err(); err != nil {
+		return plan{}, fmt.Errorf("make profiles of the document: %w", err)
+	}
+	p := plan{profiles: profilesOf(files, change.Volatile), bridges: map[string]bool{}}
+	for _, i := range doc.Interfaces {
+		switch i.State {
+		case nmstate.StateAbsent:
+			p.absent = append(p.absent, i.Name)
+			p.bridges[i.Name] = i.Kind() == nmstate.TypeOVSBridge || i.Kind() == nmstate.TypeOVSInterface
+		case nmstate.StateDown:
+			p.down = append(p.down, i.Name)
+		}
+	}
+	if hasBridges(doc) {
+		info, err := b.Bus.Info(ctx)
+		if err != nil {
+			return plan{}, err
+		}
+		if p.bySwitch = !info.OVS; p.bySwitch {
+			if p.profiles, err = b.withoutPlugin(ctx, p.profiles); err != nil {
+				return plan{}, err
+			}
+		}
+	}
+	p.profiles = inOrder(p.profiles)
+	return p, nil
+}
+
+// withoutPlugin is the function of that name, for the devices that are there already.
+func (b *Backend) withoutPlugin(ctx context.Context, profiles []profile) ([]profile, error) {
+	devices, err := b.Bus.Devices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := withoutPlugin(profiles)
+	for i, p := range out {
+		if d, ok := (view{devices: devices}).real(p.device); ok && p.internal && d.Type == nmdbus.TypeGeneric {
+			out[i] = forGeneric(p)
+		}
+	}
+	return out, nil
+}

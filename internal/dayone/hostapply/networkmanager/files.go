@@ -1,0 +1,103 @@
+package networkmanager
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// keyfileMode is the only one that NetworkManager reads: keyfiles may hold secrets.
+const keyfileMode = 0o600
+
+// readFolder returns the keyfiles of a folder by name, also the links by which NetworkManager hides profiles; none if
+// there is no such folder.
+func readFolder(dir string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !isKeyfile(e.Name()) {
+			continue
+		}
+		if files[e.Name()], err = os.ReadFile(filepath.Join(dir, e.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// writeFolder makes the keyfiles of a folder those that are given. It reports whether it changed anything.
+func writeFolder(dir string, want map[string][]byte) (bool, error) {
+	have, err := readFolder(dir)
+	if err != nil {
+		return false, err
+	}
+	changed := false
+	for name := range have {
+		if _, ok := want[name]; ok {
+			continue
+		}
+		changed = true
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return changed, err
+		}
+	}
+	for name, content := range want {
+		if old, ok := have[name]; ok && slices.Equal(old, content) {
+			continue
+		}
+		changed = true
+		if err := writeKeyfile(dir, name, content); err != nil {
+			return changed, err
+		}
+	}
+	if !changed {
+		return false, nil
+	}
+	return true, syncFolder(dir)
+}
+
+// writeKeyfile puts a keyfile in place in one step: NetworkManager, and whoever comes after a power cut, sees the old or
+// the new one.
+func writeKeyfile(dir, name string, content []byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(dir, ".host-network-") // mode 0600, and a name that NetworkManager passes over
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(f.Name()) }() // gone already if all went well
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Chmod(keyfileMode), f.Sync(), f.Close()); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return os.Rename(f.Name(), filepath.Join(dir, name))
+}
+
+func removeKeyfile(dir, name string) error {
+	if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncFolder flushes names. A folder that is not there has none.
+func syncFolder(dir string) error {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

@@ -1,0 +1,74 @@
+package networkmanager
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
+)
+
+// snapshot is what Restore needs. It holds keyfiles, and so perhaps secrets.
+type snapshot struct {
+	// Checkpoint is NetworkManager's; it is gone once NetworkManager restarted or its time was up.
+	Checkpoint nmdbus.Path `json:"checkpoint"`
+	// Etc and Run are all keyfiles by name.
+	Etc map[string][]byte `json:"etc,omitempty"`
+	Run map[string][]byte `json:"run,omitempty"`
+	// Devices is what each device ran with, in the order of NetworkManager's list of active connections.
+	Devices []deviceThen `json:"devices,omitempty"`
+	// Externals are devices that NetworkManager has no profile for.
+	Externals []external `json:"externals,omitempty"`
+	// OVS is nil if the document has nothing of Open vSwitch.
+	OVS *bridgesThen `json:"ovs,omitempty"`
+}
+
+// deviceThen is a device at the time of a snapshot.
+type deviceThen struct {
+	Interface string `json:"interface"`
+	// UUID is the profile that was active; empty if none was, or only one that NetworkManager had made up.
+	UUID string `json:"uuid,omitempty"`
+}
+
+// Snapshot implements hostapply.Backend. It arms a checkpoint.
+func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostapply.Snapshot, error) {
+	var s snapshot
+	var err error
+	if s.Etc, err = readFolder(b.Etc); err != nil {
+		return nil, fmt.Errorf("read profiles: %w", err)
+	}
+	if s.Run, err = readFolder(b.Run); err != nil {
+		return nil, fmt.Errorf("read profiles: %w", err)
+	}
+	view, err := b.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.Devices = view.then()
+	state, err := b.Kernel()
+	if err != nil {
+		return nil, err
+	}
+	s.Externals = externals(s.Devices, state)
+	if s.OVS, err = b.bridgesThen(ctx, change.Document); err != nil {
+		return nil, err
+	}
+	// Last, for its time runs from now on.
+	if s.Checkpoint, err = b.Bus.Checkpoint(ctx, change.Deadline.Sub(b.Now())); err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode the snapshot: %w", err)
+	}
+	return data, nil
+}
+
+func readSnapshot(data hostapply.Snapshot) (snapshot, error) {
+	var s snapshot
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("read the snapshot: %w", err)
+	}
+	return s, nil
+}

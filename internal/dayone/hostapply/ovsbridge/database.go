@@ -1,0 +1,206 @@
+// Package ovsbridge reads and writes the bridges of Open vSwitch's database, for backends that drive Open vSwitch themselves. A
+// change is one transaction: a process that dies leaves the bridges as they were or as they are wanted, and
+// nothing between. It touches only bridges that it is told of; what OVN adds to them is kept.
+package ovsbridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+)
+
+// ErrAbsent is that no Open vSwitch runs on the host.
+var ErrAbsent = errors.New("open vswitch does not run on this host")
+
+// settle is how long ovs-vswitchd may take to do what its database says.
+const settle = 20 * time.Second
+
+const database = "Open_vSwitch"
+
+// Database is the OVSDB server of this host, by its socket.
+type Database struct{ Socket string }
+
+// Contents is what the database says.
+type Contents struct {
+	Bridges []livestate.Bridge `json:"bridges"`
+	Switch  livestate.Switch   `json:"switch"`
+	// Datapaths are the kinds that Open vSwitch can make; empty while ovs-vswitchd has not said.
+	Datapaths []string `json:"datapaths,omitempty"`
+}
+
+// Change is what Ensure makes so.
+type Change struct {
+	Bridges []livestate.Bridge
+	// Absent names bridges that must go.
+	Absent []string
+	Switch nmstate.OVSDatabase
+	// Exact bridges have nothing but what is said of them; otherwise keys and patch ports that others added stay.
+	Exact bool
+}
+
+// Read returns the contents. It is ErrAbsent if nothing listens on the socket.
+func (d Database) Read(ctx context.Context) (Contents, error) {
+	c, err := d.dial(ctx)
+	if err != nil {
+		return Contents{}, err
+	}
+	defer func() { _ = c.Close() }()
+	t, err := read(ctx, c)
+	if err != nil {
+		return Contents{}, err
+	}
+	return t.contents(), nil
+}
+
+// Ensure makes a change in one transaction, and waits until ovs-vswitchd has made it true. It returns what
+// ovs-vswitchd could not do, as far as it says so.
+func (d Database) Ensure(ctx context.Context, change Change) error {
+	c, err := d.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	ctx, cancel := context.WithTimeout(ctx, settle)
+	defer cancel()
+	t, err := read(ctx, c)
+	if err != nil {
+		return err
+	}
+	p := planner{tables: t, change: change}
+	operations := p.plan()
+	// Bridges that are in the database may still not be there: ovs-vswitchd has just started, perhaps. So it is asked
+	// to say that it has seen everything even where there is nothing to change.
+	if len(operations) == 0 && len(change.Bridges) == 0 {
+		return nil
+	}
+	initial, changed, err := c.Monitor(ctx, database, map[string][]string{"Open_vSwitch": {"cur_cfg"}})
+	if err != nil {
+		return err
+	}
+	operations = append(operations,
+		ovsdb.Mutate("Open_vSwitch", "next_cfg", "+=", 1),
+		ovsdb.Select("Open_vSwitch", []string{"next_cfg"}))
+	results, err := c.Transact(ctx, database, operations...)
+	if err != nil {
+		return fmt.Errorf("change the bridges of open vswitch: %w", err)
+	}
+	rows := results[len(operations)-1].Rows
+	if len(initial["Open_vSwitch"]) == 0 || len(rows) == 0 {
+		return errors.New("the database of open vswitch is not initialized")
+	}
+	return wait(ctx, c, changed, rows[0].Int("next_cfg"))
+}
+
+// wait returns when ovs-vswitchd has taken in the configuration of a number.
+func wait(ctx context.Context, c *ovsdb.Client, changed <-chan struct{}, number int) error {
+	for {
+		results, err := c.Transact(ctx, database, ovsdb.Select("Open_vSwitch", []string{"cur_cfg"}))
+		if err != nil {
+			return err
+		}
+		if len(results[0].Rows) > 0 && results[0].Rows[0].Int("cur_cfg") >= number {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for ovs-vswitchd: %w", ctx.Err())
+		case _, open := <-changed:
+			if !open {
+				return errors.New("the database of open vswitch went away")
+			}
+		}
+	}
+}
+
+func (d Database) dial(ctx context.Context) (*ovsdb.Client, error) {
+	c, err := ovsdb.Dial(ctx, d.Socket)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return nil, fmt.Errorf("%w (%s)", ErrAbsent, d.Socket)
+	}
+	return c, err
+}
+
+// Affected returns the names of the bridges that a document's bridges take something from, or are.
+func Affected(before []livestate.Bridge, doc *nmstate.Document) []string {
+	var names []string
+	members := map[string]bool{}
+	for n := range doc.Interfaces {
+		if i := &doc.Interfaces[n]; i.Kind() == nmstate.TypeOVSBridge {
+			names = append(names, i.Name)
+			for _, m := range livestate.Members(i) {
+				members[m] = true
+			}
+		}
+	}
+	for _, b := range before {
+		for _, p := range b.Ports {
+			if slices.ContainsFunc(p.Interfaces, func(i livestate.BridgeInterface) bool { return members[i.Name] }) {
+				names = append(names, b.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Wanted returns the change that a document asks for. datapaths are those of Contents: where the kernel's is missing, a bridge of no
+// particular kind is made in user space.
+func Wanted(doc *nmstate.Document, datapaths []string) Change {
+	change := Change{Switch: livestate.SwitchWanted(doc)}
+	for n := range doc.Interfaces {
+		i := &doc.Interfaces[n]
+		if i.Kind() != nmstate.TypeOVSBridge || i.State == nmstate.StateIgnore {
+			continue
+		}
+		if !i.Up() {
+			change.Absent = append(change.Absent, i.Name)
+			continue
+		}
+		b := livestate.BridgeWanted(i, doc)
+		if b.Datapath == "" && len(datapaths) > 0 && !slices.Contains(datapaths, "system") {
+			b.Datapath = "netdev"
+		}
+		change.Bridges = append(change.Bridges, b)
+	}
+	return change
+}
+
+// Undo returns the change that brings affected bridges back to what they were.
+func Undo(before Contents, affected []string, doc *nmstate.Document) Change {
+	change := Change{Exact: true}
+	for _, name := range affected {
+		i := slices.IndexFunc(before.Bridges, func(b livestate.Bridge) bool { return b.Name == name })
+		if i < 0 {
+			change.Absent = append(change.Absent, name)
+		} else {
+			change.Bridges = append(change.Bridges, before.Bridges[i])
+		}
+	}
+	wanted := livestate.SwitchWanted(doc)
+	change.Switch.ExternalIDs = revert(wanted.ExternalIDs, before.Switch.ExternalIDs)
+	change.Switch.OtherConfig = revert(wanted.OtherConfig, before.Switch.OtherConfig)
+	return change
+}
+
+// revert gives each key that was set the value that it had; nil if it had none.
+func revert(wanted nmstate.Pairs, before map[string]string) nmstate.Pairs {
+	if len(wanted) == 0 {
+		return nil
+	}
+	out := nmstate.Pairs{}
+	for key := range wanted {
+		out[key] = nil
+		if value, had := before[key]; had {
+			out[key] = &value
+		}
+	}
+	return out
+}

@@ -1,0 +1,125 @@
+// Package reach asks whether something answers over the network of this host.
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+)
+
+// Prober probes. Its Netlink must be set.
+type Prober struct{ Netlink *netlink.Handle }
+
+var _ hostapply.Prober = Prober{}
+
+// Probe returns nil if the target answered before the context ended.
+func (p Prober) Probe(ctx context.Context, target hostapply.Target) error {
+	switch target.Kind {
+	case hostapply.Gateway:
+		return p.gateway(ctx, target)
+	case hostapply.TCP:
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", target.Address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	case hostapply.DNS:
+		return dns(ctx, target.Address)
+	}
+	return fmt.Errorf("nothing probes %q", target.Kind)
+}
+
+// gateway asks the kernel to find a neighbour anew: what it knows of it is forgotten first, for that may be of before the
+// change. Any packet makes it look; one to the discard port disturbs nobody.
+func (p Prober) gateway(ctx context.Context, target hostapply.Target) error {
+	addr, err := netip.ParseAddr(target.Address)
+	if err != nil {
+		return err
+	}
+	link, err := p.Netlink.LinkByName(target.Interface)
+	if err != nil {
+		return err
+	}
+	known, err := p.neighbour(link, addr)
+	if err != nil {
+		return err
+	}
+	if known != nil {
+		if known.State&unix.NUD_PERMANENT != 0 {
+			return nil // set by hand; it cannot be asked
+		}
+		if err := p.Netlink.NeighDel(known); err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("forget the neighbour %s: %w", addr, err)
+		}
+	}
+	if err := poke(addr, target.Interface); err != nil {
+		return err
+	}
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("no neighbour %s on %s", addr, target.Interface)
+		case <-ticker.C:
+		}
+		found, err := p.neighbour(link, addr)
+		if err != nil {
+			return err
+		}
+		if found != nil && found.State&(unix.NUD_REACHABLE|unix.NUD_STALE|unix.NUD_DELAY|unix.NUD_PROBE) != 0 {
+			return nil
+		}
+	}
+}
+
+func (p Prober) neighbour(link netlink.Link, addr netip.Addr) (*netlink.Neigh, error) {
+	family := netlink.FAMILY_V4
+	if addr.Is6() {
+		family = netlink.FAMILY_V6
+	}
+	all, err := p.Netlink.NeighList(link.Attrs().Index, family)
+	if err != nil {
+		return nil, fmt.Errorf("list neighbours: %w", err)
+	}
+	for i := range all {
+		if have, ok := netip.AddrFromSlice(all[i].IP); ok && have.Unmap() == addr {
+			return &all[i], nil
+		}
+	}
+	return nil, nil
+}
+
+func poke(addr netip.Addr, device string) error {
+	if addr.Is6() && addr.IsLinkLocalUnicast() {
+		addr = addr.WithZone(device)
+	}
+	const discard = 9
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(addr, discard)))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte{0})
+	return errors.Join(err, conn.Close())
+}
+
+// dns asks a server for the root's name servers. Any answer, refusal included, is one.
+func dns(ctx context.Context, server string) error {
+	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(server, "53"))
+	}}
+	_, err := resolver.LookupNS(ctx, ".")
+	var failure *net.DNSError
+	if errors.As(err, &failure) && !failure.IsTimeout && (failure.IsNotFound || failure.IsTemporary) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,54 @@
+package hostapply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+)
+
+// recover ends the change that a process left open when it died: one that was verified is carried through, any other
+// is undone.
+func (e *Engine) recover(ctx context.Context, j entry) (Result, error) {
+	change, err := e.change(j.Source, j.Document)
+	if err != nil {
+		return Broken, err
+	}
+	e.Log.Warn("an earlier pass did not end", "document", j.Source.String(), "stage", j.Stage, "began", j.Started)
+	if j.Stage == committing {
+		return e.commitAgain(ctx, j, change)
+	}
+	if err := e.restore(context.WithoutCancel(ctx), change, j); err != nil {
+		return Broken, fmt.Errorf("restore the network after an interrupted change: %w", err)
+	}
+	s, err := e.load()
+	if err == nil && j.Stage == applying {
+		if s.Suspect != j.Source.SHA256 {
+			s.Suspect, s.Interrupted = j.Source.SHA256, 0
+		}
+		s.Interrupted++
+	}
+	if err := errors.Join(err, e.save(s), e.closeJournal()); err != nil {
+		return Broken, err
+	}
+	e.Log.Info("the network is as it was before that pass")
+	return RolledBack, nil
+}
+
+// commitAgain carries through a change that was verified. A power cut may have undone it in the meantime; then it is
+// made again, with the same way back.
+func (e *Engine) commitAgain(ctx context.Context, j entry, change Change) (Result, error) {
+	e.step("commit again")
+	if err := e.Backend.Commit(ctx, change, j.Snapshot); err == nil {
+		live, err := e.Backend.Live(ctx)
+		if err != nil {
+			return Broken, fmt.Errorf("read the host's network: %w", err)
+		}
+		if len(livestate.Compare(change.Document, live)) == 0 {
+			return Applied, e.finish(j)
+		}
+	}
+	result, _, err := e.attempt(ctx, j, change)
+	return result, err
+}

@@ -1,0 +1,45 @@
+// Package rivals finds other programs on the host that would apply the same documents.
+package rivals
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+)
+
+// Unit is the service with which the machine-config operator's nodes select and apply documents.
+const Unit = "nmstate-configuration.service"
+
+// folders of systemd, those of the administrator first: what is in them counts.
+func folders() []string {
+	return []string{"etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"}
+}
+
+// Enabled returns an error if Unit starts at boot: two programs that each undo and redo the other's work leave a host with
+// neither's network. root is the host's root folder; its symbolic links are not followed.
+func Enabled(root fs.FS) error {
+	for _, dir := range folders() {
+		if target, err := fs.ReadLink(root, path.Join(dir, Unit)); err == nil && target == "/dev/null" {
+			return nil
+		}
+	}
+	var found []string
+	for _, dir := range folders() {
+		for _, kind := range []string{"wants", "requires"} {
+			names, err := fs.Glob(root, path.Join(dir, "*."+kind))
+			if err != nil {
+				return fmt.Errorf("look for %s: %w", Unit, err)
+			}
+			for _, name := range names {
+				if _, err := fs.Lstat(root, path.Join(name, Unit)); err == nil {
+					found = append(found, "/"+path.Join(name, Unit))
+				}
+			}
+		}
+	}
+	if slices.Sort(found); len(found) > 0 {
+		return fmt.Errorf("%s would apply the same documents (%s): mask it with \"systemctl mask %s\", or do not run this program", Unit, found[0], Unit)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package livestate
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// family is what a document says of one family of an interface.
+type family struct {
+	name      string
+	auto      nmstate.Auto
+	on        bool // enabled
+	automatic bool
+	six       bool
+}
+
+func families(i *nmstate.Interface) []family {
+	var out []family
+	if i.IPv4 != nil {
+		out = append(out, family{name: "ipv4", auto: i.IPv4.Auto, on: i.IPv4.On(), automatic: i.IPv4.Automatic()})
+	}
+	if i.IPv6 != nil {
+		out = append(out, family{name: "ipv6", auto: i.IPv6.Auto, on: i.IPv6.On(), automatic: i.IPv6.Automatic(), six: true})
+	}
+	return out
+}
+
+func (c *comparison) addresses(want *nmstate.Interface, have *Link) {
+	missing := map[string]bool{} // automatic families without an address
+	for _, f := range families(want) {
+		live := ofFamily(have.Addresses, f.six)
+		if !f.on {
+			// A port of a bond or a bridge has no addresses of its own; the kernel's link-local one does no harm.
+			c.differ(f.name, "", prefixes(global(live)))
+			continue
+		}
+		c.static(f, live)
+		if f.automatic && len(global(live)) == 0 {
+			missing[f.name] = true
+		}
+	}
+	for name := range missing {
+		if waitsFor(want, name, missing) {
+			c.differ(name, "an address by itself", "")
+		}
+	}
+}
+
+func (c *comparison) static(f family, live []Address) {
+	for _, a := range f.auto.Address {
+		if a.Learned() || f.six && a.IP.IsLinkLocalUnicast() {
+			continue
+		}
+		have, found := find(live, a.Prefix())
+		switch {
+		case !found:
+			c.differ(f.name+" address", a.Prefix().String(), prefixes(global(live)))
+		case have.Duplicate:
+			c.differ(f.name+" address", a.Prefix().String(), "in use by another host too")
+		case have.Tentative:
+			c.differ(f.name+" address", a.Prefix().String(), "tentative")
+		}
+	}
+	if extra := f.auto.AllowExtraAddress; extra == nil || *extra {
+		return
+	}
+	for _, a := range global(live) {
+		wanted := func(w nmstate.Address) bool { return w.Prefix() == a.Prefix }
+		if !a.Dynamic && !slices.ContainsFunc(f.auto.Address, wanted) {
+			c.differ(f.name+" address", "", a.Prefix.String())
+		}
+	}
+}
+
+// waitsFor reports whether an interface is not as wanted while an automatic family has no address: when the document
+// says so, and else when no other automatic family has one.
+func waitsFor(i *nmstate.Interface, name string, missing map[string]bool) bool {
+	switch i.WaitIP {
+	case "ipv4", "ipv6":
+		return string(i.WaitIP) == name
+	case "ipv4+ipv6":
+		return true
+	}
+	for _, f := range families(i) {
+		if f.name != name && f.automatic && !missing[f.name] {
+			return false
+		}
+	}
+	// IPv6 without a router is normal beside IPv4 by DHCP, static or otherwise; IPv4 by DHCP without a server is not.
+	return name == "ipv4" || !i.IPv4.On()
+}
+
+func ofFamily(all []Address, six bool) []Address {
+	var out []Address
+	for _, a := range all {
+		if a.Prefix.Addr().Is6() == six {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func global(all []Address) []Address {
+	var out []Address
+	for _, a := range all {
+		if !a.Prefix.Addr().IsLinkLocalUnicast() || a.Prefix.Addr().Is4() {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func find(all []Address, p netip.Prefix) (Address, bool) {
+	for _, a := range all {
+		if a.Prefix == p {
+			return a, true
+		}
+	}
+	return Address{}, false
+}
+
+func prefixes(all []Address) string {
+	out := make([]string, len(all))
+	for i, a := range all {
+		out[i] = a.Prefix.String()
+	}
+	return strings.Join(out, " ")
+}

@@ -1,0 +1,182 @@
+package livestate
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+func (c *comparison) routes() {
+	c.subject = "route"
+	if c.doc.Routes == nil {
+		return
+	}
+	for _, want := range c.doc.Routes.Config {
+		found := slices.ContainsFunc(c.live.Routes, func(have Route) bool { return RouteMatches(want, have) })
+		switch {
+		case want.State == "ignore":
+		case want.Absent() && found:
+			c.differ(describeRoute(want), "absent", "present")
+		case !want.Absent() && !found:
+			c.differ(describeRoute(want), "present", "absent")
+		}
+	}
+}
+
+// RouteMatches reports whether a live route is the one that a document's route describes. What the document does not
+// say does not matter; a route of the kernel itself never matches a pattern of routes not to have.
+func RouteMatches(want nmstate.Route, have Route) bool {
+	if want.Absent() && have.Protocol == "kernel" {
+		return false
+	}
+	if want.Destination != "" {
+		destination, err := Destination(want.Destination)
+		if err != nil || destination != have.Destination {
+			return false
+		}
+	}
+	table := MainTable
+	if want.TableID != nil && *want.TableID != 0 {
+		table = int(*want.TableID)
+	}
+	via, _ := netip.ParseAddr(want.NextHopAddress)
+	source, _ := netip.ParseAddr(want.Source)
+	switch {
+	case table != have.Table && (!want.Absent() || want.TableID != nil),
+		want.NextHopInterface != "" && want.NextHopInterface != have.Interface,
+		via.IsValid() && !via.IsUnspecified() && via != have.Via,
+		want.Metric != nil && *want.Metric > 0 && int(*want.Metric) != have.Metric,
+		source.IsValid() && source != have.Source:
+		return false
+	}
+	return want.Absent() && want.RouteType == "" || string(want.RouteType) == have.Type
+}
+
+// Destination reads what a document writes as a route's destination: a prefix, whose host bits do not matter, or an address.
+func Destination(text string) (netip.Prefix, error) {
+	if !strings.Contains(text, "/") {
+		addr, err := netip.ParseAddr(text)
+		if err != nil {
+			return netip.Prefix{}, err
+		}
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	prefix, err := netip.ParsePrefix(text)
+	return prefix.Masked(), err
+}
+
+func describeRoute(r nmstate.Route) string {
+	text := orNone(r.Destination)
+	if r.NextHopAddress != "" {
+		text += " via " + r.NextHopAddress
+	}
+	if r.NextHopInterface != "" {
+		text += " on " + r.NextHopInterface
+	}
+	return text
+}
+
+func (c *comparison) rules() {
+	c.subject = "rule"
+	if c.doc.RouteRules == nil {
+		return
+	}
+	for _, want := range c.doc.RouteRules.Config {
+		found := slices.ContainsFunc(c.live.Rules, func(have Rule) bool { return RuleMatches(want, have) })
+		if found == want.Absent() {
+			c.differ(describeRule(want), presence(!want.Absent()), presence(found))
+		}
+	}
+}
+
+func presence(there bool) string {
+	if there {
+		return "present"
+	}
+	return "absent"
+}
+
+// RuleMatches reports whether a live rule is the one that a document's rule describes.
+func RuleMatches(want nmstate.RouteRule, have Rule) bool {
+	if RuleFamily(want) != have.Family && (want.Family != "" || want.IPFrom != "" || want.IPTo != "") {
+		return false
+	}
+	from, _ := Destination(want.IPFrom)
+	to, _ := Destination(want.IPTo)
+	table := MainTable
+	if want.RouteTable != nil && *want.RouteTable != 0 {
+		table = int(*want.RouteTable)
+	}
+	switch {
+	case !want.Absent() && !samePrefix(from, have.From), want.IPFrom != "" && !samePrefix(from, have.From),
+		!want.Absent() && !samePrefix(to, have.To), want.IPTo != "" && !samePrefix(to, have.To),
+		want.Priority != nil && *want.Priority >= 0 && int(*want.Priority) != have.Priority,
+		want.Action == "" && want.RouteTable != nil && table != have.Table,
+		want.FWMark != nil && *want.FWMark != have.Mark,
+		want.IIF != "" && want.IIF != have.Interface,
+		string(want.Action) != have.Action && (!want.Absent() || want.Action != ""):
+		return false
+	}
+	return want.SuppressPrefixLength == nil || int(*want.SuppressPrefixLength) == have.SuppressPrefixLength
+}
+
+// RuleFamily is 4 or 6.
+func RuleFamily(r nmstate.RouteRule) int {
+	if r.Family == "ipv6" || strings.Contains(r.IPFrom+r.IPTo, ":") {
+		return 6
+	}
+	return 4
+}
+
+// samePrefix takes a prefix for everything as none.
+func samePrefix(a, b netip.Prefix) bool {
+	if a.IsValid() && a.Bits() == 0 {
+		a = netip.Prefix{}
+	}
+	if b.IsValid() && b.Bits() == 0 {
+		b = netip.Prefix{}
+	}
+	return a == b
+}
+
+func describeRule(r nmstate.RouteRule) string {
+	text := fmt.Sprintf("from %s to %s", orAll(r.IPFrom), orAll(r.IPTo))
+	if r.RouteTable != nil {
+		text += fmt.Sprintf(" table %d", *r.RouteTable)
+	}
+	return text
+}
+
+func orAll(s string) string {
+	if s == "" {
+		return "all"
+	}
+	return s
+}
+
+func (c *comparison) dns() {
+	c.subject = "dns"
+	if c.doc.DNS == nil || c.doc.DNS.Config == nil {
+		return
+	}
+	want := c.doc.DNS.Config
+	c.contains("server", want.Server, c.live.DNS.Servers)
+	c.contains("search", want.Search, c.live.DNS.Search)
+	c.contains("options", want.Options, c.live.DNS.Options)
+}
+
+// contains wants all of a list, in this order; a lease may bring more, after or between.
+func (c *comparison) contains(aspect string, want, have []string) {
+	rest := have
+	for _, w := range want {
+		i := slices.Index(rest, w)
+		if i < 0 {
+			c.differ(aspect, strings.Join(want, " "), strings.Join(have, " "))
+			return
+		}
+		rest = rest[i+1:]
+	}
+}

@@ -1,0 +1,73 @@
+package nmconn
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// golden is what NMState's generator said about a document.
+type golden struct {
+	NetworkManager [][2]string
+	Error          string
+}
+
+func generate(t *testing.T, name string, data []byte) ([]File, nmstate.Problems) {
+	t.Helper()
+	doc, problems := nmstate.Parse(name, data)
+	if doc == nil {
+		return nil, problems
+	}
+	files, more := Generate(doc)
+	return files, append(problems, more...)
+}
+
+func TestFilesAreThoseOfNMState(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.yml")
+	if err != nil || len(inputs) < 37 {
+		t.Fatalf("%d inputs, %v", len(inputs), err)
+	}
+	for _, in := range inputs {
+		name := strings.TrimSuffix(filepath.Base(in), ".yml")
+		t.Run(name, func(t *testing.T) {
+			data, err := os.ReadFile(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			raw, err := os.ReadFile(strings.TrimSuffix(in, ".yml") + ".json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want golden
+			if err := json.Unmarshal(raw, &want); err != nil {
+				t.Fatal(err)
+			}
+			files, problems := generate(t, filepath.Base(in), data)
+			if strings.HasPrefix(name, "err-") != (want.Error != "") {
+				t.Fatalf("the golden file says %q", want.Error)
+			}
+			if want.Error != "" {
+				if !problems.HasErrors() || files != nil {
+					t.Errorf("not refused, where NMState says %q", want.Error)
+				}
+				return
+			}
+			if err := problems.Err(); err != nil {
+				t.Fatal(err)
+			}
+			got := [][2]string{}
+			for _, f := range files {
+				got = append(got, [2]string{f.Name, f.Content})
+			}
+			if diff := cmp.Diff(want.NetworkManager, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,123 @@
+package nmconn
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The tests of this file are the differences from NMState's generator, in the order of docs/day-one-keyfiles.md.
+
+func TestABridgeThatCopiesAMACGivesItToItsInternalInterface(t *testing.T) {
+	doc := "- {name: eno1, type: ethernet%s}\n- {name: br-ex, type: ovs-bridge, copy-mac-from: eno1, bridge: {port: [{name: eno1}, {name: br-ex}]}}\n- {name: br-ex, type: ovs-interface}\n"
+	checkWritten(t, []written{
+		{"the address is in the document", strings.Replace(doc, "%s", ", mac-address: '52:54:00:00:00:02'", 1), "br-ex-if", "ethernet", "cloned-mac-address=52:54:00:00:00:02"},
+		{"the address is known to the host alone, and NMState does nothing either", strings.Replace(doc, "%s", "", 1), "br-ex-if", "ethernet", "-"},
+	})
+	_, problems := generate(t, "d.yml", []byte("interfaces:\n"+strings.Replace(doc, "%s", "", 1)))
+	if len(problems.Warnings()) != 1 || !strings.Contains(problems[0].Message, "is left to the host") {
+		t.Errorf("it is not said: %v", problems)
+	}
+}
+
+func TestAPortWithItsBridgesNameIsInternal(t *testing.T) {
+	checkWritten(t, []written{
+		{"NMState takes it for a card, which the host does not have", "- {name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno1}, {name: br-ex}]}}", "br-ex-if", "ovs-interface", "type=internal"},
+		{"a bridge without ports has one", "- {name: br-ex, type: ovs-bridge}", "br-ex-if", "ovs-interface", "type=internal"},
+	})
+	files, _ := generate(t, "d.yml", []byte("interfaces: [{name: br-ex, type: ovs-bridge, bridge: {port: []}}]"))
+	if diff := cmp.Diff([]string{"br-ex-br", "br-ex-port", "br-ex-if"}, names(files)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSectionsThatNMStateForgetsAreWritten(t *testing.T) {
+	checkWritten(t, []written{
+		{"IPVLAN", "- {name: i, type: ipvlan, ipvlan: {base-iface: a, mode: l2, private: true}}", "i", "ipvlan", "mode=1 parent=a private=true"},
+		{"IPVLAN in its default mode", "- {name: i, type: ipvlan, ipvlan: {base-iface: a}}", "i", "ipvlan", "mode=2 parent=a"},
+		{"MACsec", "- {name: m, type: macsec, macsec: {base-iface: a, encrypt: true, port: 1, validation: strict, send-sci: true, offload: mac, mka-cak: 50b71a8ef0bd5751ea76de6d6c98c03a, mka-ckn: f2b4}}", "m", "macsec", "encrypt=true mka-cak=50b71a8ef0bd5751ea76de6d6c98c03a mka-ckn=f2b4 offload=2 parent=a port=1 send-sci=true validation=2"},
+		{"HSR", "- {name: h, type: hsr, hsr: {port1: a, port2: b, multicast-spec: 40, protocol: prp}}", "h", "hsr", "multicast-spec=40 port1=a port2=b prp=true"},
+	})
+}
+
+func TestDUIDsAreOnesThatNetworkManagerKnows(t *testing.T) {
+	checkWritten(t, []written{
+		{"uuid is stable-uuid", "- {name: a, type: ethernet, ipv6: {enabled: true, dhcp: true, dhcp-duid: uuid, dhcp-send-hostname: false}}", "a", "ipv6",
+			"addr-gen-mode=0 dhcp-duid=stable-uuid dhcp-iaid=mac dhcp-send-hostname=false dhcp-timeout=2147483647 ignore-auto-dns=false ignore-auto-routes=false method=dhcp never-default=false ra-timeout=2147483647"},
+	})
+	_, problems := generate(t, "d.yml", []byte("interfaces: [{name: a, type: ethernet, ipv6: {enabled: true, dhcp: true, dhcp-duid: en}}]"))
+	if !problems.HasErrors() {
+		t.Error("en is written")
+	}
+}
+
+func TestDelaysAndTargetsNeedTheirMonitor(t *testing.T) {
+	for _, options := range []string{"updelay: 100", "downdelay: 100", "arp_ip_target: 192.0.2.1", "arp_interval: 100", "miimon: 0, updelay: 1"} {
+		_, problems := generate(t, "d.yml", []byte("interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, options: {"+options+"}}}]"))
+		if !problems.HasErrors() {
+			t.Errorf("%s is written, and NetworkManager drops the file", options)
+		}
+	}
+	_, problems := generate(t, "d.yml", []byte("interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, options: {updelay: 0, downdelay: 0}}}]"))
+	if problems.HasErrors() {
+		t.Errorf("no delay is refused: %v", problems)
+	}
+}
+
+func TestReservedNamesAreWarnedOf(t *testing.T) {
+	for _, name := range []string{"br-int", "br0", "ovn-k8s-mp0", "genev_sys_6081", "tun0"} {
+		_, problems := generate(t, "d.yml", []byte("interfaces: [{name: "+name+", type: dummy}]"))
+		if problems.HasErrors() || len(problems) == 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+}
+
+func TestTextStaysOnItsLine(t *testing.T) {
+	checkWritten(t, []written{{"a description cannot add keys to a profile", `- {name: a, type: ethernet, description: "x\n[ipv4]\nmethod=auto\\"}`, "a", "user", `nmstate.interface.description=x\n[ipv4]\nmethod=auto\\`}})
+}
+
+func TestRulesAreNotLostInInterfacesWithoutTheirFamily(t *testing.T) {
+	doc := "interfaces:\n- {name: a, type: ethernet}\n- {name: b, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.1, prefix-length: 24}]}}\nroute-rules: {config: [{ip-from: 192.0.2.1, route-table: 254}, {ip-from: 192.0.2.1, iif: a, route-table: 7}]}\n"
+	if got := keysOf(t, doc, "b", "ipv4", "routing-rule"); len(got) != 2 {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTheDocumentIsNotChanged(t *testing.T) {
+	text := "interfaces: [{name: br, type: ovs-bridge}, {name: b, type: bond, copy-mac-from: x, link-aggregation: {mode: 1, port: [x]}}, {name: x, type: ethernet, mac-address: '02:00:00:00:00:01'}]"
+	doc := mustParse(t, text)
+	before, _ := doc.YAML()
+	Generate(doc)
+	if after, _ := doc.YAML(); string(before) != string(after) {
+		t.Error(cmp.Diff(string(before), string(after)))
+	}
+}
+
+func TestWhatWorksOtherwiseThanItSeemsIsWarnedOf(t *testing.T) {
+	for _, c := range []struct{ why, doc, says string }{
+		{"STP costs half a minute", "interfaces: [{name: b, type: linux-bridge}]", "turns STP on"},
+		{"the MAC address is made up", "interfaces: [{name: b, type: linux-bridge}]", "makes one up"},
+		{"a route is lost", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]\nroutes: {config: [{destination: 10.0.0.0/8, next-hop-interface: a, metric: 1}, {destination: 10.0.0.0/8, next-hop-interface: a, metric: 2}]}", "routes.config[1]: is dropped"},
+		{"a port of Open vSwitch without an entry", "interfaces: [{name: b, type: ovs-bridge, bridge: {port: [{name: x}]}}]", `is "x", which has no entry`},
+		{"no type", "interfaces: [{name: a}]", "ethernet is assumed"},
+		{"the host's name", "hostname: {config: w0}", "hostname.config: is not part of any profile"},
+		{"the database as a whole", "ovs-db: {external_ids: {a: 1}}", "ovs-db: is not part of any profile"},
+		{"the bridge's MTU", "interfaces: [{name: b, type: ovs-bridge, mtu: 9000, bridge: {port: [{name: b}]}}]", "mtu: is ignored"},
+		{"a VRF's MAC address", "interfaces: [{name: r, type: vrf, mac-address: '02:00:00:00:00:01', vrf: {route-table-id: 5}}]", "type vrf has none"},
+		{"copying to what cannot copy", "interfaces: [{name: a, type: ethernet, copy-mac-from: b}]", "has no effect on type ethernet"},
+		{"copying to a bridge without its interface", "interfaces: [{name: b, type: ovs-bridge, copy-mac-from: x, bridge: {port: [{name: x}]}}]", "has no internal interface of its name"},
+		{"link-local addresses", "interfaces: [{name: a, type: ethernet, ipv6: {enabled: true, address: [{ip: 'fe80::1', prefix-length: 64}]}}]", "link-local addresses are the kernel's"},
+		{"a bond of one", "interfaces: [{name: b, type: ovs-bridge, bridge: {port: [{name: o, link-aggregation: {mode: lacp, port: [{name: x}]}}]}}]", "does not take for a bond"},
+	} {
+		files, problems := generate(t, "d.yml", []byte(c.doc))
+		var all []string
+		for _, p := range problems {
+			all = append(all, p.String())
+		}
+		if text := strings.Join(all, "\n"); files == nil || problems.HasErrors() || !strings.Contains(text, c.says) || !strings.Contains(text, "warning: ") {
+			t.Errorf("%s: %s", c.why, text)
+		}
+	}
+}

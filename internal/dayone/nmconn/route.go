@@ -1,0 +1,186 @@
+package nmconn
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// mainTable is the kernel's table for routes that name none.
+const mainTable = 254
+
+// loopback is the interface that holds what belongs to no other.
+const loopback = "lo"
+
+// route is a route of the document with its addresses read.
+type route struct {
+	*nmstate.Route
+	path string
+	dest netip.Prefix
+	hop  string
+	src  string
+}
+
+// table is the routing table; NMState takes 0 for the main one, but sorts it as 0.
+func (r route) table() uint32 {
+	if value(r.TableID) == 0 {
+		return mainTable
+	}
+	return *r.TableID
+}
+
+func (r route) sortTable() uint32 {
+	if r.TableID == nil {
+		return mainTable
+	}
+	return *r.TableID
+}
+
+func (r route) line() string { return fmt.Sprintf("%s,%s,%d", r.dest, r.hop, max(value(r.Metric), 0)) }
+
+func (r route) options() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "table=%d", r.table())
+	if r.Weight != nil {
+		fmt.Fprintf(&b, ",weight=%d", *r.Weight)
+	}
+	if r.RouteType != "" {
+		fmt.Fprintf(&b, ",type=%s", r.RouteType)
+	}
+	if r.CWND != nil {
+		fmt.Fprintf(&b, ",cwnd=%d,lock-cwnd=true", *r.CWND)
+	}
+	if r.src != "" {
+		fmt.Fprintf(&b, ",src=%s", r.src)
+	}
+	return b.String()
+}
+
+// placeRoutes puts routes into the profiles of their interfaces, in NMState's order.
+func (n *network) placeRoutes() {
+	if n.doc.Routes == nil {
+		return
+	}
+	var routes []route
+	for idx := range n.doc.Routes.Config {
+		r := route{Route: &n.doc.Routes.Config[idx], path: fmt.Sprintf("routes.config[%d]", idx)}
+		if !r.Absent() && n.readRoute(&r) {
+			routes = append(routes, r)
+		}
+	}
+	slices.SortStableFunc(routes, compareRoutes)
+	for at, r := range routes {
+		if at > 0 && compareRoutes(routes[at-1], r) == 0 {
+			if value(routes[at-1].Metric) != value(r.Metric) {
+				n.problems.Warnf(n.doc, r.path, "is dropped: NMState takes it for the same route as %s, not looking at the metric", routes[at-1].path)
+			}
+			continue
+		}
+		n.placeRoute(r)
+	}
+}
+
+// compareRoutes is the order in which NMState writes routes. Equal ones are the same to it.
+func compareRoutes(a, b route) int {
+	return cmp.Or(
+		-cmp.Compare(bit(a.dest.Addr().Is6()), bit(b.dest.Addr().Is6())),
+		cmp.Compare(a.sortTable(), b.sortTable()),
+		cmp.Compare(cmp.Or(a.NextHopInterface, loopback), cmp.Or(b.NextHopInterface, loopback)),
+		cmp.Compare(a.dest.String(), b.dest.String()),
+		cmp.Compare(a.hop, b.hop),
+		cmp.Compare(a.src, b.src),
+		cmp.Compare(value(a.Weight), value(b.Weight)),
+		cmp.Compare(value(a.CWND), value(b.CWND)),
+		cmp.Compare(a.RouteType, b.RouteType),
+	)
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// placeRoute puts a route into its interface's profile, which must have its family enabled.
+func (n *network) placeRoute(r route) {
+	is6 := r.dest.Addr().Is6()
+	name := r.NextHopInterface
+	if r.RouteType != "" {
+		name = loopback
+		n.loopback(r.path, is6)
+	}
+	i := n.kernel[name]
+	switch {
+	case n.gone[name] != "":
+		n.problems.Errorf(n.doc, r.path+".next-hop-interface", "is %q, which is to be %s", name, n.gone[name])
+	case i == nil:
+		n.problems.Errorf(n.doc, r.path+".next-hop-interface", "is %q, which is no interface of this document, so the route would be lost; add the interface", name)
+	case !i.mayHaveIP() || !i.enabled(is6):
+		n.problems.Errorf(n.doc, r.path+".next-hop-interface", "is %q, where %s is disabled; enable it there", name, familyName(is6))
+	default:
+		i.family(is6).routes = append(i.family(is6).routes, r)
+	}
+}
+
+// loopback returns the interface lo, which comes into being when something needs it, with the kernel's addresses in
+// a family that the document does not enable.
+func (n *network) loopback(path string, is6 bool) *iface {
+	lo := n.kernel[loopback]
+	if lo == nil {
+		lo = n.mention(loopback, path, nmstate.TypeLoopback)
+		lo.IPv4, lo.IPv6 = loopback4(), loopback6()
+	}
+	if lo.enabled(is6) {
+		return lo
+	}
+	// The document belongs to the caller; the change stays in a copy.
+	changed := *lo.Interface
+	if is6 {
+		changed.IPv6 = loopback6()
+	} else {
+		changed.IPv4 = loopback4()
+	}
+	lo.Interface = &changed
+	return lo
+}
+
+func loopback4() *nmstate.IPv4 {
+	return &nmstate.IPv4{Auto: only(netip.AddrFrom4([4]byte{127, 0, 0, 1}), 8)}
+}
+
+func loopback6() *nmstate.IPv6 { return &nmstate.IPv6{Auto: only(netip.IPv6Loopback(), 128)} }
+
+func only(addr netip.Addr, bits uint8) nmstate.Auto {
+	on := true
+	return nmstate.Auto{Enabled: &on, Address: []nmstate.Address{{IP: addr, PrefixLength: bits}}}
+}
+
+func (i *iface) family(is6 bool) *family {
+	if is6 {
+		return &i.v6
+	}
+	return &i.v4
+}
+
+// enabled reports whether a family is on.
+func (i *iface) enabled(is6 bool) bool {
+	if i.ovsBridge() {
+		return false
+	}
+	if is6 {
+		return i.IPv6.On()
+	}
+	return enabled4(i.IPv4)
+}
+
+func familyName(is6 bool) string {
+	if is6 {
+		return "ipv6"
+	}
+	return "ipv4"
+}

@@ -1,0 +1,76 @@
+package nmstate
+
+// VLAN is one VLAN of another interface.
+type VLAN struct {
+	BaseIface            string       `json:"base-iface,omitempty"`
+	ID                   uint16       `json:"id" nm:"required"`
+	Protocol             VLANProtocol `json:"protocol,omitempty"`
+	RegistrationProtocol string       `json:"registration-protocol,omitempty" nm:"words=gvrp|mvrp|none"`
+	// ReorderHeaders nil is true.
+	ReorderHeaders *bool `json:"reorder-headers,omitempty"`
+	LooseBinding   *bool `json:"loose-binding,omitempty"`
+}
+
+// VXLAN is an overlay network over UDP.
+type VXLAN struct {
+	ID        uint32 `json:"id" nm:"required"`
+	BaseIface string `json:"base-iface,omitempty"`
+	Remote    string `json:"remote,omitempty"`
+	Local     string `json:"local,omitempty"`
+	Learning  *bool  `json:"learning,omitempty"`
+	// DestinationPort nil is the host's default.
+	DestinationPort *uint16 `json:"destination-port,omitempty"`
+}
+
+// MACVLAN is a second interface with a MAC address of its own on another's link.
+type MACVLAN struct {
+	BaseIface string `json:"base-iface" nm:"required"`
+	Mode      string `json:"mode" nm:"required,words=vepa|bridge|private|passthru|source"`
+	// Promiscuous nil is true.
+	Promiscuous *bool `json:"promiscuous,omitempty" nm:"alias=accept-all-mac"`
+}
+
+// IPVLAN is a second interface with another's MAC address.
+type IPVLAN struct {
+	BaseIface string `json:"base-iface,omitempty"`
+	Mode      string `json:"mode,omitempty" nm:"words=l2|l3|l3s"`
+	Private   *bool  `json:"private,omitempty"`
+	VEPA      *bool  `json:"vepa,omitempty"`
+}
+
+// VRF is a routing domain of its own.
+type VRF struct {
+	Port         []string `json:"port,omitempty" nm:"alias=ports"`
+	RouteTableID *uint32  `json:"route-table-id,omitempty"`
+}
+
+// InfiniBand is IP over InfiniBand.
+type InfiniBand struct {
+	Mode      string `json:"mode" nm:"required,words=datagram|connected"`
+	BaseIface string `json:"base-iface,omitempty"`
+	// PKey nil or 0xffff is the device itself and not a child of it.
+	PKey *uint16 `json:"pkey,omitempty"`
+}
+
+// MACsec encrypts a link.
+type MACsec struct {
+	BaseIface string `json:"base-iface" nm:"required"`
+	Encrypt   bool   `json:"encrypt" nm:"required"`
+	// MKACAK has 32 hexadecimal digits, MKACKN 2 to 64; one needs the other.
+	MKACAK     string `json:"mka-cak,omitempty"`
+	MKACKN     string `json:"mka-ckn,omitempty"`
+	Port       uint32 `json:"port" nm:"required"`
+	Validation string `json:"validation" nm:"required,words=disabled|check|strict"`
+	SendSCI    bool   `json:"send-sci" nm:"required"`
+	Offload    string `json:"offload,omitempty" nm:"words=off|phy|mac"`
+}
+
+// HSR sends everything on two links.
+type HSR struct {
+	Port1 string `json:"port1" nm:"required"`
+	Port2 string `json:"port2" nm:"required"`
+	// SupervisionAddress is reported by NMState.
+	SupervisionAddress string `json:"supervision-address,omitempty"`
+	MulticastSpec      uint8  `json:"multicast-spec" nm:"required"`
+	Protocol           string `json:"protocol" nm:"required,words=hsr|prp"`
+}

@@ -1,0 +1,102 @@
+package nmstate
+
+import "encoding/json"
+
+// Interface is the desired state of one network interface. Of the sections below IPv6, those apply that belong to
+// the Type; Parse refuses the others.
+type Interface struct {
+	// Name is the kernel's name of the interface, or, with IdentifierMAC, only that of its profile.
+	Name        string `json:"name" nm:"required"`
+	ProfileName string `json:"profile-name,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Type is empty if it was not written: ethernet for a generator, whatever the name has for a live host.
+	Type  InterfaceType `json:"type,omitempty"`
+	State State         `json:"state,omitempty"`
+	// Identifier says whether the host's interface is found by its Name (the zero value) or its MACAddress.
+	Identifier Identifier `json:"identifier,omitempty"`
+	// MACAddress is in upper case with colons.
+	MACAddress string `json:"mac-address,omitempty"`
+	// PermanentMACAddress, MinMTU, MaxMTU and Driver are reported by NMState, and ignored when desired.
+	PermanentMACAddress string  `json:"permanent-mac-address,omitempty"`
+	MTU                 *uint64 `json:"mtu,omitempty"`
+	MinMTU              *uint64 `json:"min-mtu,omitempty"`
+	MaxMTU              *uint64 `json:"max-mtu,omitempty"`
+	Driver              string  `json:"driver,omitempty"`
+	WaitIP              WaitIP  `json:"wait-ip,omitempty"`
+	IPv4                *IPv4   `json:"ipv4,omitempty"`
+	IPv6                *IPv6   `json:"ipv6,omitempty"`
+	MPTCP               *MPTCP  `json:"mptcp,omitempty"`
+	// Controller is the bond, bridge or VRF this one is a port of; empty detaches, nil says nothing.
+	Controller            *string   `json:"controller,omitempty"`
+	AcceptAllMACAddresses *bool     `json:"accept-all-mac-addresses,omitempty"`
+	CopyMACFrom           string    `json:"copy-mac-from,omitempty"`
+	OVSDB                 *OVSPairs `json:"ovs-db,omitempty"`
+	IEEE8021X             *EAP      `json:"802.1x,omitempty"`
+	LLDP                  *LLDP     `json:"lldp,omitempty"`
+	Ethtool               *Ethtool  `json:"ethtool,omitempty"`
+	Dispatch              *Dispatch `json:"dispatch,omitempty"`
+
+	Ethernet    *Ethernet    `json:"ethernet,omitempty"`
+	Veth        *Veth        `json:"veth,omitempty"`
+	Bond        *Bond        `json:"link-aggregation,omitempty" nm:"alias=bond"`
+	LinuxBridge *LinuxBridge `json:"-"`
+	OVSBridge   *OVSBridge   `json:"-"`
+	Patch       *Patch       `json:"patch,omitempty"`
+	DPDK        *DPDK        `json:"dpdk,omitempty"`
+	VLAN        *VLAN        `json:"vlan,omitempty"`
+	VXLAN       *VXLAN       `json:"vxlan,omitempty"`
+	MACVLAN     *MACVLAN     `json:"mac-vlan,omitempty"`
+	MACVTAP     *MACVLAN     `json:"mac-vtap,omitempty"`
+	VRF         *VRF         `json:"vrf,omitempty"`
+	InfiniBand  *InfiniBand  `json:"infiniband,omitempty"`
+	MACsec      *MACsec      `json:"macsec,omitempty"`
+	HSR         *HSR         `json:"hsr,omitempty"`
+	IPVLAN      *IPVLAN      `json:"ipvlan,omitempty"`
+}
+
+// sectionTypes returns the types that have a key which not all types have; nil for a key of all.
+func sectionTypes(key string) []InterfaceType {
+	switch key {
+	case "ethernet", "veth":
+		return []InterfaceType{TypeEthernet, TypeVeth, ""}
+	case "link-aggregation", "bond":
+		return []InterfaceType{TypeBond}
+	case "bridge":
+		return []InterfaceType{TypeLinuxBridge, TypeOVSBridge}
+	case "patch", "dpdk":
+		return []InterfaceType{TypeOVSInterface}
+	case "vlan", "vxlan", "mac-vlan", "mac-vtap", "vrf", "infiniband", "macsec", "hsr", "ipvlan":
+		return []InterfaceType{InterfaceType(key)}
+	}
+	return nil
+}
+
+// Up reports whether the interface is wanted and active: its state is up, or was not written.
+func (i *Interface) Up() bool { return i.State == "" || i.State == StateUp }
+
+// Kept reports whether the interface is to exist at all: it is up or down.
+func (i *Interface) Kept() bool { return i.Up() || i.State == StateDown }
+
+// Kind is the Type, or ethernet if none was written.
+func (i *Interface) Kind() InterfaceType {
+	if i.Type == "" {
+		return TypeEthernet
+	}
+	return i.Type
+}
+
+// MarshalJSON writes the bridge under the key that both kinds of bridge share.
+func (i Interface) MarshalJSON() ([]byte, error) {
+	type plain Interface
+	out := struct {
+		plain
+		Bridge any `json:"bridge,omitempty"`
+	}{plain: plain(i)}
+	switch {
+	case i.LinuxBridge != nil:
+		out.Bridge = i.LinuxBridge
+	case i.OVSBridge != nil:
+		out.Bridge = i.OVSBridge
+	}
+	return json.Marshal(out)
+}

@@ -1,0 +1,99 @@
+package nmstate
+
+import (
+	"net"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// interfaceNode returns the keys of an interface that are to be read. An interface that is to go needs nothing but
+// what finds it, as NMState has it; and a section of another type is refused.
+func (d *decoder) interfaceNode(n *yaml.Node, path string, iface *Interface) *yaml.Node {
+	kind, state := InterfaceType(textOf(n, "type")), State(textOf(n, "state"))
+	iface.Type = kind
+	kept := &yaml.Node{Kind: n.Kind, Line: n.Line, Column: n.Column}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k, v := n.Content[i], n.Content[i+1]
+		if state == StateAbsent && !slices.Contains([]string{"name", "type", "state", "identifier", "mac-address", "profile-name"}, k.Value) {
+			continue
+		}
+		if types := sectionTypes(k.Value); types != nil && !slices.Contains(types, kind) && !isNull(v) {
+			d.errorf(k, join(path, k.Value), "belongs to %s, and this interface is %s", typeList(types), orUnset(kind))
+			continue
+		}
+		kept.Content = append(kept.Content, k, v)
+	}
+	return kept
+}
+
+// macAddress brings the interface's MAC address to the form in which NMState keeps it.
+func (d *decoder) macAddress(path string, iface *Interface) {
+	if iface.MACAddress == "" {
+		return
+	}
+	mac, ok := MAC(iface.MACAddress)
+	if !ok {
+		at := join(path, "mac-address")
+		d.errorf(&yaml.Node{Line: d.lines[at]}, at, "is %q, which is not a MAC address", iface.MACAddress)
+		return
+	}
+	iface.MACAddress = mac
+}
+
+// bridge reads the section that two types share.
+func (d *decoder) bridge(n *yaml.Node, path string, iface *Interface) {
+	if isNull(n) {
+		return
+	}
+	if iface.Type == TypeOVSBridge {
+		iface.OVSBridge = &OVSBridge{}
+		d.decodeInto(n, path, iface.OVSBridge)
+		return
+	}
+	iface.LinuxBridge = &LinuxBridge{}
+	d.decodeInto(n, path, iface.LinuxBridge)
+}
+
+func textOf(n *yaml.Node, key string) string {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key && n.Content[i+1].Kind == yaml.ScalarNode && !isNull(n.Content[i+1]) {
+			return n.Content[i+1].Value
+		}
+	}
+	return ""
+}
+
+func typeList(types []InterfaceType) string {
+	var out []string
+	for _, t := range types {
+		if t != "" {
+			out = append(out, "type "+string(t))
+		}
+	}
+	return strings.Join(out, " and ")
+}
+
+func orUnset(t InterfaceType) string {
+	if t == "" {
+		return "without a type"
+	}
+	return "of type " + string(t)
+}
+
+func (IPv4) ignored() map[string]string {
+	return map[string]string{
+		"dhcp-duid": "a DUID belongs to ipv6", "addr-gen-mode": "it belongs to ipv6", "token": "a token belongs to ipv6",
+	}
+}
+
+func (IPv6) ignored() map[string]string {
+	return map[string]string{"dhcp-client-id": "a client identifier belongs to ipv4"}
+}
+
+// MAC returns a MAC address in upper case with colons, and whether it is one (of 6 bytes, or of 20 for InfiniBand).
+func MAC(s string) (string, bool) {
+	hw, err := net.ParseMAC(s)
+	return strings.ToUpper(hw.String()), err == nil && (len(hw) == 6 || len(hw) == 20)
+}

@@ -1,0 +1,70 @@
+package nmstate
+
+import "net/netip"
+
+// Auto is what both families say about addresses that come by themselves. A nil boolean is true when the family is
+// automatic.
+type Auto struct {
+	Enabled *bool `json:"enabled,omitempty"`
+	DHCP    *bool `json:"dhcp,omitempty"`
+	// Address keeps the order of the document: the first is the primary one.
+	Address            []Address `json:"address,omitempty"`
+	AutoDNS            *bool     `json:"auto-dns,omitempty"`
+	AutoGateway        *bool     `json:"auto-gateway,omitempty"`
+	AutoRoutes         *bool     `json:"auto-routes,omitempty"`
+	AutoRouteTableID   *uint32   `json:"auto-route-table-id,omitempty"`
+	AutoRouteMetric    *uint32   `json:"auto-route-metric,omitempty"`
+	DHCPSendHostname   *bool     `json:"dhcp-send-hostname,omitempty"`
+	DHCPCustomHostname string    `json:"dhcp-custom-hostname,omitempty"`
+	// AllowExtraAddress lets verification pass when the host has more addresses than these; nil is true.
+	AllowExtraAddress *bool `json:"allow-extra-address,omitempty"`
+}
+
+// IPv4 is the IPv4 configuration of an interface.
+type IPv4 struct {
+	Auto
+	// DHCPClientID is ll, iaid+duid, or the identifier itself.
+	DHCPClientID string `json:"dhcp-client-id,omitempty"`
+}
+
+// IPv6 is the IPv6 configuration of an interface.
+type IPv6 struct {
+	Auto
+	Autoconf *bool `json:"autoconf,omitempty"`
+	// DHCPDUID is llt, en, ll, uuid, or the identifier itself.
+	DHCPDUID string `json:"dhcp-duid,omitempty"`
+	// AddrGenMode is eui64, stable-privacy, or a number of NetworkManager's.
+	AddrGenMode string `json:"addr-gen-mode,omitempty"`
+	Token       string `json:"token,omitempty"`
+}
+
+// Address is an address with the length of its subnet's prefix.
+type Address struct {
+	IP           netip.Addr `json:"ip" nm:"required"`
+	PrefixLength uint8      `json:"prefix-length" nm:"required"`
+	// The rest is reported by NMState. An address with a lifetime came by itself, and is not desired.
+	MPTCPFlags        []string `json:"mptcp-flags,omitempty"`
+	ValidLifeTime     string   `json:"valid-life-time,omitempty" nm:"alias=valid-left|valid-lft"`
+	PreferredLifeTime string   `json:"preferred-life-time,omitempty" nm:"alias=preferred-left|preferred-lft"`
+}
+
+// Learned reports whether the address came by itself.
+func (a Address) Learned() bool { return a.ValidLifeTime != "" && a.ValidLifeTime != "forever" }
+
+// Prefix is the address with its prefix length, host bits kept.
+func (a Address) Prefix() netip.Prefix { return netip.PrefixFrom(a.IP, int(a.PrefixLength)) }
+
+// On reports whether the family is enabled. A nil configuration is not.
+func (ip *IPv4) On() bool { return ip != nil && Is(ip.Enabled) }
+
+// Automatic reports whether addresses come by DHCP.
+func (ip *IPv4) Automatic() bool { return ip.On() && Is(ip.DHCP) }
+
+// On reports whether the family is enabled. A nil configuration is not.
+func (ip *IPv6) On() bool { return ip != nil && Is(ip.Enabled) }
+
+// Automatic reports whether addresses come by DHCP or router advertisements.
+func (ip *IPv6) Automatic() bool { return ip.On() && (Is(ip.DHCP) || Is(ip.Autoconf)) }
+
+// Is reports whether b is set and true.
+func Is(b *bool) bool { return b != nil && *b }

@@ -1,0 +1,71 @@
+package nmstate
+
+// InterfaceType is the kind of an interface, in NMState's words.
+type InterfaceType string
+
+// The kinds of interfaces that a document may ask for.
+const (
+	TypeBond         InterfaceType = "bond"
+	TypeDummy        InterfaceType = "dummy"
+	TypeEthernet     InterfaceType = "ethernet"
+	TypeHSR          InterfaceType = "hsr"
+	TypeInfiniBand   InterfaceType = "infiniband"
+	TypeIPVLAN       InterfaceType = "ipvlan"
+	TypeLinuxBridge  InterfaceType = "linux-bridge"
+	TypeLoopback     InterfaceType = "loopback"
+	TypeMACsec       InterfaceType = "macsec"
+	TypeMACVLAN      InterfaceType = "mac-vlan"
+	TypeMACVTAP      InterfaceType = "mac-vtap"
+	TypeOVSBridge    InterfaceType = "ovs-bridge"
+	TypeOVSInterface InterfaceType = "ovs-interface"
+	TypeVeth         InterfaceType = "veth"
+	TypeVLAN         InterfaceType = "vlan"
+	TypeVRF          InterfaceType = "vrf"
+	TypeVXLAN        InterfaceType = "vxlan"
+)
+
+func (InterfaceType) words() ([]string, bool) {
+	return []string{"bond", "dummy", "ethernet", "hsr", "infiniband", "ipvlan", "linux-bridge", "loopback", "macsec",
+		"mac-vlan", "mac-vtap", "ovs-bridge", "ovs-interface", "veth", "vlan", "vrf", "vxlan"}, false
+}
+
+// State says whether an interface is to be active, to be there, or to be left alone. Empty is StateUp.
+type State string
+
+// The states of an interface.
+const (
+	StateUp     State = "up"
+	StateDown   State = "down"
+	StateAbsent State = "absent"
+	StateIgnore State = "ignore"
+)
+
+func (State) words() ([]string, bool) { return []string{"up", "down", "absent", "ignore"}, false }
+
+// Identifier is how the interface of a document is found on the host. Empty is IdentifierName.
+type Identifier string
+
+// The ways to find an interface.
+const (
+	IdentifierName Identifier = "name"
+	IdentifierMAC  Identifier = "mac-address"
+)
+
+func (Identifier) words() ([]string, bool) { return []string{"name", "mac-address"}, false }
+
+// WaitIP is which families must have an address before the interface counts as active.
+type WaitIP string
+
+func (WaitIP) words() ([]string, bool) { return []string{"any", "ipv4", "ipv6", "ipv4+ipv6"}, false }
+
+// Special is what becomes of a packet that a route or rule catches and does not forward.
+type Special string
+
+func (Special) words() ([]string, bool) {
+	return []string{"blackhole", "unreachable", "prohibit"}, false
+}
+
+// VLANProtocol is the kind of a VLAN tag. Empty is 802.1q.
+type VLANProtocol string
+
+func (VLANProtocol) words() ([]string, bool) { return []string{"802.1q", "802.1ad"}, false }

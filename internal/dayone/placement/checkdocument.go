@@ -1,0 +1,198 @@
+package placement
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+const noBridge = "there is no ovs-bridge " + Bridge + "; hosts with a document of their own do not get it by themselves, and OVN-Kubernetes does not start without it"
+
+// CheckDocument returns what would leave a host that applies a document without a network that OVN-Kubernetes can use.
+// The document is one that was read without problems. withoutBridge is for other networks, which need no br-ex; one that is
+// there must be right all the same.
+func CheckDocument(doc *nmstate.Document, withoutBridge bool) nmstate.Problems {
+	c := &check{doc: doc, bridge: -1, internal: -1, withoutBridge: withoutBridge}
+	c.reserved()
+	c.findBridge()
+	if c.bridge >= 0 {
+		c.uplinks()
+		c.host()
+	}
+	c.dns()
+	return append(c.problems, checkProfiles(doc)...)
+}
+
+// check looks at one document.
+type check struct {
+	doc      *nmstate.Document
+	problems nmstate.Problems
+	// bridge and internal are the places of br-ex and of the host's interface on it; -1 if there is none.
+	bridge, internal int
+	withoutBridge    bool
+}
+
+func at(i int, rest string) string { return fmt.Sprintf("interfaces[%d]%s", i, rest) }
+
+// findInterface returns the place of an interface that is up; -1 if there is none.
+func findInterface(doc *nmstate.Document, name string, kind nmstate.InterfaceType) int {
+	return slices.IndexFunc(doc.Interfaces, func(i nmstate.Interface) bool { return i.Up() && i.Name == name && i.Type == kind })
+}
+
+// reserved complains about interfaces that the network of the pods makes for itself.
+func (c *check) reserved() {
+	patterns := []string{"br-ext", "br-int", "br-local", "br-nexthop", "br0", "ext-vxlan", "ext", "int", "genev_sys_*", "k8s-*", "ovn-k8s-*", "patch-br*", "tun0", "vxlan_sys_*"}
+	for i, iface := range c.doc.Interfaces {
+		for _, pattern := range patterns {
+			if ok, _ := path.Match(pattern, iface.Name); ok && iface.Kept() {
+				c.problems.Errorf(c.doc, at(i, ".name"), "%q is a name that the cluster's network uses itself (%s); choose another", iface.Name, pattern)
+			}
+		}
+	}
+}
+
+// findBridge wants exactly one bridge br-ex, and the interface of the host on it.
+func (c *check) findBridge() {
+	for i, iface := range c.doc.Interfaces {
+		switch {
+		case !iface.Up() || iface.Name != Bridge:
+		case iface.Type == nmstate.TypeOVSInterface:
+			c.internal = i
+		case iface.Type != nmstate.TypeOVSBridge:
+			c.problems.Errorf(c.doc, at(i, ".type"), "%s is of type %s, and must be an ovs-bridge", Bridge, iface.Kind())
+		case c.bridge >= 0:
+			c.problems.Errorf(c.doc, at(i, ".name"), "%s is there twice; keep one", Bridge)
+		default:
+			c.bridge = i
+		}
+	}
+	if c.bridge < 0 && !c.withoutBridge {
+		c.problems.Errorf(c.doc, "interfaces", "%s", noBridge)
+	}
+}
+
+// uplinks wants one interface of the host below the bridge, without addresses and with packets as large as the bridge's.
+func (c *check) uplinks() {
+	bridge := c.doc.Interfaces[c.bridge]
+	var ports []nmstate.OVSPort
+	if bridge.OVSBridge != nil {
+		ports = bridge.OVSBridge.Port
+	}
+	listed, uplinks := false, 0
+	for n, port := range ports {
+		if port.Name == Bridge {
+			listed = true
+			continue
+		}
+		if findInterface(c.doc, port.Name, nmstate.TypeOVSInterface) >= 0 {
+			continue
+		}
+		uplinks++
+		for _, member := range port.Members() {
+			c.uplink(member, at(c.bridge, fmt.Sprintf(".bridge.port[%d]", n)))
+		}
+	}
+	switch {
+	case uplinks == 0:
+		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "%s has no network card, bond or VLAN as a port, so that nothing leaves the host; add one", Bridge)
+	case uplinks > 1:
+		c.problems.Warnf(c.doc, at(c.bridge, ".bridge.port"), "%s has %d ports that lead out of the host; OVN-Kubernetes finds its uplink by itself only if there is one", Bridge, uplinks)
+	}
+	if c.internal >= 0 && !listed {
+		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "the interface %s is not a port of the bridge; add it", Bridge)
+	}
+}
+
+func (c *check) uplink(name, listed string) {
+	i := slices.IndexFunc(c.doc.Interfaces, func(i nmstate.Interface) bool { return i.Name == name && i.Type != nmstate.TypeOVSBridge })
+	if i < 0 {
+		c.problems.Warnf(c.doc, listed, "%s is not in interfaces; it must exist on the host already", name)
+		return
+	}
+	iface := &c.doc.Interfaces[i]
+	if !iface.Up() {
+		c.problems.Errorf(c.doc, at(i, ".state"), "%s is a port of %s, and must be up", name, Bridge)
+	}
+	for family, on := range map[string]bool{"ipv4": iface.IPv4.On(), "ipv6": iface.IPv6.On()} {
+		if on {
+			c.problems.Errorf(c.doc, at(i, "."+family), "%s is a port of %s, and cannot have addresses; move them to the ovs-interface %s", name, Bridge, Bridge)
+		}
+	}
+	if c.internal < 0 {
+		return
+	}
+	const usual = 1500 // bytes, what a network card has if nobody says anything
+	wants, has := c.doc.Interfaces[c.internal].MTU, uint64(usual)
+	if iface.MTU != nil {
+		has = *iface.MTU
+	}
+	if wants != nil && *wants > has {
+		c.problems.Errorf(c.doc, at(c.internal, ".mtu"), "%s has an MTU of %d, and %s below it one of %d; it must be at least as large", Bridge, *wants, name, has)
+	}
+}
+
+// host wants addresses on the bridge, the hardware address of a card, and a way out.
+func (c *check) host() {
+	if c.internal < 0 {
+		c.problems.Errorf(c.doc, at(c.bridge, ""), "there is no ovs-interface %s, so that the host itself has no address on the bridge; add it", Bridge)
+		return
+	}
+	iface, bridge := &c.doc.Interfaces[c.internal], &c.doc.Interfaces[c.bridge]
+	if !iface.IPv4.On() && !iface.IPv6.On() {
+		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no addresses; enable ipv4 or ipv6", Bridge)
+		return
+	}
+	if iface.MACAddress == "" && iface.CopyMACFrom == "" && bridge.CopyMACFrom == "" {
+		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no hardware address of its own, so that it gets a new one, and another lease, at each boot; add copy-mac-from or mac-address", Bridge)
+	}
+	for i, from := range map[int]string{c.internal: iface.CopyMACFrom, c.bridge: bridge.CopyMACFrom} {
+		if from != "" && !slices.ContainsFunc(c.doc.Interfaces, func(o nmstate.Interface) bool { return o.Name == from }) {
+			c.problems.Warnf(c.doc, at(i, ".copy-mac-from"), "%s is not in interfaces; it must exist on the host already", from)
+		}
+	}
+	if !c.hasDefaultRoute(iface) {
+		c.problems.Errorf(c.doc, "routes", "there is no default route through %s; add one to routes.config, or use DHCP", Bridge)
+	}
+}
+
+func (c *check) hasDefaultRoute(iface *nmstate.Interface) bool {
+	learns := func(auto bool, gateway *bool) bool { return auto && (gateway == nil || *gateway) }
+	if iface.IPv4 != nil && learns(iface.IPv4.Automatic(), iface.IPv4.AutoGateway) || iface.IPv6 != nil && learns(iface.IPv6.Automatic(), iface.IPv6.AutoGateway) {
+		return true
+	}
+	if c.doc.Routes == nil {
+		return false
+	}
+	return slices.ContainsFunc(c.doc.Routes.Config, func(r nmstate.Route) bool {
+		prefix, err := netip.ParsePrefix(r.Destination)
+		return err == nil && prefix.Bits() == 0 && r.NextHopInterface == Bridge && !r.Absent()
+	})
+}
+
+// dns wants a name server that can be reached.
+func (c *check) dns() {
+	v4, v6, automatic := false, false, false
+	for i := range c.doc.Interfaces {
+		if iface := &c.doc.Interfaces[i]; iface.Up() {
+			v4, v6 = v4 || iface.IPv4.On(), v6 || iface.IPv6.On()
+			automatic = automatic || iface.IPv4.Automatic() || iface.IPv6.Automatic()
+		}
+	}
+	var servers []string
+	if c.doc.DNS != nil && c.doc.DNS.Config != nil {
+		servers = c.doc.DNS.Config.Server
+	}
+	if len(servers) == 0 && !automatic && (v4 || v6) {
+		c.problems.Warnf(c.doc, "dns-resolver", "no address comes by DHCP and there are no name servers, so that the host cannot find the cluster by its name")
+	}
+	reachable := slices.ContainsFunc(servers, func(server string) bool {
+		addr, err := netip.ParseAddr(server)
+		return err != nil || addr.Is4() && v4 || addr.Is6() && v6
+	})
+	if len(servers) > 0 && !reachable {
+		c.problems.Errorf(c.doc, "dns-resolver.config.server", "none of %v is of a family that an interface has addresses of", servers)
+	}
+}

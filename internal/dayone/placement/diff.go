@@ -1,0 +1,240 @@
+package placement
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// Difference is one thing in which two documents differ. From is empty if only the second has it, To if only the
+// first has it.
+type Difference struct {
+	// Subject is what the thing belongs to: "interface br-ex (ovs-interface)", "routes", "rules", "dns", "document".
+	Subject string `json:"subject"`
+	// What names it, for example "mtu", "address 192.0.2.1/24", or "0.0.0.0/0 via 192.0.2.1 dev br-ex".
+	What string `json:"what"`
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
+}
+
+// there is the value of what has no value but that it is there.
+const there = "yes"
+
+// String is one line: + for what was added, - for what was removed, ~ for what was changed.
+func (d Difference) String() string {
+	value := func(v string) string {
+		if v == there {
+			return ""
+		}
+		return ": " + v
+	}
+	switch {
+	case d.From == "":
+		return "+ " + d.What + value(d.To)
+	case d.To == "":
+		return "- " + d.What + value(d.From)
+	}
+	return fmt.Sprintf("~ %s: %s -> %s", d.What, d.From, d.To)
+}
+
+// Diff returns in what two documents differ: by interface, address, route, rule and resolver. The order of interfaces,
+// addresses and routes makes no difference; nil is a document that asks for nothing.
+func Diff(a, b *nmstate.Document) ([]Difference, error) {
+	before, err := facts(a)
+	if err != nil {
+		return nil, err
+	}
+	after, err := facts(b)
+	if err != nil {
+		return nil, err
+	}
+	var all []Difference
+	for key, from := range before {
+		if to := after[key]; to != from {
+			all = append(all, Difference{key.subject, key.what, from, to})
+		}
+	}
+	for key, to := range after {
+		if _, ok := before[key]; !ok {
+			all = append(all, Difference{key.subject, key.what, "", to})
+		}
+	}
+	slices.SortFunc(all, func(x, y Difference) int {
+		return cmp.Or(cmp.Compare(x.Subject, y.Subject), cmp.Compare(x.What, y.What))
+	})
+	return all, nil
+}
+
+// key names one fact of a document.
+type key struct{ subject, what string }
+
+// facts takes a document apart.
+func facts(doc *nmstate.Document) (map[key]string, error) {
+	all := map[key]string{}
+	if doc == nil {
+		return all, nil
+	}
+	for _, iface := range doc.Interfaces {
+		subject := fmt.Sprintf("interface %s (%s)", iface.Name, iface.Kind())
+		all[key{subject, "interface"}] = there
+		plain, err := plainOf(iface)
+		if err != nil {
+			return nil, err
+		}
+		delete(plain, "name")
+		delete(plain, "type")
+		for _, family := range []string{"ipv4", "ipv6"} {
+			ip, _ := plain[family].(map[string]any)
+			delete(ip, "address")
+		}
+		for _, a := range static(&iface) {
+			all[key{subject, "address " + prefixOf(&iface, a.addr)}] = there
+		}
+		flatten(all, subject, "", plain)
+	}
+	if err := flattenRest(all, doc); err != nil {
+		return nil, err
+	}
+	return all, nil
+}
+
+func prefixOf(iface *nmstate.Interface, addr netip.Addr) string {
+	var list []nmstate.Address
+	if iface.IPv4 != nil {
+		list = append(list, iface.IPv4.Address...)
+	}
+	if iface.IPv6 != nil {
+		list = append(list, iface.IPv6.Address...)
+	}
+	for _, a := range list {
+		if a.IP == addr {
+			return a.Prefix().String()
+		}
+	}
+	return addr.String()
+}
+
+// flattenRest takes apart what belongs to no interface.
+func flattenRest(all map[key]string, doc *nmstate.Document) error {
+	if doc.Routes != nil {
+		for _, r := range doc.Routes.Config {
+			name := r.Destination
+			if r.RouteType != "" {
+				name = string(r.RouteType) + " " + name
+			}
+			for _, part := range [][2]string{{" via ", r.NextHopAddress}, {" dev ", r.NextHopInterface}, {" ", r.State}} {
+				if part[1] != "" {
+					name += part[0] + part[1]
+				}
+			}
+			if r.TableID != nil && *r.TableID != 0 && *r.TableID != 254 {
+				name += fmt.Sprintf(" table %d", *r.TableID)
+			}
+			r.Destination, r.NextHopAddress, r.NextHopInterface, r.RouteType, r.State, r.TableID = "", "", "", "", "", nil
+			plain, err := plainOf(r)
+			if err != nil {
+				return err
+			}
+			all[key{"routes", name}] = orThere(plain)
+		}
+	}
+	if doc.RouteRules != nil {
+		for _, rule := range doc.RouteRules.Config {
+			plain, err := plainOf(rule)
+			if err != nil {
+				return err
+			}
+			all[key{"rules", text(plain)}] = there
+		}
+	}
+	rest := *doc
+	rest.Interfaces, rest.Routes, rest.RouteRules, rest.DNS = nil, nil, nil, nil
+	plain, err := plainOf(rest)
+	if err != nil {
+		return err
+	}
+	flatten(all, "document", "", plain)
+	if doc.DNS == nil || doc.DNS.Config == nil {
+		return nil
+	}
+	if plain, err = plainOf(doc.DNS.Config); err != nil {
+		return err
+	}
+	flatten(all, "dns", "", plain)
+	return nil
+}
+
+// plainOf returns a value as decoded JSON.
+func plainOf(v any) (map[string]any, error) {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("compare documents: %w", err)
+	}
+	var plain map[string]any
+	if err := json.Unmarshal(encoded, &plain); err != nil {
+		return nil, fmt.Errorf("compare documents: %w", err)
+	}
+	return plain, nil
+}
+
+// flatten takes a tree apart into its leaves. Entries of lists that have names are told apart by them; other lists
+// are leaves.
+func flatten(all map[key]string, subject, prefix string, node any) {
+	name := func(next string) string { return strings.TrimPrefix(prefix+"."+next, ".") }
+	switch node := node.(type) {
+	case map[string]any:
+		for k, v := range node {
+			flatten(all, subject, name(k), v)
+		}
+		return
+	case []any:
+		if names := entryNames(node); names != nil {
+			for i, entry := range node {
+				inner := maps.Clone(entry.(map[string]any))
+				delete(inner, "name")
+				all[key{subject, prefix + "[" + names[i] + "]"}] = there
+				flatten(all, subject, prefix+"["+names[i]+"]", inner)
+			}
+			return
+		}
+	}
+	all[key{subject, prefix}] = text(node)
+}
+
+// entryNames returns the names of entries if all have one, and no two the same.
+func entryNames(entries []any) []string {
+	var names []string
+	for _, entry := range entries {
+		fields, _ := entry.(map[string]any)
+		name, ok := fields["name"].(string)
+		if !ok || slices.Contains(names, name) {
+			return nil
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
+func text(v any) string {
+	if s, ok := v.(string); ok && s != "" {
+		return s
+	}
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v) // it was JSON before
+	}
+	return string(encoded)
+}
+
+func orThere(plain map[string]any) string {
+	if len(plain) == 0 {
+		return there
+	}
+	return text(plain)
+}

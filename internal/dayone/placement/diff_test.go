@@ -1,0 +1,100 @@
+package placement
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+func parsed(t *testing.T, content string) *nmstate.Document {
+	t.Helper()
+	doc, problems := nmstate.Parse("a.yml", []byte(content))
+	if doc == nil {
+		t.Fatal(problems)
+	}
+	return doc
+}
+
+func TestDiffNamesWhatPeopleTalkAbout(t *testing.T) {
+	after := strings.NewReplacer("192.0.2.10", "192.0.2.11", "ethernet, ", "ethernet, mtu: 9000, ", "{name: eno1}, ", "{name: eno2}, ", "next-hop-address: 192.0.2.1", "next-hop-address: 192.0.2.2, metric: 5").Replace(sound)
+	differences, err := Diff(parsed(t, sound), parsed(t, after))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range differences {
+		got = append(got, d.Subject+" "+d.String())
+	}
+	want := []string{
+		"interface br-ex (ovs-bridge) - bridge.port[eno1]",
+		"interface br-ex (ovs-bridge) + bridge.port[eno2]",
+		"interface br-ex (ovs-interface) - address 192.0.2.10/24",
+		"interface br-ex (ovs-interface) + address 192.0.2.11/24",
+		"interface eno1 (ethernet) + mtu: 9000",
+		"routes - 0.0.0.0/0 via 192.0.2.1 dev br-ex",
+		`routes + 0.0.0.0/0 via 192.0.2.2 dev br-ex: {"metric":5}`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSpellingMakesNoDifference(t *testing.T) {
+	const a = "interfaces:\n- {name: eno1, mtu: 1500, state: up, ipv4: {enabled: 'yes', address: [{ip: 192.0.2.1, prefix-length: 24}, {ip: 192.0.2.2, prefix-length: '24'}]}}\n- {name: eno2, type: ethernet}\n"
+	const b = "interfaces:\n- {type: ethernet, name: eno2}\n- {name: eno1, type: ethernet, state: up, mtu: '1500', ipv4: {address: [{ip: 192.0.2.2, prefix-length: 24}, {ip: 192.0.2.1, prefix-length: 24}], enabled: true}}\n"
+	differences, err := Diff(parsed(t, a), parsed(t, b))
+	if err != nil || len(differences) > 0 {
+		t.Errorf("%v %v", differences, err)
+	}
+}
+
+func TestADocumentDiffersFromNothingInAllThatItSays(t *testing.T) {
+	differences, err := Diff(nil, parsed(t, sound))
+	if err != nil || len(differences) < 8 {
+		t.Errorf("%v %v", differences, err)
+	}
+	for _, d := range differences {
+		if d.From != "" {
+			t.Errorf("%s was not there", d)
+		}
+	}
+}
+
+func TestALiveHostBecomesADocument(t *testing.T) {
+	state := livestate.State{
+		Links: []livestate.Link{
+			{Name: "lo", Kind: "loopback", Up: true, MTU: 65536},
+			{Name: "eno1", Kind: "ethernet", Up: true, MTU: 9000, Addresses: []livestate.Address{{Prefix: netip.MustParsePrefix("192.0.2.10/24")}, {Prefix: netip.MustParsePrefix("fe80::1/64")}}},
+			{Name: "eno2", Kind: "ethernet", Up: true, MTU: 1500, Controller: "bond0"},
+			{Name: "bond0", Kind: "bond", Up: true, MTU: 1500, Bond: &livestate.Bond{Mode: "active-backup", Ports: []string{"eno2"}}},
+			{Name: "cni0", Kind: "linux-bridge", Up: true, MTU: 1450},
+		},
+		Routes: []livestate.Route{
+			{Destination: netip.MustParsePrefix("0.0.0.0/0"), Via: netip.MustParseAddr("192.0.2.1"), Interface: "eno1", Protocol: "static", Table: 254},
+			{Destination: netip.MustParsePrefix("192.0.2.0/24"), Interface: "eno1", Protocol: "kernel", Table: 254},
+			{Destination: netip.MustParsePrefix("10.0.0.0/8"), Interface: "cni0", Protocol: "static", Table: 254},
+		},
+		DNS: livestate.DNS{Servers: []string{"192.0.2.53"}},
+	}
+	const want = `
+interfaces:
+- {name: bond0, type: bond, state: up, ipv4: {enabled: false}, ipv6: {enabled: false}, link-aggregation: {mode: active-backup, port: [eno2]}}
+- {name: eno1, type: ethernet, state: up, mtu: 9000, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}, ipv6: {enabled: false}}
+- {name: eno2, type: ethernet, state: up}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 192.0.2.1, next-hop-interface: eno1}]}
+dns-resolver: {config: {server: [192.0.2.53]}}
+`
+	content, err := FromState(state).YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	differences, err := Diff(parsed(t, want), parsed(t, string(content)))
+	if err != nil || len(differences) > 0 {
+		t.Errorf("%v %v\n%s", differences, err, content)
+	}
+}

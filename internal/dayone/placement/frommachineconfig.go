@@ -1,0 +1,137 @@
+package placement
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	"github.com/vincent-petithory/dataurl"
+)
+
+// ignition is what is read of an Ignition configuration, of specification 2 or 3.
+type ignition struct {
+	Ignition struct {
+		Version string `json:"version"`
+	} `json:"ignition"`
+	Storage struct {
+		Files []ignitionFile `json:"files"`
+	} `json:"storage"`
+}
+
+type ignitionFile struct {
+	Path     string `json:"path"`
+	Contents struct {
+		Source      string `json:"source"`
+		Compression string `json:"compression"`
+	} `json:"contents"`
+	// Append adds to a file. It is a boolean in specification 2, where Contents is what is added.
+	Append json.RawMessage `json:"append"`
+}
+
+// FromMachineConfigs returns the files below Dir that a set of MachineConfigs brings to the nodes of each role, by role. Of
+// two objects with the same file the one whose name comes last counts, as on the node. All that cannot be read is
+// reported in one error; the rest is returned all the same.
+func FromMachineConfigs(configs []mcfgv1.MachineConfig) (map[string]Files, error) {
+	sorted := slices.SortedFunc(slices.Values(configs), func(a, b mcfgv1.MachineConfig) int { return strings.Compare(a.Name, b.Name) })
+	roles := map[string]Files{}
+	var errs []error
+	for _, config := range sorted {
+		files, err := filesOfConfig(config.Spec.Config.Raw)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("MachineConfig %s: %w", config.Name, err))
+		}
+		role := config.Labels[RoleLabel]
+		for _, file := range files {
+			roles[role] = append(slices.DeleteFunc(roles[role], func(f File) bool { return f.Name == file.Name }), file)
+		}
+	}
+	for role, files := range roles {
+		roles[role] = files.Sort()
+	}
+	return roles, errors.Join(errs...)
+}
+
+func filesOfConfig(raw []byte) (Files, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	var config ignition
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return nil, fmt.Errorf("decode spec.config: %w", err)
+	}
+	if v := config.Ignition.Version; !strings.HasPrefix(v, "2.") && !strings.HasPrefix(v, "3.") {
+		return nil, fmt.Errorf("spec.config.ignition.version %q is not of specification 2 or 3", v)
+	}
+	var files Files
+	var errs []error
+	for i, entry := range config.Storage.Files {
+		dir, name := path.Split(path.Clean(entry.Path))
+		if path.Clean(dir) != Dir {
+			continue
+		}
+		content, err := decodeFile(entry)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("spec.config.storage.files[%d] (%s): %w", i, entry.Path, err))
+			continue
+		}
+		files = append(files, File{Name: name, Content: content})
+	}
+	return files, errors.Join(errs...)
+}
+
+func decodeFile(entry ignitionFile) ([]byte, error) {
+	if a := string(entry.Append); a != "" && a != "null" && a != "false" && a != "[]" {
+		return nil, errors.New("adds to a file; write the whole file instead")
+	}
+	content, err := DecodeSource(entry.Contents.Source)
+	if err != nil {
+		return nil, err
+	}
+	switch entry.Contents.Compression {
+	case "":
+		return content, nil
+	case "gzip":
+		return uncompress(content)
+	}
+	return nil, fmt.Errorf("compression %q is not gzip", entry.Contents.Compression)
+}
+
+// DecodeSource returns what a data URL (RFC 2397) holds, base64 or percent-encoded. No source holds nothing. A URL
+// of another kind has to be fetched, which is an error.
+func DecodeSource(source string) ([]byte, error) {
+	if source == "" {
+		return nil, nil
+	}
+	if !strings.HasPrefix(source, "data:") {
+		scheme, _, _ := strings.Cut(source, ":")
+		return nil, fmt.Errorf("the content is at a URL of scheme %q; only data URLs hold it themselves", scheme)
+	}
+	decoded, err := dataurl.DecodeString(source)
+	if err != nil {
+		return nil, fmt.Errorf("decode data URL: %w", err)
+	}
+	return decoded.Data, nil
+}
+
+// uncompress refuses what grows beyond maxFileSize.
+func uncompress(content []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		return nil, fmt.Errorf("uncompress: %w", err)
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
+	if err != nil {
+		return nil, fmt.Errorf("uncompress: %w", err)
+	}
+	if len(plain) > maxFileSize {
+		return nil, fmt.Errorf("uncompressed it has more than %d bytes", maxFileSize)
+	}
+	return plain, nil
+}

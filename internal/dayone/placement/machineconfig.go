@@ -1,0 +1,103 @@
+package placement
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"path"
+
+	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// RoleLabel says to which pool of machines a MachineConfig goes.
+	RoleLabel = "machineconfiguration.openshift.io/role"
+	// ignitionVersion is the oldest that every release which reads these files understands, and has gzip.
+	ignitionVersion = "3.2.0"
+	// fileMode is 0644: the node's service and people read the files. JSON has no octal numbers.
+	fileMode = 0o644
+	// gzipAbove is the size in bytes from which a file is compressed. Below, people who look at the object can
+	// decode it by eye's means, and there is little to save.
+	gzipAbove = 4096
+	// MaxMachineConfig is the size in bytes that the configuration of a role can have in all, rendered: what etcd
+	// takes. The files share it with everything else in the role.
+	MaxMachineConfig = 1572864
+	// warnMachineConfig is where the machine-config operator begins to warn, four fifths.
+	warnMachineConfig = MaxMachineConfig / 5 * 4
+	// plainMachineConfig is up to where small files are left uncompressed, a third: the rest of a role needs space.
+	plainMachineConfig = MaxMachineConfig / 3
+)
+
+// MachineConfigName is the name of the object that MachineConfig makes for a role.
+func MachineConfigName(role string) string { return "10-br-ex-" + role }
+
+// MachineConfig returns the object that brings files to all nodes of a role. The same files always give the same
+// bytes. The object says nothing but labels and spec.config, so that it can be applied. It is an error if it is larger than
+// MaxMachineConfig; the number is its size as JSON.
+func MachineConfig(role string, files Files) (*unstructured.Unstructured, int, error) {
+	config := ignitionOf(files, gzipAbove)
+	if size, err := sizeOf(config); err != nil || size > plainMachineConfig {
+		config = ignitionOf(files, 0)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": config}}}
+	object.SetGroupVersionKind(mcfgv1.GroupVersion.WithKind("MachineConfig"))
+	object.SetName(MachineConfigName(role))
+	object.SetLabels(map[string]string{RoleLabel: role})
+	size, err := sizeOf(object.Object)
+	if err != nil {
+		return nil, 0, err
+	}
+	if size > MaxMachineConfig {
+		return nil, size, fmt.Errorf("the MachineConfig of role %s has %d bytes with %d files, and may have %d; split the hosts into more roles, or let them share %s",
+			role, size, len(files), MaxMachineConfig, ClusterFile)
+	}
+	return object, size, nil
+}
+
+func sizeOf(o map[string]any) (int, error) {
+	encoded, err := json.Marshal(o)
+	if err != nil {
+		return 0, fmt.Errorf("encode MachineConfig: %w", err)
+	}
+	return len(encoded), nil
+}
+
+// ignitionOf returns an Ignition configuration with the files, those larger than a limit compressed if that helps.
+func ignitionOf(files Files, limit int) map[string]any {
+	entries := make([]any, 0, len(files))
+	for _, file := range files.Sort() {
+		entries = append(entries, map[string]any{
+			"path":      path.Join(Dir, file.Name),
+			"mode":      int64(fileMode),
+			"overwrite": true,
+			"contents":  contentsOf(file.Content, limit),
+		})
+	}
+	return map[string]any{
+		"ignition": map[string]any{"version": ignitionVersion},
+		"storage":  map[string]any{"files": entries},
+	}
+}
+
+// contentsOf encodes one file. Compression is always written: configurations are merged field by field, so that a
+// plain file would inherit it from a compressed one that it replaces.
+func contentsOf(content []byte, limit int) map[string]any {
+	if len(content) > limit {
+		if small := compress(content); len(small) < len(content) {
+			return map[string]any{"source": "data:;base64," + base64.StdEncoding.EncodeToString(small), "compression": "gzip"}
+		}
+	}
+	return map[string]any{"source": "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString(content), "compression": ""}
+}
+
+func compress(content []byte) []byte {
+	var out bytes.Buffer
+	// A level that exists and a buffer that grows leave nothing to go wrong.
+	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	_, _ = w.Write(content)
+	_ = w.Close()
+	return out.Bytes()
+}

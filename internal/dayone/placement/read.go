@@ -1,0 +1,87 @@
+package placement
+
+import (
+	"bytes"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/policy"
+)
+
+// read reads a file as NMState would. The document is nil if it cannot be read, which is a problem, or if it finds things
+// out on the host, which is none.
+func read(file File, withoutBridge bool) (*nmstate.Document, nmstate.Problems) {
+	if len(bytes.TrimSpace(file.Content)) == 0 {
+		return nil, nmstate.Problems{{File: file.Name, Message: "is empty; write the configuration into it, or remove it so that " + ClusterFile + " counts"}}
+	}
+	if !isPolicy(file.Content) {
+		return nmstate.Parse(file.Name, file.Content)
+	}
+	p, problems := policy.Parse(file.Name, file.Content)
+	if p == nil {
+		return nil, problems
+	}
+	if p.NeedsHost() {
+		if !withoutBridge {
+			problems = append(problems, checkPolicy(file)...)
+		}
+		return nil, problems
+	}
+	doc, more := p.Resolve(nil)
+	return doc, append(problems, more...)
+}
+
+// isPolicy reports whether a document is of the form that finds things out on the host: captures, and the state that is
+// wanted of what they find.
+func isPolicy(content []byte) bool {
+	// Most documents need no second reading to know that they are not.
+	if !bytes.Contains(content, []byte("capture")) && !bytes.Contains(content, []byte("desired")) {
+		return false
+	}
+	var top map[string]yaml.Node
+	if yaml.Unmarshal(content, &top) != nil {
+		return false
+	}
+	for _, key := range []string{"capture", "desiredState", "desired"} {
+		if _, ok := top[key]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// checkPolicy looks at the little of a policy that is known without the host: that it makes br-ex.
+func checkPolicy(file File) nmstate.Problems {
+	var top map[string]yaml.Node
+	if yaml.Unmarshal(file.Content, &top) != nil {
+		return nil // said by who read it
+	}
+	for _, key := range []string{"desiredState", "desired"} {
+		var state struct {
+			Interfaces []struct{ Name, Type, State string }
+		}
+		node := top[key]
+		// Interfaces that are taken from the host as a whole are not known.
+		if node.Decode(&state) != nil || slices.ContainsFunc(state.Interfaces, func(i struct{ Name, Type, State string }) bool {
+			return i.Name == Bridge && i.Type == string(nmstate.TypeOVSBridge) && i.State != string(nmstate.StateAbsent)
+		}) {
+			return nil
+		}
+	}
+	return nmstate.Problems{{File: file.Name, Path: "desiredState.interfaces", Message: noBridge}}
+}
+
+// checkProfiles returns what no profile of NetworkManager can be made of. Which card an address is copied from is found out on the
+// host, and does not matter here.
+func checkProfiles(doc *nmstate.Document) nmstate.Problems {
+	plain := *doc
+	plain.Interfaces = slices.Clone(doc.Interfaces)
+	for i := range plain.Interfaces {
+		plain.Interfaces[i].CopyMACFrom, plain.Interfaces[i].Dispatch = "", nil
+	}
+	_, problems := nmconn.Generate(&plain)
+	return problems.Errors()
+}

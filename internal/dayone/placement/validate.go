@@ -1,0 +1,192 @@
+package placement
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// Bridge is the bridge that OVN-Kubernetes uses, and that every document must make: nodes with a document of their own
+// do not get it by themselves.
+const Bridge = "br-ex"
+
+// Surroundings are what is known of a cluster besides the files. All of it may be missing; what needs it is not
+// checked then.
+type Surroundings struct {
+	// MachineNetworks are those in which all hosts have an address.
+	MachineNetworks []netip.Prefix
+	// VIPs are addresses that move between hosts, and that no document may give to one.
+	VIPs []netip.Addr
+	// Hosts are the names of the hosts of each role, short or full. Nil if they are not known.
+	Hosts map[string][]string
+	// WithoutBridge says that the cluster's network needs no br-ex: documents may leave it out.
+	WithoutBridge bool
+	// PreBoot are the documents with which hosts are booted before these, by short name.
+	PreBoot map[string]*nmstate.Document
+}
+
+// Role is the files of one role.
+type Role struct {
+	Name  string
+	Files Files
+}
+
+// document is one file that could be read.
+type document struct {
+	role, file string
+	*nmstate.Document
+}
+
+// Validate returns everything that is wrong with the files of all roles of a cluster: each by itself, and all
+// together. Files that find things out on the host are only read: what they will say is not known.
+func Validate(roles []Role, s Surroundings) nmstate.Problems {
+	var problems nmstate.Problems
+	var documents []document
+	for _, role := range roles {
+		problems = append(problems, checkNames(role.Files)...)
+		problems = append(problems, checkSize(role)...)
+		for _, file := range role.Files.Documents() {
+			doc, found := read(file, s.WithoutBridge)
+			problems = append(problems, found...)
+			if doc == nil {
+				continue
+			}
+			documents = append(documents, document{role: role.Name, file: file.Name, Document: doc})
+			problems = append(problems, CheckDocument(doc, s.WithoutBridge)...)
+			if file.Name == ClusterFile && sharers(role, s.Hosts) > 1 {
+				problems = append(problems, checkShared(doc)...)
+			}
+		}
+	}
+	problems = append(problems, checkCollisions(roles)...)
+	problems = append(problems, checkAddresses(documents, s)...)
+	problems = append(problems, checkPreBoot(documents, s.PreBoot)...)
+	return problems.Sorted()
+}
+
+// CheckFiles returns what keeps the files of a role from being used at all: names that are for no host, content that is
+// no document, and sizes. Validate finds the same, and more.
+func CheckFiles(role Role) nmstate.Problems {
+	problems := append(checkNames(role.Files), checkSize(role)...)
+	for _, file := range role.Files.Documents() {
+		_, found := read(file, true)
+		problems = append(problems, found...)
+	}
+	return append(problems, checkCollisions([]Role{role})...).Sorted()
+}
+
+// checkNames complains about names that no host can have, and about files that are not read.
+func checkNames(files Files) nmstate.Problems {
+	var problems nmstate.Problems
+	for _, file := range files {
+		stem, isDocument := strings.CutSuffix(file.Name, Extension)
+		warning, message := true, ""
+		switch {
+		case file.Name == ClusterFile || file.Name == IndexFile:
+		case !isDocument && strings.HasSuffix(strings.ToLower(file.Name), ".yaml"):
+			message = fmt.Sprintf("is not read, since only files that end in %s are; rename it to %s", Extension, file.Name[:len(file.Name)-len(".yaml")]+Extension)
+		case !isDocument:
+			message = fmt.Sprintf("is not read, since only files that end in %s are", Extension)
+		case CheckHostName(stem) != nil:
+			warning, message = false, fmt.Sprintf("is for no host: %v", CheckHostName(stem))
+		case strings.Contains(stem, "."):
+			message = fmt.Sprintf("has the full name of a host, by which OpenShift's own service never finds it; rename it to %s", FileName(stem))
+		}
+		if message != "" {
+			problems = append(problems, nmstate.Problem{File: file.Name, Message: message, Warning: warning})
+		}
+	}
+	return problems
+}
+
+// checkCollisions complains about files that are for the same host, in one role or in two.
+func checkCollisions(roles []Role) nmstate.Problems {
+	var problems nmstate.Problems
+	seen := map[string]string{}
+	for _, role := range roles {
+		for _, file := range role.Files.Documents() {
+			short := ShortName(strings.TrimSuffix(file.Name, Extension))
+			if file.Name == ClusterFile {
+				continue
+			}
+			if other, ok := seen[short]; ok {
+				problems = append(problems, nmstate.Problem{File: file.Name, Message: fmt.Sprintf("is for the host %s, as %s is; host names must differ before the first dot", short, other)})
+				continue
+			}
+			seen[short] = fmt.Sprintf("%s of role %s", file.Name, role.Name)
+		}
+	}
+	return problems
+}
+
+func checkSize(role Role) nmstate.Problems {
+	_, size, err := MachineConfig(role.Name, role.Files)
+	switch {
+	case err != nil:
+		return nmstate.Problems{{Message: err.Error()}}
+	case size > warnMachineConfig:
+		return nmstate.Problems{{Warning: true, Message: fmt.Sprintf("the MachineConfig of role %s has %d bytes of the %d that a role can have in all", role.Name, size, MaxMachineConfig)}}
+	}
+	return nil
+}
+
+// sharers returns how many hosts get cluster.yml. It is many if the hosts are not known.
+func sharers(role Role, hosts map[string][]string) int {
+	names, known := hosts[role.Name]
+	if !known {
+		return len(role.Files) + 2
+	}
+	without := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		choice, err := Select(role.Files, Host{Name: name})
+		return err != nil || choice.Rule != ByDefault
+	})
+	return len(without)
+}
+
+// checkShared complains about what only one host can have.
+func checkShared(doc *nmstate.Document) nmstate.Problems {
+	var problems nmstate.Problems
+	for i := range doc.Interfaces {
+		iface := &doc.Interfaces[i]
+		for _, a := range static(iface) {
+			if !a.addr.IsLinkLocalUnicast() {
+				problems.Errorf(doc, fmt.Sprintf("interfaces[%d].%s", i, a.path), "%s has the address %s, which all hosts that share this file would get; use DHCP, or a file for each host", iface.Name, a.addr)
+			}
+		}
+		if iface.MACAddress != "" && iface.Up() {
+			problems.Errorf(doc, fmt.Sprintf("interfaces[%d].mac-address", i), "%s has the address %s, which all hosts that share this file would get; copy it from a network card (copy-mac-from), or use a file for each host", iface.Name, iface.MACAddress)
+		}
+	}
+	return problems
+}
+
+// address is a static address of an interface.
+type address struct {
+	addr netip.Addr
+	path string
+}
+
+// static returns the static addresses of an interface that is up.
+func static(i *nmstate.Interface) []address {
+	if !i.Up() {
+		return nil
+	}
+	var all []address
+	collect := func(family string, list []nmstate.Address) {
+		for n, a := range list {
+			if !a.Learned() {
+				all = append(all, address{a.IP, fmt.Sprintf("%s.address[%d].ip", family, n)})
+			}
+		}
+	}
+	if i.IPv4.On() {
+		collect("ipv4", i.IPv4.Address)
+	}
+	if i.IPv6.On() {
+		collect("ipv6", i.IPv6.Address)
+	}
+	return all
+}

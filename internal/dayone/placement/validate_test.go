@@ -1,0 +1,129 @@
+package placement
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// sound is a document without fault, with one address; rows replace a part of it.
+const sound = `interfaces:
+- {name: eno1, type: ethernet, state: up, ipv4: {enabled: false}}
+- {name: br-ex, type: ovs-bridge, state: up, bridge: {port: [{name: eno1}, {name: br-ex}]}}
+- {name: br-ex, type: ovs-interface, state: up, copy-mac-from: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}
+dns-resolver: {config: {server: [192.0.2.1]}}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: br-ex, next-hop-address: 192.0.2.1}]}
+`
+
+func replaced(from, to string) string {
+	if !strings.Contains(sound, from) {
+		panic(from)
+	}
+	return strings.Replace(sound, from, to, 1)
+}
+
+func TestASoundDocumentHasNoProblems(t *testing.T) {
+	for why, content := range map[string]string{
+		"static":                             sound,
+		"DHCP brings the route":              replaced("address: [{ip: 192.0.2.10, prefix-length: 24}]", "dhcp: true"),
+		"the bridge may say whose address":   replaced("up, copy-mac-from: eno1, ", "up, mac-address: '52:54:00:00:00:01', "),
+		"the bridge may carry copy-mac-from": strings.Replace(replaced("up, copy-mac-from: eno1, ", "up, "), "ovs-bridge, ", "ovs-bridge, copy-mac-from: eno1, ", 1),
+		"packets as large as the card's":     replaced("ethernet, ", "ethernet, mtu: 9000, "),
+	} {
+		if problems := Validate([]Role{{Name: "worker", Files: filesOf("worker-0.yml", content)}}, Surroundings{}); len(problems) > 0 {
+			t.Errorf("%s: %v", why, problems)
+		}
+	}
+}
+
+func TestWhatLeavesAHostWithoutBrExIsRefused(t *testing.T) {
+	const internal = "- {name: br-ex, type: ovs-interface, state: up, copy-mac-from: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}\n"
+	for _, row := range []struct{ why, content, path, says string }{
+		{"no bridge", "interfaces: [{name: eno1, type: ethernet}]", "interfaces", "no ovs-bridge br-ex"},
+		{"a bridge that is to go", replaced("ovs-bridge, state: up", "ovs-bridge, state: absent"), "interfaces", "no ovs-bridge br-ex"},
+		{"a bridge of Linux", replaced("type: ovs-bridge, state: up, bridge: {port: [{name: eno1}, {name: br-ex}]}", "type: linux-bridge"), "interfaces[1].type", "must be an ovs-bridge"},
+		{"no card", replaced("{name: eno1}, ", ""), "interfaces[1].bridge.port", "nothing leaves the host"},
+		{"the host is not on the bridge", replaced("{name: eno1}, {name: br-ex}", "{name: eno1}"), "interfaces[1].bridge.port", "not a port"},
+		{"no interface of the host", replaced(internal, ""), "interfaces[1]", "no ovs-interface br-ex"},
+		{"no addresses", replaced("ipv4: {enabled: true, ", "ipv4: {enabled: false, "), "interfaces[2]", "no addresses"},
+		{"no hardware address", replaced("copy-mac-from: eno1, ", ""), "interfaces[2]", "copy-mac-from or mac-address"},
+		{"a card with addresses", replaced("ipv4: {enabled: false}", "ipv4: {enabled: true, dhcp: true}"), "interfaces[0].ipv4", "cannot have addresses"},
+		{"a card that is down", replaced("ethernet, state: up", "ethernet, state: down"), "interfaces[0].state", "must be up"},
+		{"packets larger than the card's", replaced("ovs-interface, ", "ovs-interface, mtu: 9000, "), "interfaces[2].mtu", "at least as large"},
+		{"no way out", replaced("0.0.0.0/0", "10.0.0.0/8"), "routes", "no default route"},
+		{"a way out elsewhere", replaced("next-hop-interface: br-ex", "next-hop-interface: eno1"), "routes", "no default route"},
+		{"DHCP whose route is not taken", strings.Replace(replaced("address: [{ip: 192.0.2.10, prefix-length: 24}]", "dhcp: true, auto-gateway: false"), "0.0.0.0/0", "10.0.0.0/8", 1), "routes", "no default route"},
+		{"a name server of another family", replaced("[192.0.2.1]", "['2001:db8::1']"), "dns-resolver.config.server", "of a family"},
+		{"a name of the pods' network", replaced("- {name: eno1,", "- {name: ovn-k8s-mp0, type: dummy}\n- {name: eno1,"), "interfaces[0].name", "uses itself"},
+		{"nothing at all", " \n", "", "is empty"},
+		{"not NMState", "interfaces: {}\n", "interfaces", ""},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			problems := Validate([]Role{{Name: "worker", Files: filesOf("worker-0.yml", row.content)}}, Surroundings{})
+			for _, p := range problems.Errors() {
+				if p.File == "worker-0.yml" && p.Path == row.path && strings.Contains(p.Message, row.says) && (p.Line > 0 || row.path == "") {
+					return
+				}
+			}
+			t.Errorf("got %v, want %q at %s with its line", problems, row.says, row.path)
+		})
+	}
+}
+
+func TestFilesAreLookedAtTogether(t *testing.T) {
+	prefixes := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
+	before, problems := nmstate.Parse("", []byte("interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.99, prefix-length: 24}]}}]"))
+	if before == nil {
+		t.Fatal(problems)
+	}
+	other := replaced("192.0.2.10", "192.0.2.11")
+	for _, row := range []struct {
+		why, says string
+		roles     []Role
+		s         Surroundings
+	}{
+		{"one address twice", "taken by br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound, "b.yml", sound)}}, Surroundings{}},
+		{"one address twice in two roles", "taken by br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound)}, {"m", filesOf("b.yml", sound)}}, Surroundings{}},
+		{"an address that moves", "virtual address", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}},
+		{"an address elsewhere", "none of the machine networks", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{MachineNetworks: prefixes}},
+		{"an address for all", "all hosts that share", []Role{{"w", filesOf("cluster.yml", sound)}}, Surroundings{}},
+		{"an address for the two that are left", "all hosts that share", []Role{{"w", filesOf("cluster.yml", sound, "a.yml", other)}}, Surroundings{Hosts: map[string][]string{"w": {"a", "b", "c"}}}},
+		{"another address before the boot", "node address", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{PreBoot: map[string]*nmstate.Document{"a": before}}},
+		{"one short name", "differ before the first dot", []Role{{"w", filesOf("a.x.yml", sound, "a.y.yml", other)}}, Surroundings{}},
+		{"one short name in two roles", "differ before the first dot", []Role{{"w", filesOf("a.yml", sound)}, {"m", filesOf("a.yml", other)}}, Surroundings{}},
+		{"a name that no host has", "for no host", []Role{{"w", filesOf("A_b.yml", sound)}}, Surroundings{}},
+	} {
+		if err := Validate(row.roles, row.s).Err(); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: got %v, want %q", row.why, err, row.says)
+		}
+	}
+}
+
+func TestOneHostMayHaveTheFileOfAll(t *testing.T) {
+	files := filesOf("cluster.yml", sound, "a.yml", replaced("192.0.2.10", "192.0.2.11"))
+	if problems := Validate([]Role{{"w", files}}, Surroundings{Hosts: map[string][]string{"w": {"a", "b.example.com"}}}); len(problems) > 0 {
+		t.Error(problems)
+	}
+}
+
+func TestWhatWorksAndIsHardlyMeantIsAWarning(t *testing.T) {
+	for _, row := range []struct {
+		why, says string
+		files     Files
+	}{
+		{"a file that is not read", "rename it to a.yml", filesOf("a.yaml", sound)},
+		{"a file of something else", "is not read", filesOf("README", "x")},
+		{"a full name", "rename it to a.yml", filesOf("a.example.com.yml", sound)},
+		{"two ways out", "2 ports", filesOf("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno1}, {name: eno2}, {name: br-ex}"))},
+		{"a card that is not described", "exist on the host", filesOf("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno7}, {name: br-ex}"))},
+		{"nobody to ask for names", "name servers", filesOf("a.yml", replaced("dns-resolver: {config: {server: [192.0.2.1]}}\n", ""))},
+	} {
+		problems := Validate([]Role{{"w", row.files}}, Surroundings{})
+		if err := problems.Err(); err != nil || !slices.ContainsFunc(problems, func(p nmstate.Problem) bool { return strings.Contains(p.Message, row.says) }) {
+			t.Errorf("%s: got %v, want the warning %q", row.why, problems, row.says)
+		}
+	}
+}

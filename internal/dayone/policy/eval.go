@@ -1,0 +1,176 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// plain returns a state as maps, lists and scalars.
+func plain(live *nmstate.Document) (any, error) {
+	if live == nil {
+		return nil, errors.New("there are captures, and no live state to look at")
+	}
+	data, err := json.Marshal(live)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	err = json.Unmarshal(data, &out)
+	return whole(out), err
+}
+
+// whole turns the numbers of JSON, all of which are whole here, back into whole numbers.
+func whole(v any) any {
+	switch v := v.(type) {
+	case float64:
+		return int64(v)
+	case []any:
+		for i := range v {
+			v[i] = whole(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = whole(v[k])
+		}
+	}
+	return v
+}
+
+// eval runs the steps one after the other.
+func (e expression) eval(state any, found map[string]any) (any, error) {
+	current := state
+	for _, s := range e {
+		if s.path[0] == "capture" {
+			v, err := lookup(found, s.path[1:])
+			if err != nil {
+				return nil, err
+			}
+			current = v
+			continue
+		}
+		operand := s.operand
+		if r, ok := operand.(reference); ok {
+			v, err := lookup(found, r[1:])
+			if err != nil {
+				return nil, err
+			}
+			operand = v
+		}
+		current, _ = s.apply(current, s.path, operand)
+	}
+	return current, nil
+}
+
+// apply returns the part of a value that a step leaves, and whether anything is left. Along a list it looks at every
+// entry. The value itself stays as it is: several captures look at it.
+func (s step) apply(v any, path []string, operand any) (any, bool) {
+	if len(path) == 0 {
+		switch s.op {
+		case "==":
+			return v, equal(v, operand)
+		case ":=":
+			return operand, true
+		}
+		return v, v != nil
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return s.applyMap(v, path, operand)
+	case []any:
+		var kept []any
+		for _, e := range v {
+			if r, ok := s.apply(e, path, operand); ok {
+				kept = append(kept, s.entry(e, r))
+			}
+		}
+		return kept, len(kept) > 0
+	}
+	return nil, false
+}
+
+// entry is what remains of an entry of a list: all of it if it was asked for by one of its values, and otherwise
+// what the step made of it.
+func (s step) entry(entry, result any) any {
+	if s.op == "==" {
+		return entry
+	}
+	return result
+}
+
+func (s step) applyMap(m map[string]any, path []string, operand any) (any, bool) {
+	below, ok := m[path[0]]
+	if !ok && (s.op != ":=" || len(path) > 1) {
+		return nil, false
+	}
+	r, ok := s.apply(below, path[1:], operand)
+	if !ok {
+		return nil, false
+	}
+	if s.op != ":=" {
+		return map[string]any{path[0]: r}, true
+	}
+	out := maps.Clone(m)
+	out[path[0]] = r
+	return out, true
+}
+
+// equal compares as NMState does: a number and its text are the same, and upper and lower case of MAC addresses.
+func equal(a, b any) bool {
+	if reflect.DeepEqual(a, b) {
+		return true
+	}
+	x, y := text(a), text(b)
+	if mac, ok := nmstate.MAC(x); ok {
+		other, ok := nmstate.MAC(y)
+		return ok && mac == other
+	}
+	return x != "" && x == y
+}
+
+// text writes a scalar; lists and objects have none.
+func text(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case bool:
+		return strconv.FormatBool(v)
+	case int64:
+		return strconv.FormatInt(v, 10)
+	}
+	return ""
+}
+
+// lookup follows a path through captures, with numbers for entries of lists.
+func lookup(found map[string]any, path []string) (any, error) {
+	v, ok := found[path[0]]
+	if !ok {
+		known := slices.Sorted(maps.Keys(found))
+		return nil, fmt.Errorf("refers to capture %q, which is not there; there are %s", path[0], strings.Join(known, ", "))
+	}
+	for i, name := range path[1:] {
+		at := "capture." + strings.Join(path[:i+1], ".")
+		switch on := v.(type) {
+		case map[string]any:
+			if v, ok = on[name]; !ok {
+				return nil, fmt.Errorf("refers to %s of %s, which the host does not have", name, at)
+			}
+		case []any:
+			n, err := strconv.Atoi(name)
+			if err != nil || n < 0 || n >= len(on) {
+				return nil, fmt.Errorf("refers to entry %s of %s, which has %d", name, at, len(on))
+			}
+			v = on[n]
+		default:
+			return nil, fmt.Errorf("refers to %s of %s, which found nothing on this host", name, at)
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,166 @@
+// Package policy resolves documents that say what to do with what the host has: captures pick parts of its live
+// state, and the desired state refers to them, as in {{ capture.uplink.interfaces.0.name }}.
+//
+// The form is NMState's: {capture: {NAME: EXPRESSION}, desiredState: {...}}. Of its expressions these are known: a
+// path, path == value, path := value, and pipes. A document without captures is read as it is. The package is pure:
+// the live state is a value. Lines and paths of problems are those of the text that was written.
+package policy
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// Policy is a document that may depend on a live state.
+type Policy struct {
+	// Name is the file the policy came from.
+	Name string
+
+	captures []capture
+	desired  *yaml.Node
+}
+
+// capture is a named expression.
+type capture struct {
+	name, path string
+	line       int
+	expr       expression
+}
+
+// Parse reads a policy, or a plain document as one without captures. The policy is nil exactly if a problem is an
+// error. What templates will bring is not known yet; Resolve checks the document.
+func Parse(name string, data []byte) (*Policy, nmstate.Problems) {
+	root, problems := nmstate.Root(name, data)
+	if problems != nil {
+		return nil, problems
+	}
+	p := &Policy{Name: name, desired: root}
+	if root == nil || value(root, "capture") == nil && value(root, "desiredState") == nil {
+		return p, nil
+	}
+	p.desired = nil
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key, v := root.Content[i], root.Content[i+1]
+		switch key.Value {
+		case "capture":
+			problems = append(problems, p.readCaptures(v)...)
+		case "desiredState":
+			p.desired = v
+		default:
+			problems = append(problems, p.problem(key.Line, key.Value, "is not known beside capture and desiredState; put it into desiredState"))
+		}
+	}
+	if problems == nil {
+		problems = p.sort()
+	}
+	if problems.HasErrors() {
+		return nil, problems
+	}
+	return p, nil
+}
+
+// NeedsHost reports whether the policy has captures, which only a live state resolves.
+func (p *Policy) NeedsHost() bool { return len(p.captures) > 0 }
+
+// Resolve returns the document that the policy means on a host with a live state. The document is nil exactly if a
+// problem is an error. Without captures the live state may be nil.
+func (p *Policy) Resolve(live *nmstate.Document) (*nmstate.Document, nmstate.Problems) {
+	if p.desired == nil {
+		return nmstate.Decode(p.Name, nil)
+	}
+	found := map[string]any{}
+	var problems nmstate.Problems
+	if p.NeedsHost() {
+		state, err := plain(live)
+		if err != nil {
+			return nil, nmstate.Problems{p.problem(0, "", "cannot be resolved: "+err.Error())}
+		}
+		for _, c := range p.captures {
+			v, err := c.expr.eval(state, found)
+			if err != nil {
+				problems = append(problems, p.problem(c.line, c.path, err.Error()))
+				continue
+			}
+			found[c.name] = v
+		}
+	}
+	if problems != nil {
+		return nil, problems
+	}
+	t := templates{policy: p, found: found}
+	node := t.fill(p.desired, "desiredState")
+	if t.problems != nil {
+		return nil, t.problems
+	}
+	return nmstate.Decode(p.Name, node)
+}
+
+func (p *Policy) readCaptures(n *yaml.Node) (problems nmstate.Problems) {
+	if n.Kind != yaml.MappingNode {
+		return nmstate.Problems{p.problem(n.Line, "capture", "is not an object of names and expressions")}
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, v := n.Content[i], n.Content[i+1]
+		c := capture{name: key.Value, path: "capture." + key.Value, line: v.Line}
+		var err error
+		switch {
+		case v.Kind != yaml.ScalarNode:
+			problems = append(problems, p.problem(v.Line, c.path, "is not an expression"))
+			continue
+		case slices.ContainsFunc(p.captures, func(o capture) bool { return o.name == c.name }):
+			problems = append(problems, p.problem(key.Line, c.path, "is written twice"))
+			continue
+		}
+		if c.expr, err = parseExpression(v.Value); err != nil {
+			problems = append(problems, p.problem(v.Line, c.path, err.Error()))
+			continue
+		}
+		p.captures = append(p.captures, c)
+	}
+	return problems
+}
+
+// sort puts captures after those they refer to.
+func (p *Policy) sort() (problems nmstate.Problems) {
+	var sorted []capture
+	done := map[string]bool{}
+	for rest := p.captures; len(rest) > 0; {
+		var later []capture
+		for _, c := range rest {
+			if slices.ContainsFunc(c.expr.captures(), func(name string) bool { return !done[name] }) {
+				later = append(later, c)
+				continue
+			}
+			sorted, done[c.name] = append(sorted, c), true
+		}
+		if len(later) == len(rest) {
+			for _, c := range later {
+				problems = append(problems, p.problem(c.line, c.path, "refers to a capture that is not there, or that refers back to it"))
+			}
+			return problems
+		}
+		rest = later
+	}
+	p.captures = sorted
+	return nil
+}
+
+func (p *Policy) problem(line int, path, message string) nmstate.Problem {
+	return nmstate.Problem{File: p.Name, Line: line, Path: path, Message: message}
+}
+
+// value returns the value of a key of an object; nil if there is none.
+func value(n *yaml.Node, key string) *yaml.Node {
+	if n.Kind != yaml.MappingNode {
+		return nil
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// live is a host with a card that has the default route, and one without.
+const live = `
+interfaces:
+- {name: ens3, type: ethernet, state: up, mtu: 9000, mac-address: "52:54:00:AA:00:01", permanent-mac-address: "52:54:00:AA:00:09", ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.5, prefix-length: 24}]}}
+- {name: ens4, type: ethernet, state: up, mac-address: "52:54:00:AA:00:02"}
+- {name: bond0, type: bond, state: up}
+routes:
+  running:
+  - {destination: 0.0.0.0/0, next-hop-interface: ens3, next-hop-address: 192.0.2.1, table-id: 254}
+  - {destination: 198.51.100.0/24, next-hop-interface: ens3, next-hop-address: 192.0.2.2, table-id: 254}
+  - {destination: 203.0.113.0/24, next-hop-interface: ens4, next-hop-address: 192.0.2.3, table-id: 254}
+  config:
+  - {destination: 0.0.0.0/0, next-hop-interface: ens3, next-hop-address: 192.0.2.1, table-id: 254}
+dns-resolver: {running: {server: [192.0.2.53]}, config: {server: [192.0.2.53]}}
+`
+
+func parse(t *testing.T, text string) *nmstate.Document {
+	t.Helper()
+	d, problems := nmstate.Parse("live.yml", []byte(text))
+	if d == nil {
+		t.Fatal(problems)
+	}
+	return d
+}
+
+func TestCapturesFillTheDesiredState(t *testing.T) {
+	for _, c := range []struct{ why, policy, want string }{
+		{"a document without captures is what it says", `
+interfaces: [{name: ens3, type: ethernet, state: up}]`, `
+interfaces: [{name: ens3, type: ethernet, state: up}]`},
+		{"desiredState alone is a policy too", `
+desiredState: {interfaces: [{name: ens3, type: ethernet, state: up}]}`, `
+interfaces: [{name: ens3, type: ethernet, state: up}]`},
+		{"the card with the default route, found through another capture written after it", `
+capture:
+  uplink: interfaces.name == capture.default.routes.running.0.next-hop-interface
+  default: routes.running.destination == "0.0.0.0/0"
+desiredState:
+  interfaces:
+  - {name: br1, type: linux-bridge, state: up, mtu: "{{ capture.uplink.interfaces.0.mtu }}", mac-address: "{{ capture.uplink.interfaces.0.mac-address }}", bridge: {port: [{name: "{{ capture.uplink.interfaces.0.name }}"}]}}`, `
+interfaces:
+- {name: br1, type: linux-bridge, state: up, mtu: 9000, mac-address: "52:54:00:AA:00:01", bridge: {port: [{name: ens3}]}}`},
+		{"a pipe that moves routes to another interface, as a list in one piece", `
+capture:
+  moved: routes.running.next-hop-interface == "ens3" | routes.running.next-hop-interface := "br1"
+desiredState: {routes: {config: "{{ capture.moved.routes.running }}"}}`, `
+routes:
+  config:
+  - {destination: 0.0.0.0/0, next-hop-interface: br1, next-hop-address: 192.0.2.1, table-id: 254}
+  - {destination: 198.51.100.0/24, next-hop-interface: br1, next-hop-address: 192.0.2.2, table-id: 254}`},
+		{"a pipe that begins with a capture, and a route to remove", `
+capture:
+  all: routes.running.next-hop-interface == "ens3"
+  gone: capture.all | routes.running.state := "absent"
+desiredState: {routes: {config: "{{ capture.gone.routes.running }}"}}`, `
+routes:
+  config:
+  - {destination: 0.0.0.0/0, next-hop-interface: ens3, next-hop-address: 192.0.2.1, table-id: 254, state: absent}
+  - {destination: 198.51.100.0/24, next-hop-interface: ens3, next-hop-address: 192.0.2.2, table-id: 254, state: absent}`},
+		{"a MAC address in lower case finds its card; the name is part of another text", `
+capture: {nic: 'interfaces.mac-address == "52:54:00:aa:00:02"'}
+desiredState: {interfaces: [{name: "{{ capture.nic.interfaces.0.name }}.7", type: vlan, state: up, vlan: {id: 7, base-iface: "{{capture.nic.interfaces.0.name}}"}}]}`, `
+interfaces: [{name: ens4.7, type: vlan, state: up, vlan: {id: 7, base-iface: ens4}}]`},
+		{"a path alone, and an object in one piece", `
+capture: {names: dns-resolver.running, addresses: interfaces.ipv4.address.ip == "192.0.2.5"}
+desiredState:
+  dns-resolver: {config: "{{ capture.names.dns-resolver.running }}"}
+  interfaces: [{name: br-ex, type: ethernet, state: up, ipv4: "{{ capture.addresses.interfaces.0.ipv4 }}"}]`, `
+dns-resolver: {config: {server: [192.0.2.53]}}
+interfaces: [{name: br-ex, type: ethernet, state: up, ipv4: {enabled: true, dhcp: false, address: [{ip: 192.0.2.5, prefix-length: 24}]}}]`},
+	} {
+		p, problems := Parse("p.yml", []byte(c.policy))
+		if p == nil {
+			t.Errorf("%s: %v", c.why, problems)
+			continue
+		}
+		doc, problems := p.Resolve(parse(t, live))
+		if doc == nil {
+			t.Errorf("%s: %v", c.why, problems)
+			continue
+		}
+		got, err := doc.YAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, _ := parse(t, c.want).YAML()
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s:\n%s", c.why, diff)
+		}
+	}
+}
+
+func TestWhatCannotBeResolvedIsSaidWithItsLine(t *testing.T) {
+	for _, c := range []struct{ why, policy, line string }{
+		{"no such card", "capture: {a: interfaces.name == \"ens9\"}\ndesiredState:\n  interfaces: [{name: \"{{ capture.a.interfaces.0.name }}\"}]", `p.yml:3: desiredState.interfaces[0].name: refers to interfaces of capture.a, which found nothing on this host`},
+		{"one entry too far", "capture: {a: interfaces.type == \"bond\"}\ndesiredState:\n  interfaces: [{name: \"{{ capture.a.interfaces.1.name }}\"}]", `p.yml:3: desiredState.interfaces[0].name: refers to entry 1 of capture.a.interfaces, which has 1`},
+		{"a key the card does not have", "capture: {a: interfaces.type == \"bond\"}\ndesiredState:\n  interfaces: [{name: \"{{ capture.a.interfaces.0.mtu }}\"}]", `refers to mtu of capture.a.interfaces.0, which the host does not have`},
+		{"an unknown capture", "capture: {a: interfaces}\ndesiredState: {interfaces: [{name: \"{{ capture.b.x }}\"}]}", `refers to capture "b", which is not there; there are a`},
+		{"a template of something else", "capture: {a: interfaces}\ndesiredState: {interfaces: [{name: \"{{ interfaces.0.name }}\"}]}", `a reference begins with capture`},
+		{"a list inside a text", "capture: {a: interfaces}\ndesiredState: {interfaces: [{name: \"x{{ capture.a.interfaces }}\"}]}", `has a list or an object inside a text`},
+		{"captures that go in a circle", "capture:\n  a: interfaces.name == capture.b.interfaces.0.name\n  b: interfaces.name == capture.a.interfaces.0.name\ndesiredState: {}", "p.yml:2: capture.a: refers to a capture that is not there, or that refers back to it"},
+		{"no quotes", "capture: {a: interfaces.name == ens3}\ndesiredState: {}", `p.yml:1: capture.a: compares with ens3; put text in quotes`},
+		{"an unfinished quote", "capture: {a: 'interfaces.name == \"ens3'}\ndesiredState: {}", `has a quote that is not closed`},
+		{"no value", "capture: {a: interfaces.name ==}\ndesiredState: {}", `has no value after its operator`},
+		{"an unknown root", "capture: {a: links.name}\ndesiredState: {}", `begins with "links"`},
+		{"a capture on the left", "capture: {a: interfaces, b: capture.a.interfaces.name == \"x\"}\ndesiredState: {}", `pipe the capture into a path instead`},
+		{"keys of a document beside it", "capture: {}\ninterfaces: []", `p.yml:2: interfaces: is not known beside capture and desiredState`},
+		{"a capture that is no text", "capture: {a: [1]}", `capture.a: is not an expression`},
+		{"a list of captures", "capture: [a]", `is not an object`},
+		{"what was filled in is checked", "capture: {a: interfaces}\ndesiredState:\n  interfaces:\n  - {name: a, ipv5: {}}", `p.yml:4: interfaces[0].ipv5: is not known`},
+	} {
+		p, problems := Parse("p.yml", []byte(c.policy))
+		if p != nil {
+			_, problems = p.Resolve(parse(t, live))
+		}
+		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), c.line) {
+			t.Errorf("%s: %v", c.why, err)
+		}
+	}
+}
+
+func TestCapturesNeedALiveState(t *testing.T) {
+	p, _ := Parse("p.yml", []byte("capture: {a: interfaces}\ndesiredState: {}"))
+	if !p.NeedsHost() {
+		t.Error("it does not say so")
+	}
+	if doc, problems := p.Resolve(nil); doc != nil || !problems.HasErrors() {
+		t.Errorf("%v, %v", doc, problems)
+	}
+	p, _ = Parse("p.yml", nil)
+	if doc, problems := p.Resolve(nil); doc == nil || p.NeedsHost() {
+		t.Errorf("an empty policy needs a host: %v", problems)
+	}
+}
+
+func TestResolvingLeavesTheLiveStateAlone(t *testing.T) {
+	state := parse(t, live)
+	before, _ := state.YAML()
+	p, _ := Parse("p.yml", []byte(`
+capture: {a: routes.running.next-hop-interface := "x", b: routes.running.next-hop-interface == "ens3"}
+desiredState: {routes: {config: "{{ capture.b.routes.running }}"}}`))
+	doc, problems := p.Resolve(state)
+	if doc == nil || len(doc.Routes.Config) != 2 {
+		t.Errorf("one capture changed what another sees: %v %v", doc, problems)
+	}
+	if after, _ := state.YAML(); string(after) != string(before) {
+		t.Error(cmp.Diff(string(before), string(after)))
+	}
+}
+
+func TestCopiedMACsComeFromTheDocumentOrTheHost(t *testing.T) {
+	doc := parse(t, `
+interfaces:
+- {name: ens4, type: ethernet, mac-address: "02:00:00:00:00:01"}
+- {name: bond1, type: bond, copy-mac-from: ens3}
+- {name: bond2, type: bond, copy-mac-from: ens4}
+- {name: bond3, type: bond, copy-mac-from: ens9}
+- {name: br-ex, type: ovs-bridge, copy-mac-from: ens3}
+- {name: br-ex, type: ovs-interface}
+- {name: br1, type: ovs-bridge, copy-mac-from: ens3}
+`)
+	got, problems := CopyMACs(doc, parse(t, live))
+	macs := map[string]string{}
+	for _, i := range got.Interfaces {
+		macs[i.Name+"/"+string(i.Type)] = i.MACAddress
+	}
+	want := map[string]string{
+		"ens4/ethernet": "02:00:00:00:00:01", "bond1/bond": "52:54:00:AA:00:09", "bond2/bond": "02:00:00:00:00:01", "bond3/bond": "",
+		"br-ex/ovs-bridge": "", "br-ex/ovs-interface": "52:54:00:AA:00:09", "br1/ovs-bridge": "",
+	}
+	if diff := cmp.Diff(want, macs); diff != "" {
+		t.Error(diff)
+	}
+	if len(problems) != 2 || problems.HasErrors() {
+		t.Errorf("%v", problems)
+	}
+	if doc.Interfaces[1].MACAddress != "" {
+		t.Error("the document was changed")
+	}
+}
+
+func FuzzPolicy(f *testing.F) {
+	f.Add("capture: {a: 'interfaces.name == \"ens3\" | routes.running.x := 1'}\ndesiredState: {interfaces: [{name: '{{ capture.a.interfaces.0.name }}'}]}")
+	f.Add("capture: {a: capture.b | interfaces, b: interfaces}\ndesiredState: '{{ capture.a }}'")
+	state, _ := nmstate.Parse("", []byte(live))
+	f.Fuzz(func(t *testing.T, text string) {
+		p, problems := Parse("f", []byte(text))
+		if (p == nil) != problems.HasErrors() {
+			t.Fatalf("policy %v, %v", p, problems)
+		}
+		if p == nil {
+			return
+		}
+		doc, problems := p.Resolve(state)
+		if (doc == nil) != problems.HasErrors() {
+			t.Fatalf("document %v, %v", doc, problems)
+		}
+	})
+}

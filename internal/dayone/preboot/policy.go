@@ -1,0 +1,82 @@
+package preboot
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// policyProblems finds the form of a document that refers to the live host: captures, and templates that use them. It is
+// asked before the document is read, because there such a template is no valid address or name, which would say little
+// about why. Text that is not YAML has no such problems here.
+func policyProblems(name string, data []byte) nmstate.Problems {
+	var root yaml.Node
+	if len(data) > nmstate.MaxSize || yaml.Unmarshal(data, &root) != nil || len(root.Content) == 0 {
+		return nil
+	}
+	w := walker{name: name}
+	top := root.Content[0]
+	isPolicy := false
+	for i := 0; top.Kind == yaml.MappingNode && i+1 < len(top.Content); i += 2 {
+		key := top.Content[i]
+		switch key.Value {
+		case "capture":
+			isPolicy = true
+			w.add(key.Line, "capture", "captures the state of the live host, and "+noHost)
+		case "desired", "desiredState":
+			isPolicy = true
+			if !hasKey(top, "capture") {
+				w.add(key.Line, key.Value, "is the form of a document with captures; before the boot write what is in it at the top")
+			}
+		}
+	}
+	w.walk(top, "", isPolicy)
+	return w.problems.Sorted()
+}
+
+func hasKey(m *yaml.Node, name string) bool {
+	for i := 0; i+1 < len(m.Content); i += 2 {
+		if m.Content[i].Value == name {
+			return true
+		}
+	}
+	return false
+}
+
+type walker struct {
+	name     string
+	problems nmstate.Problems
+}
+
+func (w *walker) add(line int, path, message string) {
+	w.problems = append(w.problems, nmstate.Problem{File: w.name, Line: line, Path: path, Message: message})
+}
+
+// walk finds templates, and in a document of the policy form also what is of Open vSwitch, so that all reasons are named
+// at once. Aliases are not followed: what they stand for is found where it is written.
+func (w *walker) walk(n *yaml.Node, path string, isPolicy bool) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key, value := n.Content[i], n.Content[i+1]
+			at := strings.TrimPrefix(path+"."+key.Value, ".")
+			if isPolicy && key.Value == "type" && isOVS(value.Value) {
+				w.add(value.Line, at, "is "+value.Value+": "+noOVS)
+			}
+			if at != "capture" {
+				w.walk(value, at, isPolicy)
+			}
+		}
+	case yaml.SequenceNode:
+		for i, item := range n.Content {
+			w.walk(item, fmt.Sprintf("%s[%d]", path, i), isPolicy)
+		}
+	case yaml.ScalarNode:
+		if strings.Contains(n.Value, "{{") && strings.Contains(n.Value, "capture.") {
+			w.add(n.Line, path, fmt.Sprintf("%q is taken from the live host, and %s", n.Value, noHost))
+		}
+	}
+}

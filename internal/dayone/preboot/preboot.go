@@ -1,0 +1,86 @@
+// Package preboot judges a host's document for the time before its first boot, and packs it for the boot image.
+//
+// At that time there is no host to ask: files are made elsewhere, and NetworkManager of a small initial system reads
+// them. So a document may say only what is known without the host, and use only what that system has. Check refuses the
+// rest, with the reason and the way out: Open vSwitch, captures, and what is found out on the running host. All of it is
+// allowed in a document that a host applies at its first boot.
+package preboot
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// Why things are refused, as ends of sentences; each with a way out.
+const (
+	noOVS = "Open vSwitch is not there before the boot; configure it in the document for the first boot, " +
+		"and give the host here what it needs to reach the cluster (the addresses on the interface below the bridge)"
+	noHost = "before the boot there is no host to ask; say it in the document, or leave it to the document for the first boot"
+)
+
+// Parse reads a document and checks it. The document is nil exactly if a problem is an error.
+func Parse(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
+	if problems := policyProblems(name, data); len(problems) > 0 {
+		return nil, problems
+	}
+	doc, problems := nmstate.Parse(name, data)
+	if doc == nil {
+		return nil, problems
+	}
+	problems = append(problems, Check(doc)...)
+	if problems.HasErrors() {
+		return nil, problems.Sorted()
+	}
+	return doc, problems.Sorted()
+}
+
+// Check returns what of a document cannot be done before the boot.
+func Check(doc *nmstate.Document) nmstate.Problems {
+	var problems nmstate.Problems
+	if doc.OVSDB != nil {
+		problems.Errorf(doc, "ovs-db", "is about Open vSwitch: %s", noOVS)
+	}
+	if doc.OVN != nil {
+		problems.Errorf(doc, "ovn", "is about OVN, which runs on Open vSwitch: %s", noOVS)
+	}
+	if doc.Hostname != nil {
+		problems.Warnf(doc, "hostname", "is not set before the boot: files of NetworkManager cannot name the host")
+	}
+	for i := range doc.Interfaces {
+		if face := &doc.Interfaces[i]; face.Kept() {
+			checkInterface(doc, face, fmt.Sprintf("interfaces[%d]", i), &problems)
+		}
+	}
+	return problems
+}
+
+func checkInterface(doc *nmstate.Document, face *nmstate.Interface, path string, problems *nmstate.Problems) {
+	if isOVS(string(face.Kind())) {
+		problems.Errorf(doc, path+".type", "%s is of type %s: %s", face.Name, face.Kind(), noOVS)
+		return
+	}
+	if face.OVSDB != nil {
+		problems.Errorf(doc, path+".ovs-db", "%s: %s", face.Name, noOVS)
+	}
+	if from := face.CopyMACFrom; from != "" && !knowsMAC(doc, from) {
+		problems.Errorf(doc, path+".copy-mac-from", "the MAC address of %q is not in the document, and %s "+
+			"(give %s a mac-address, or write mac-address here)", from, noHost, from)
+	}
+	if face.Dispatch != nil {
+		problems.Errorf(doc, path+".dispatch", "scripts run on the live host; %s", noHost)
+	}
+}
+
+func isOVS(kind string) bool { return strings.HasPrefix(kind, "ovs-") }
+
+// knowsMAC reports whether the document itself says the MAC address of an interface.
+func knowsMAC(doc *nmstate.Document, name string) bool {
+	for i := range doc.Interfaces {
+		if f := &doc.Interfaces[i]; f.Name == name && f.MACAddress != "" && !isOVS(string(f.Kind())) {
+			return true
+		}
+	}
+	return false
+}

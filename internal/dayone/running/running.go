@@ -1,0 +1,54 @@
+// Package running writes a host's network as NMState shows it, for captures: what somebody configured, and besides it what
+// came by itself: every route, every hardware address, the servers in use. It is pure.
+package running
+
+import (
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+)
+
+// Document returns the running state. Nothing of the live state is shared with it but what nobody changes.
+func Document(live livestate.State) *nmstate.Document {
+	doc := placement.FromState(live)
+	for n := range doc.Interfaces {
+		i := &doc.Interfaces[n]
+		link, ok := live.Link(i.Name)
+		if !ok || i.Kind() == nmstate.TypeOVSBridge { // which has no device of its own
+			continue
+		}
+		mtu := uint64(max(link.MTU, 0))
+		i.MACAddress, i.PermanentMACAddress, i.Driver, i.MTU = strings.ToUpper(link.MAC), strings.ToUpper(link.PermanentMAC), link.Driver, &mtu
+		if link.Controller != "" {
+			i.Controller = &link.Controller
+		}
+	}
+	if doc.Routes == nil {
+		doc.Routes = &nmstate.Routes{}
+	}
+	for _, r := range live.Routes {
+		doc.Routes.Running = append(doc.Routes.Running, route(r))
+	}
+	if doc.DNS == nil {
+		doc.DNS = &nmstate.DNS{}
+	}
+	doc.DNS.Running = &nmstate.Resolver{Server: live.DNS.Servers, Search: live.DNS.Search, Options: live.DNS.Options}
+	return doc
+}
+
+func route(r livestate.Route) nmstate.Route {
+	metric, table := int64(r.Metric), uint32(max(r.Table, 0))
+	out := nmstate.Route{
+		Destination: r.Destination.String(), NextHopInterface: r.Interface, Metric: &metric, TableID: &table,
+		RouteType: nmstate.Special(r.Type),
+	}
+	if r.Via.IsValid() {
+		out.NextHopAddress = r.Via.String()
+	}
+	if r.Source.IsValid() {
+		out.Source = r.Source.String()
+	}
+	return out
+}

@@ -1,0 +1,89 @@
+package template
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
+)
+
+// write adds a file.
+func (r *renderer) write(at *field.Path, name string, document tree) {
+	content, err := encode(document)
+	if err != nil {
+		r.errs = append(r.errs, field.InternalError(at, err))
+		return
+	}
+	r.places[name] = at
+	r.out.Files = append(r.out.Files, placement.File{Name: name, Content: content})
+}
+
+// writePreBoot adds the document with which a host is booted, if it can be read.
+func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document tree) {
+	content, err := encode(document)
+	if err != nil {
+		r.errs = append(r.errs, field.InternalError(at, err))
+		return
+	}
+	short, machine := placement.ShortName(host.Name), host.BareMetalHost
+	if machine == "" {
+		machine = short
+	}
+	doc, problems := preboot.Parse("", content)
+	for _, p := range problems.Errors() {
+		r.errs = append(r.errs, field.Invalid(at, p.Path, "in the document for PreBoot: "+p.Message))
+	}
+	if doc != nil {
+		r.preBoot[short] = doc
+	}
+	r.out.PreBoot = append(r.out.PreBoot, HostDocument{Host: short, BareMetalHost: machine, Content: content})
+}
+
+// finish sorts what was made, adds the index, and looks at all of it together.
+func (r *renderer) finish() {
+	slices.SortFunc(r.out.PreBoot, func(a, b HostDocument) int { return strings.Compare(a.Host, b.Host) })
+	if !r.asked(networkv1.FirstBoot) {
+		return
+	}
+	index, names := placement.Index{}, []string{}
+	for _, host := range r.spec.Hosts {
+		names = append(names, host.Name)
+		for _, text := range host.MACAddresses {
+			mac, err := placement.ParseMAC(string(text))
+			if err == nil {
+				index[mac] = placement.FileName(host.Name)
+			}
+		}
+	}
+	if len(index) > 0 {
+		r.out.Files = append(r.out.Files, placement.File{Name: placement.IndexFile, Content: index.Encode()})
+	}
+	r.out.Files = r.out.Files.Sort()
+	role := placement.Role{Name: r.spec.Role, Files: r.out.Files}
+	// The hosts that are not named are not known; that they share a file with addresses must be said.
+	for _, p := range placement.Validate([]placement.Role{role}, placement.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge}) {
+		where := r.at
+		if at, ok := r.places[p.File]; ok {
+			where = at
+		}
+		p.Line = 0 // of a file that nobody has written
+		if p.Warning {
+			r.out.Warnings = append(r.out.Warnings, p.String())
+			continue
+		}
+		r.errs = append(r.errs, field.Invalid(where, valueAt(p), p.Message))
+	}
+}
+
+func valueAt(p nmstate.Problem) string {
+	if p.Path == "" {
+		return p.File
+	}
+	return fmt.Sprintf("%s: %s", p.File, p.Path)
+}

@@ -1,0 +1,167 @@
+package template
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// withoutOVS returns a document that connects a host to the same network before Open vSwitch is there: its bridges are left
+// out, and what the interface of the host on a bridge has of addresses, and the routes through it, move to the
+// interface below. The tree is not changed. All reasons why this cannot be done are in the error.
+func withoutOVS(document tree) (tree, error) {
+	if _, ok := document[keyCapture]; ok {
+		return nil, errors.New("it finds things out on the running host (capture), which is not there before the boot; give the host a desiredState, or name the uplink by interface or macAddress")
+	}
+	r := remover{heir: map[string]string{}, gone: map[string]bool{}}
+	interfaces := list(document["interfaces"])
+	for _, item := range interfaces {
+		if i, ok := item.(tree); ok && word(i, "type") == "ovs-bridge" {
+			r.bridge(i, interfaces)
+		}
+	}
+	if len(r.errs) > 0 {
+		return nil, errors.Join(r.errs...)
+	}
+	out := tree{}
+	for key, value := range document {
+		switch key {
+		case "ovs-db", "ovn":
+		case "interfaces":
+			out[key] = r.interfaces(interfaces)
+		case "routes":
+			out[key] = r.rename(value, "next-hop-interface")
+		case "route-rules":
+			out[key] = r.rename(value, "iif")
+		default:
+			out[key] = value
+		}
+	}
+	return out, nil
+}
+
+type remover struct {
+	// heir maps the name of an interface on a bridge to that of the interface below.
+	heir map[string]string
+	// gone are the names of bridges.
+	gone map[string]bool
+	errs []error
+}
+
+// bridge finds out which interface inherits from those on a bridge.
+func (r *remover) bridge(bridge tree, all []any) {
+	name := word(bridge, "name")
+	r.gone[name] = true
+	settings, _ := bridge["bridge"].(tree)
+	var internal, below []string
+	for _, item := range list(settings["port"]) {
+		port, _ := item.(tree)
+		switch {
+		case port["link-aggregation"] != nil:
+			r.errs = append(r.errs, fmt.Errorf("the bridge %s bonds its ports (%s), which only Open vSwitch can do; use an interface of type bond below the bridge", name, word(port, "name")))
+			return
+		case has(all, word(port, "name"), "ovs-interface"):
+			internal = append(internal, word(port, "name"))
+			if port["vlan"] != nil {
+				r.errs = append(r.errs, fmt.Errorf("the port %s of the bridge %s has a VLAN, which only Open vSwitch can do; use an interface of type vlan below the bridge", word(port, "name"), name))
+			}
+		case word(port, "name") == name:
+			// A port of the bridge's own name that nobody declares is its interface, without addresses.
+		default:
+			below = append(below, word(port, "name"))
+		}
+	}
+	internal = slices.DeleteFunc(internal, func(n string) bool { return !addressed(all, n) })
+	switch {
+	case len(internal) == 0:
+	case len(internal) > 1:
+		r.errs = append(r.errs, fmt.Errorf("several interfaces of the bridge %s have addresses (%v), and only one can move to the interface below", name, internal))
+	case len(below) != 1:
+		r.errs = append(r.errs, fmt.Errorf("the bridge %s has %d interfaces below, and the addresses of %s need one to move to", name, len(below), internal[0]))
+	case !declared(all, below[0]):
+		r.errs = append(r.errs, fmt.Errorf("the bridge %s is on %s, which the document does not declare; add it to interfaces", name, below[0]))
+	default:
+		r.heir[internal[0]] = below[0]
+	}
+}
+
+func has(all []any, name, kind string) bool { return find(all, tree{"name": name, "type": kind}) >= 0 }
+
+// declared reports whether an interface that is not of Open vSwitch is in the document.
+func declared(all []any, name string) bool {
+	return slices.ContainsFunc(all, func(item any) bool {
+		i, ok := item.(tree)
+		return ok && word(i, "name") == name && !isOVS(word(i, "type"))
+	})
+}
+
+// addressed reports whether an interface on a bridge has addresses of a family.
+func addressed(all []any, name string) bool {
+	i := find(all, tree{"name": name, "type": "ovs-interface"})
+	if i < 0 {
+		return false
+	}
+	for _, family := range []string{"ipv4", "ipv6"} {
+		if ip, ok := all[i].(tree)[family].(tree); ok && ip["enabled"] != nil && ip["enabled"] != false && ip["enabled"] != "false" {
+			return true
+		}
+	}
+	return false
+}
+
+// interfaces returns those that are not of Open vSwitch, with what they inherit.
+func (r *remover) interfaces(all []any) []any {
+	inherits := map[string]tree{}
+	for _, item := range all {
+		if i, ok := item.(tree); ok && word(i, "type") == "ovs-interface" && r.heir[word(i, "name")] != "" {
+			inherits[r.heir[word(i, "name")]] = i
+		}
+	}
+	var out []any
+	for _, item := range all {
+		i, ok := item.(tree)
+		if ok && isOVS(word(i, "type")) {
+			continue
+		}
+		if !ok {
+			out = append(out, item)
+			continue
+		}
+		kept := overlay(i, nil)
+		delete(kept, "ovs-db")
+		if r.gone[word(i, "controller")] {
+			delete(kept, "controller")
+		}
+		if from, ok := inherits[word(i, "name")]; ok {
+			for _, key := range []string{"ipv4", "ipv6", "wait-ip", "mptcp"} {
+				if from[key] != nil {
+					kept[key] = from[key]
+				}
+			}
+		}
+		out = append(out, kept)
+	}
+	return out
+}
+
+// rename returns the routes, or rules, with the interface below in place of the one on the bridge.
+func (r *remover) rename(value any, key string) any {
+	section, ok := value.(tree)
+	if !ok {
+		return value
+	}
+	out := overlay(section, nil)
+	var config []any
+	for _, item := range list(section["config"]) {
+		entry, ok := item.(tree)
+		if heir := r.heir[word(entry, key)]; ok && heir != "" {
+			entry = overlay(entry, tree{key: heir})
+			item = entry
+		}
+		config = append(config, item)
+	}
+	if config != nil {
+		out["config"] = config
+	}
+	return out
+}

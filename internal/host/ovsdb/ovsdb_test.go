@@ -1,0 +1,179 @@
+package ovsdb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// server starts a real ovsdb-server with Open vSwitch's schema and returns its socket.
+func server(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	database, socket := filepath.Join(dir, "conf.db"), filepath.Join(dir, "db.sock")
+	if out, err := exec.Command("ovsdb-tool", "create", database, "/usr/share/openvswitch/vswitch.ovsschema").CombinedOutput(); err != nil {
+		t.Fatalf("make a database (needs the package openvswitch-switch): %v: %s", err, out)
+	}
+	cmd := exec.Command("ovsdb-server", database, "--remote=punix:"+socket, "--unixctl="+filepath.Join(dir, "ctl"), "--pidfile="+filepath.Join(dir, "pid"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if conn, err := net.Dial("unix", socket); err == nil {
+			_ = conn.Close()
+			return socket
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("ovsdb-server does not listen")
+		}
+	}
+}
+
+func dial(t *testing.T, socket string) *Client {
+	t.Helper()
+	c, err := Dial(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+const db = "Open_vSwitch"
+
+func TestRowsComeBackAsTheyWereWritten(t *testing.T) {
+	c := dial(t, server(t))
+	results, err := c.Transact(t.Context(), db,
+		Insert("Interface", "i", map[string]any{"name": "br-ex", "type": "internal", "mtu_request": 1400}),
+		Insert("Port", "p", map[string]any{"name": "br-ex", "interfaces": Named("i"), "trunks": Set{10, 20}, "tag": 7}),
+		Insert("Bridge", "b", map[string]any{"name": "br-ex", "ports": Set{Named("p")}, "stp_enable": true,
+			"external_ids": Map{"b": "2", "a": "1"}, "other_config": Map(nil), "fail_mode": "standalone"}),
+		Insert("Open_vSwitch", "", map[string]any{"bridges": Set{Named("b")}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := c.Transact(t.Context(), db,
+		Select("Bridge", []string{"_uuid", "name", "ports", "stp_enable", "external_ids", "other_config", "fail_mode"}, Equal("name", "br-ex")),
+		Select("Port", []string{"interfaces", "trunks", "tag", "bond_mode"}),
+		Select("Interface", []string{"mtu_request"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bridge, port := rows[0].Rows[0], rows[1].Rows[0]
+	got := []any{bridge.UUID("_uuid"), bridge.Text("name"), bridge.UUIDs("ports"), bridge.Bool("stp_enable"), bridge.Map("external_ids"),
+		bridge.Map("other_config"), bridge.Strings("fail_mode"), port.UUIDs("interfaces"), port.Ints("trunks"), port.Int("tag"), port.Text("bond_mode"),
+		rows[2].Rows[0].Int("mtu_request")}
+	want := []any{results[2].UUID, "br-ex", []UUID{results[1].UUID}, true, map[string]string{"a": "1", "b": "2"},
+		map[string]string(nil), []string{"standalone"}, []UUID{results[0].UUID}, []int{10, 20}, 7, "", 1400}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRefusedTransactionChangesNothingAndNamesTheOperation(t *testing.T) {
+	c := dial(t, server(t))
+	_, err := c.Transact(t.Context(), db,
+		Insert("Open_vSwitch", "", map[string]any{"external_ids": Map{"kept": "no"}}),
+		Update("Bridge", map[string]any{"no_such_column": 1}))
+	if err == nil || !strings.Contains(err.Error(), "update Bridge") || !strings.Contains(err.Error(), "no_such_column") {
+		t.Errorf("error is %v", err)
+	}
+	rows, err := c.Transact(t.Context(), db, Select("Open_vSwitch", []string{"external_ids"}))
+	if err != nil || len(rows[0].Rows) != 0 {
+		t.Errorf("after a refused transaction: %v, %v", rows, err)
+	}
+	// The server checks references only when it commits; that result is one more than there are operations.
+	_, err = c.Transact(t.Context(), db, Insert("Open_vSwitch", "", map[string]any{"bridges": UUID("00000000-0000-0000-0000-000000000001")}))
+	if err == nil || !strings.Contains(err.Error(), "commit") {
+		t.Errorf("error of the commit is %v", err)
+	}
+}
+
+func TestMonitorTellsOfEveryChangeAndOfTheEnd(t *testing.T) {
+	socket := server(t)
+	watcher, writer := dial(t, socket), dial(t, socket)
+	if _, err := writer.Transact(t.Context(), db, Insert("Open_vSwitch", "", map[string]any{"next_cfg": 1})); err != nil {
+		t.Fatal(err)
+	}
+	initial, changed, err := watcher.Monitor(t.Context(), db, map[string][]string{"Open_vSwitch": {"next_cfg"}})
+	if err != nil || len(initial["Open_vSwitch"]) != 1 {
+		t.Fatalf("monitor: %v, %v", initial, err)
+	}
+	if _, _, err := watcher.Monitor(t.Context(), db, nil); err == nil {
+		t.Error("a second monitor is accepted")
+	}
+	if _, err := writer.Transact(t.Context(), db, Mutate("Open_vSwitch", "next_cfg", "+=", 1)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-changed:
+	case <-time.After(10 * time.Second):
+		t.Fatal("no word of a change")
+	}
+	_ = watcher.Close()
+	select {
+	case _, open := <-changed:
+		if open {
+			t.Error("a change is told after the end")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("the channel is not closed")
+	}
+	if _, err := watcher.Transact(t.Context(), db); !errors.Is(err, ErrClosed) {
+		t.Errorf("call after Close: %v", err)
+	}
+}
+
+func TestCallsEndWithTheirContextAndWithTheConnection(t *testing.T) {
+	near, far := net.Pipe()
+	c := &Client{conn: near, waiting: map[int]chan message{}, done: make(chan struct{})}
+	go c.receive()
+	go func() { // swallows the first request
+		var m json.RawMessage
+		_ = json.NewDecoder(far).Decode(&m)
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := c.Transact(ctx, db); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("unanswered call: %v", err)
+	}
+	failed := make(chan error)
+	go func() { failed <- c.send("x") }()
+	_ = far.Close()
+	if err := <-failed; err == nil {
+		t.Error("writing to a closed connection succeeds")
+	}
+}
+
+func TestServerThatAsksIsAnswered(t *testing.T) {
+	near, far := net.Pipe()
+	c := &Client{conn: near, waiting: map[int]chan message{}, done: make(chan struct{})}
+	go c.receive()
+	defer func() { _ = c.Close() }()
+	go func() { _, _ = far.Write([]byte(`{"id":"echo","method":"echo","params":["x"]}`)) }()
+	var answer map[string]any
+	if err := json.NewDecoder(far).Decode(&answer); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]any{"id": "echo", "result": []any{"x"}, "error": nil}, answer); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEmptyAndForeignColumnsAreZero(t *testing.T) {
+	row := Row{"set": json.RawMessage(`["set",[]]`), "text": json.RawMessage(`"x"`), "pair": json.RawMessage(`["a","b"]`)}
+	got := []any{row.Text("none"), row.Int("text"), row.Strings("set"), row.Map("text"), row.UUIDs("pair"), row.Bool("set")}
+	want := []any{"", 0, []string(nil), map[string]string(nil), []UUID(nil), false}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

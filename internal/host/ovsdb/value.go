@@ -1,0 +1,145 @@
+package ovsdb
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// UUID names a row. On the wire it is ["uuid", "..."].
+type UUID string
+
+// Named names a row that an Insert of the same transaction makes.
+type Named string
+
+// Set is a set of values of one column. On the wire it is ["set", [...]].
+type Set []any
+
+// Map is a map of strings of one column. On the wire it is ["map", [[key, value], ...]].
+type Map map[string]string
+
+// MarshalJSON writes the notation of the wire.
+func (u UUID) MarshalJSON() ([]byte, error) { return json.Marshal([]string{"uuid", string(u)}) }
+
+// UnmarshalJSON reads the notation of the wire.
+func (u *UUID) UnmarshalJSON(data []byte) error {
+	var pair []string
+	if err := json.Unmarshal(data, &pair); err != nil || len(pair) != 2 || pair[0] != "uuid" {
+		return fmt.Errorf("%s is no uuid", data)
+	}
+	*u = UUID(pair[1])
+	return nil
+}
+
+// MarshalJSON writes the notation of the wire.
+func (n Named) MarshalJSON() ([]byte, error) { return json.Marshal([]string{"named-uuid", string(n)}) }
+
+// MarshalJSON writes the notation of the wire.
+func (s Set) MarshalJSON() ([]byte, error) {
+	if s == nil {
+		s = Set{}
+	}
+	return json.Marshal([]any{"set", []any(s)})
+}
+
+// MarshalJSON writes the notation of the wire, keys in order.
+func (m Map) MarshalJSON() ([]byte, error) {
+	pairs := make([][]string, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		pairs = append(pairs, []string{k, m[k]})
+	}
+	return json.Marshal([]any{"map", pairs})
+}
+
+// Row is one row as the server sends it, by column. Its methods return the zero value for a column that is missing, empty, or of
+// another type.
+type Row map[string]json.RawMessage
+
+// Text returns a string column.
+func (r Row) Text(column string) string {
+	s, _ := first[string](r, column)
+	return s
+}
+
+// Int returns an integer column.
+func (r Row) Int(column string) int {
+	n, _ := first[int](r, column)
+	return n
+}
+
+// Bool returns a boolean column.
+func (r Row) Bool(column string) bool {
+	b, _ := first[bool](r, column)
+	return b
+}
+
+// UUID returns a column that names one row, such as _uuid.
+func (r Row) UUID(column string) UUID {
+	u, _ := first[UUID](r, column)
+	return u
+}
+
+// UUIDs returns a column that names rows.
+func (r Row) UUIDs(column string) []UUID { return elements[UUID](r, column) }
+
+// Ints returns a column of integers.
+func (r Row) Ints(column string) []int { return elements[int](r, column) }
+
+// Strings returns a column of strings.
+func (r Row) Strings(column string) []string { return elements[string](r, column) }
+
+// Map returns a column that is a map of strings. It is nil if empty.
+func (r Row) Map(column string) map[string]string {
+	pairs, kind := notation(r[column])
+	if kind != "map" || len(pairs) == 0 {
+		return nil
+	}
+	out := map[string]string{}
+	for _, raw := range pairs {
+		var pair [2]string
+		if json.Unmarshal(raw, &pair) == nil {
+			out[pair[0]] = pair[1]
+		}
+	}
+	return out
+}
+
+// notation takes ["set", [...]] and ["map", [...]] apart; kind is empty for a plain value.
+func notation(raw json.RawMessage) (items []json.RawMessage, kind string) {
+	var parts []json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &kind) != nil {
+		return nil, ""
+	}
+	if kind != "set" && kind != "map" || json.Unmarshal(parts[1], &items) != nil {
+		return nil, ""
+	}
+	return items, kind
+}
+
+// elements returns the members of a column; a set of exactly one comes as the member alone.
+func elements[T any](r Row, column string) []T {
+	raw, ok := r[column]
+	if !ok {
+		return nil
+	}
+	items, kind := notation(raw)
+	if kind == "" {
+		items = []json.RawMessage{raw}
+	}
+	var out []T
+	for _, item := range items {
+		var v T
+		if json.Unmarshal(item, &v) == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func first[T any](r Row, column string) (v T, ok bool) {
+	if all := elements[T](r, column); len(all) > 0 {
+		return all[0], true
+	}
+	return v, false
+}
