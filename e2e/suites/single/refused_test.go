@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -77,10 +75,7 @@ func TestAnUnsafeEditIsRefusedWhileDriftIsStillRepaired(t *testing.T) {
 		return nil
 	})
 
-	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: kit.ProxyNamespace, Name: "openshift-kube-proxy"}}
-	if err := lab.Client.Delete(t.Context(), ds, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
-		t.Fatal(err)
-	}
+	ds := orphanProxy(t)
 	kit.Eventually(t, repaired, "a deleted operand comes back all the same", func(ctx context.Context) error {
 		return lab.Client.Get(ctx, client.ObjectKeyFromObject(ds), ds)
 	})

@@ -2,6 +2,7 @@ package single
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -17,14 +18,25 @@ import (
 // quiet is how long nothing may happen: longer than it takes to repair drift.
 const quiet = repaired
 
-// orphanProxy deletes the DaemonSet of kube-proxy, not its pods.
+// orphanProxy deletes the DaemonSet of kube-proxy, not its pods, and waits until the one that was is gone.
 func orphanProxy(t *testing.T) *appsv1.DaemonSet {
 	t.Helper()
-	ds := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: kit.ProxyNamespace, Name: "openshift-kube-proxy"}}
-	if err := lab.Client.Delete(t.Context(), ds, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+	ds := &appsv1.DaemonSet{}
+	key := client.ObjectKey{Namespace: kit.ProxyNamespace, Name: "openshift-kube-proxy"}
+	if err := lab.Client.Get(t.Context(), key, ds); err != nil {
 		t.Fatal(err)
 	}
-	return ds
+	old := ds.DeepCopy()
+	if err := lab.Client.Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 30*time.Second, "the DaemonSet is deleted", func(ctx context.Context) error {
+		if err := lab.Client.Get(ctx, key, ds); err != nil || ds.UID != old.UID {
+			return client.IgnoreNotFound(err)
+		}
+		return errors.New("it is still being deleted")
+	})
+	return old
 }
 
 // staysAway fails the test if a deleted object is made again.

@@ -42,14 +42,14 @@ func BenchmarkOperator(b *testing.B) {
 }
 
 // fieldChanged is from the edit of one field of the network until every object that it makes differ has been
-// applied and the change is recorded, as a watch shows it.
+// applied, and until the operator has written down that it has, as watches show it.
 func (c *cluster) fieldChanged(b *testing.B) {
 	key := client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "proxy-config"}
 	config := c.follow(b, configMaps, key)
 	agents := c.follow(b, daemonSets, client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"})
 	record := c.follow(b, configMaps, client.ObjectKey{Namespace: namespace, Name: "applied-cluster"})
 	generation := agents.now.GetGeneration()
-	var took, floor times
+	var took, recorded, floor times
 	begin := time.Now()
 	for b.Loop() {
 		for range *samples {
@@ -59,13 +59,14 @@ func (c *cluster) fieldChanged(b *testing.B) {
 			c.edit(b, func(spec *operatorv1.NetworkSpec) {
 				spec.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: period}
 			})
-			config.until(b, "the configuration has the new value", func(o *unstructured.Unstructured) bool { return holds(o, minutes(b, period)) })
-			agents.until(b, "the DaemonSet is to roll out", func(o *unstructured.Unstructured) bool { return o.GetGeneration() > generation })
+			first := config.until(b, "the configuration has the new value", func(o *unstructured.Unstructured) bool { return holds(o, minutes(b, period)) })
+			second := agents.until(b, "the DaemonSet is to roll out", func(o *unstructured.Unstructured) bool { return o.GetGeneration() > generation })
 			end := record.until(b, "the record has the new value", func(o *unstructured.Unstructured) bool {
 				state, _, _ := unstructured.NestedString(o.Object, "data", "state")
 				return state == "applied" && holds(o, period)
 			})
-			took = append(took, end.Sub(start))
+			took = append(took, max(first.Sub(start), second.Sub(start)))
+			recorded = append(recorded, end.Sub(start))
 			generation++
 			c.settled(b)
 		}
@@ -73,6 +74,8 @@ func (c *cluster) fieldChanged(b *testing.B) {
 	made := c.since(b, begin)
 	b.ReportMetric(float64(made.writes)/float64(len(took)), "writes/change")
 	b.ReportMetric(float64(made.reads)/float64(len(took)), "reads/change")
+	b.ReportMetric(recorded.at(50), "recorded-p50-ms")
+	b.ReportMetric(recorded.at(99), "recorded-p99-ms")
 	floor.reportFloor(b)
 	took.report(b, 150, peer.fieldChanged)
 }
