@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"maps"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -44,12 +46,15 @@ func cacheOptions(namespaces []string) cache.Options {
 	for _, ns := range namespaces {
 		inOurs[ns] = cache.Config{}
 	}
+	// Reports of nodes come as ConfigMaps.
+	reports := maps.Clone(inOurs)
+	reports[nodereport.Namespace] = cache.Config{}
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Node{}:      {Transform: trimNode},
 			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
-			&corev1.ConfigMap{}: {Namespaces: inOurs},
+			&corev1.ConfigMap{}: {Namespaces: reports},
 			&corev1.Secret{}:    {Namespaces: inOurs},
 			definitions():       {Transform: trimDefinition},
 		},
