@@ -20,8 +20,8 @@ func runCommand(o *options) *cobra.Command {
 				return err
 			}
 			report, err := h.engine.Run(cmd.Context())
-			if err == nil && report.Source.Automatic {
-				err = h.rememberUplink()
+			if err == nil {
+				err = errors.Join(h.rememberUplink(), announceBridge())
 			}
 			if err := errors.Join(err, h.close()); err != nil {
 				return &exit.Code{Status: exit.Refused, Err: err}

@@ -15,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/dayone/template"
 	"github.com/cluster-network-operator/cno/internal/doctest"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/networks"
@@ -93,7 +95,7 @@ func TestSamplesAreAccepted(t *testing.T) {
 // ours reports whether the object is in one of the groups that this project serves.
 func ours(object *unstructured.Unstructured) bool {
 	group := object.GroupVersionKind().Group
-	return group == operatorv1.GroupVersion.Group || group == networkoperatorv1.GroupVersion.Group
+	return group == operatorv1.GroupVersion.Group || group == networkoperatorv1.GroupVersion.Group || group == networkv1.GroupVersion.Group
 }
 
 // apply lets the API server do all that it does when an object is applied, but for storing it.
@@ -139,6 +141,13 @@ func checkValid(t *testing.T, where string, object *unstructured.Unstructured) {
 			return
 		}
 		spec = converted
+	case "HostNetworkConfig":
+		config := &networkv1.HostNetworkConfig{}
+		decode(t, object, config)
+		if _, errs := template.Render(&config.Spec); len(errs) > 0 {
+			t.Errorf("%s: %v", where, errs.ToAggregate())
+		}
+		return
 	}
 	p := pipeline.Pipeline{Registry: networks.Registry()}
 	if _, err := p.Run(context.Background(), pipeline.Input{Desired: spec}, pipeline.Validate); err != nil {

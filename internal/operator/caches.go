@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -47,14 +49,14 @@ func inNamespaces(namespaces []string) map[string]cache.Config {
 }
 
 // cacheOptions bounds what the manager's cache keeps: of nodes what facts need, of pods the operator's own, of
-// ConfigMaps those of the operator's namespaces.
+// ConfigMaps those of the operator's namespaces, and the reports of nodes.
 func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Node{}:      {Transform: trimNode},
 			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
-			&corev1.ConfigMap{}: {Namespaces: inNamespaces(namespaces)},
+			&corev1.ConfigMap{}: {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
 			definitions():       {Transform: trimDefinition},
 		},
 	}

@@ -23,7 +23,6 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
-	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/report"
@@ -150,7 +149,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 	mgr, err := manager.New(api, manager.Options{
 		Scheme:                        scheme,
 		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
-		Cache:                         cacheOptions(append(providerNamespaces(), nodereport.Namespace, s.Namespace)),
+		Cache:                         cacheOptions(append(providerNamespaces(), s.Namespace)),
 		Client:                        client.Options{Cache: &client.CacheOptions{}},
 		Logger:                        logr.FromSlogHandler(s.Log.Handler()),
 		LeaderElection:                !s.WithoutLease,

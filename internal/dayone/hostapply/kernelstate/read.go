@@ -4,6 +4,7 @@
 package kernelstate
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -24,8 +25,20 @@ type Reader struct {
 	ResolvConf string
 }
 
+// attempts is how often a reading is begun anew because the network changed in the middle of it.
+const attempts = 10
+
 // Read returns the state without Open vSwitch's part.
 func (r Reader) Read() (livestate.State, error) {
+	for range attempts - 1 {
+		if s, err := r.once(); !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return s, err
+		}
+	}
+	return r.once()
+}
+
+func (r Reader) once() (livestate.State, error) {
 	links, err := r.Netlink.LinkList()
 	if err != nil {
 		return livestate.State{}, fmt.Errorf("list links: %w", err)
@@ -46,7 +59,7 @@ func (r Reader) Read() (livestate.State, error) {
 	if s.Routes, err = r.routes(names); err != nil {
 		return s, err
 	}
-	if s.Rules, err = r.rules(); err != nil {
+	if s.Rules, err = rules(); err != nil {
 		return s, err
 	}
 	if s.DNS, err = readResolvConf(r.ResolvConf); err != nil {

@@ -100,37 +100,3 @@ func protocol(p netlink.RouteProtocol) string {
 	}
 	return fmt.Sprint(int(p))
 }
-
-func (r Reader) rules() ([]livestate.Rule, error) {
-	var out []livestate.Rule
-	for number, family := range map[int]int{4: netlink.FAMILY_V4, 6: netlink.FAMILY_V6} {
-		all, err := r.Netlink.RuleList(family)
-		if err != nil {
-			return nil, fmt.Errorf("list rules: %w", err)
-		}
-		for _, rule := range all {
-			one := livestate.Rule{
-				Family: number, Priority: rule.Priority, From: prefix(rule.Src), To: prefix(rule.Dst), Table: rule.Table,
-				Mark: rule.Mark, Interface: rule.IifName, Action: ruleAction(rule.Type), SuppressPrefixLength: rule.SuppressPrefixlen,
-			}
-			if rule.Mask != nil {
-				one.Mask = *rule.Mask
-			}
-			out = append(out, one)
-		}
-	}
-	return out, nil
-}
-
-// ruleAction reads FR_ACT_* of linux/fib_rules.h.
-func ruleAction(t uint8) string {
-	switch t {
-	case unix.FR_ACT_BLACKHOLE:
-		return "blackhole"
-	case unix.FR_ACT_UNREACHABLE:
-		return "unreachable"
-	case unix.FR_ACT_PROHIBIT:
-		return "prohibit"
-	}
-	return ""
-}

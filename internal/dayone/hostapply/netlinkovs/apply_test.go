@@ -35,6 +35,8 @@ routes:
 route-rules:
   config:
   - {ip-from: 192.168.111.110/32, route-table: 100}
+  - {ip-to: 203.0.113.128/25, action: prohibit}
+  - {ip-from: "2001:db8:111::/64", route-table: 100, fwmark: 4, fwmask: 6, suppress-prefix-length: 0}
 `
 
 // bridgeOverCard is the document that a node with this card gets, as it is written in the guide to this feature.
@@ -89,14 +91,16 @@ func TestStaticDocumentIsLiveAndASecondPassDoesNothing(t *testing.T) {
 	l.want(l.pass(nil), "applied")
 	l.reachable()
 	for what, command := range map[string]string{
-		"mtu 1400":                        "ip link show enp2s0",
-		"2001:db8:111::110/64":            "ip address show enp2s0",
-		"default via 2001:db8:111::1":     "ip -6 route",
-		"via 192.168.111.9 dev enp2s0":    "ip route show table 100",
-		"blackhole 203.0.113.0/24":        "ip route",
-		"from 192.168.111.110 lookup 100": "ip rule",
-		"nameserver 192.168.111.1":        "cat " + l.dns,
-		"search example.com":              "cat " + l.dns,
+		"mtu 1400":                                          "ip link show enp2s0",
+		"2001:db8:111::110/64":                              "ip address show enp2s0",
+		"default via 2001:db8:111::1":                       "ip -6 route",
+		"via 192.168.111.9 dev enp2s0":                      "ip route show table 100",
+		"blackhole 203.0.113.0/24":                          "ip route",
+		"from 192.168.111.110 lookup 100":                   "ip rule",
+		"from all to 203.0.113.128/25 prohibit":             "ip rule",
+		"fwmark 0x4/0x6 lookup 100 suppress_prefixlength 0": "ip -6 rule",
+		"nameserver 192.168.111.1":                          "cat " + l.dns,
+		"search example.com":                                "cat " + l.dns,
 	} {
 		if out := l.on(l.host, "sh", "-c", command); !strings.Contains(out, what) {
 			t.Errorf("%q is not in the output of %s:\n%s", what, command, out)

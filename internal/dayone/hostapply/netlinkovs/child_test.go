@@ -46,10 +46,19 @@ func runChild(data []byte) error {
 	limits.Verify, limits.Poll, limits.Restore, limits.Uplink = c.Verify, 50*time.Millisecond, 10*time.Second, time.Second
 	limits.Apply, limits.Probe = c.Apply, 300*time.Millisecond
 	limits.Tries = 5
+	backend := &Backend{
+		Netlink: handle, OVS: ovsbridge.Database{Socket: c.Socket}, ResolvConf: c.ResolvConf, Leases: c.Leases,
+		Now: func() time.Time { return time.Now().Add(c.Later) }, Log: log,
+	}
+	if c.Keep {
+		once := func(context.Context, time.Duration) error { return context.Canceled }
+		if err := backend.Keep(context.Background(), time.Second, once); err != nil {
+			return err
+		}
+		return json.NewEncoder(os.Stdout).Encode(hostapply.Report{})
+	}
 	e := hostapply.Engine{
-		Backend: &Backend{
-			Netlink: handle, OVS: ovsbridge.Database{Socket: c.Socket}, ResolvConf: c.ResolvConf, Leases: c.Leases, Now: time.Now, Log: log,
-		},
+		Backend:   backend,
 		Documents: os.DirFS(c.Documents),
 		Resolve: func(name string, data []byte, live livestate.State) (*nmstate.Document, error) {
 			doc, problems := nmstate.Parse(name, data)

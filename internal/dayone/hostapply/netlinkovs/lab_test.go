@@ -208,6 +208,9 @@ type child struct {
 	// DieAt is the number of the step at which the process kills itself; 0 lives.
 	DieAt         int
 	Verify, Apply time.Duration
+	// Keep renews leases once in place of a pass, Later than it is.
+	Keep  bool
+	Later time.Duration
 }
 
 const childVariable = "CNO_HOSTAPPLY_CHILD"

@@ -1,0 +1,141 @@
+// Package hostapplytest is a host in memory, for tests of what stands on a hostapply.Backend. It behaves: what is applied is live, what is
+// restored is gone, and a power cut loses what was not committed.
+package hostapplytest
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// Host is a backend, and the prober of the same host. The zero value has no interface.
+type Host struct {
+	State livestate.State
+	// Boots is the state after a power cut; Commit sets it.
+	Boots livestate.State
+	// Silent targets, by their text, do not answer.
+	Silent map[string]bool
+	// Fail is asked before each call, by the method's name in lower case; an error of it is the call's, which has then done half of
+	// its work. Nil fails nothing.
+	Fail func(call string) error
+	// Calls are the methods that changed something, in order.
+	Calls []string
+}
+
+var (
+	_ hostapply.Backend = (*Host)(nil)
+	_ hostapply.Prober  = (*Host)(nil)
+)
+
+func (h *Host) call(name string) error {
+	h.Calls = append(h.Calls, name)
+	if h.Fail == nil {
+		return nil
+	}
+	return h.Fail(name)
+}
+
+// Live returns the state.
+func (h *Host) Live(context.Context) (livestate.State, error) { return clone(h.State), nil }
+
+// Snapshot is the state as JSON.
+func (h *Host) Snapshot(context.Context, hostapply.Change) (hostapply.Snapshot, error) {
+	if err := h.call("snapshot"); err != nil {
+		return nil, err
+	}
+	return json.Marshal(h.State)
+}
+
+// Apply gives interfaces the addresses and hardware addresses of the document, and adds its routes. When it fails, it has
+// done the interfaces.
+func (h *Host) Apply(_ context.Context, change hostapply.Change) error {
+	for n := range change.Document.Interfaces {
+		h.iface(&change.Document.Interfaces[n])
+	}
+	if err := h.call("apply"); err != nil {
+		return err
+	}
+	if change.Document.Routes != nil {
+		for _, r := range change.Document.Routes.Config {
+			h.route(r)
+		}
+	}
+	return nil
+}
+
+func (h *Host) iface(i *nmstate.Interface) {
+	link, there := h.State.Link(i.Name)
+	if !there {
+		h.State.Links = append(h.State.Links, livestate.Link{Name: i.Name, Kind: string(i.Kind())})
+		link = &h.State.Links[len(h.State.Links)-1]
+	}
+	link.Up = i.Up()
+	if i.MACAddress != "" {
+		link.MAC = strings.ToLower(i.MACAddress)
+	}
+	if i.IPv4 != nil {
+		link.Addresses = nil
+		for _, a := range i.IPv4.Address {
+			link.Addresses = append(link.Addresses, livestate.Address{Prefix: a.Prefix()})
+		}
+	}
+}
+
+func (h *Host) route(r nmstate.Route) {
+	destination, err := livestate.Destination(r.Destination)
+	if err != nil {
+		return
+	}
+	route := livestate.Route{Destination: destination, Interface: r.NextHopInterface, Table: livestate.MainTable}
+	_ = route.Via.UnmarshalText([]byte(r.NextHopAddress))
+	if !slices.Contains(h.State.Routes, route) {
+		h.State.Routes = append(h.State.Routes, route)
+	}
+}
+
+// Commit makes the state the one that the host boots with.
+func (h *Host) Commit(context.Context, hostapply.Change, hostapply.Snapshot) error {
+	if err := h.call("commit"); err != nil {
+		return err
+	}
+	h.Boots = clone(h.State)
+	return nil
+}
+
+// Restore returns to the snapshot.
+func (h *Host) Restore(_ context.Context, _ hostapply.Change, snapshot hostapply.Snapshot) error {
+	if err := h.call("restore"); err != nil {
+		return err
+	}
+	h.State = livestate.State{}
+	return json.Unmarshal(snapshot, &h.State)
+}
+
+// PowerCut boots the host anew.
+func (h *Host) PowerCut() { h.State = clone(h.Boots) }
+
+// Probe fails for silent targets.
+func (h *Host) Probe(_ context.Context, target hostapply.Target) error {
+	if h.Silent[target.String()] {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// clone goes the way of a snapshot, so that nothing is shared.
+func clone(s livestate.State) livestate.State {
+	var out livestate.State
+	data, err := json.Marshal(s)
+	if err == nil {
+		err = json.Unmarshal(data, &out)
+	}
+	if err != nil {
+		panic("a state is always JSON: " + err.Error())
+	}
+	return out
+}
