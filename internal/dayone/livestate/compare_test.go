@@ -199,6 +199,16 @@ route-rules: {config: [{iif: enp1s0, ip-from: 192.0.2.0/24}]}`)
 	}
 }
 
+func TestCardIsFoundByItsAddressAndNotWhatIsOverIt(t *testing.T) {
+	s := host()
+	s.Links[1].PermanentMAC = "" // as in a virtual machine, or where a driver does not say
+	s.Links[1].Controller = "br-ex"
+	s.Links[1], s.Links[2] = s.Links[2], s.Links[1]
+	if got, ok := s.LinkByMAC("52:54:00:00:00:01"); !ok || got.Name != "enp1s0" {
+		t.Errorf("found %v", got)
+	}
+}
+
 func yaml(t testing.TB, doc *nmstate.Document) string {
 	t.Helper()
 	out, err := doc.YAML()

@@ -84,7 +84,7 @@ func copyMAC(doc *nmstate.Document, n int, live State) error {
 		return fmt.Errorf("interfaces[%d].copy-mac-from: this host has no interface %s", n, from)
 	}
 	i.MACAddress = strings.ToUpper(link.MAC)
-	if link.PermanentMAC != "" && link.Controller != "" { // a bond may have lent it another's
+	if link.PermanentMAC != "" { // the other may be a bond's, lent to its port
 		i.MACAddress = strings.ToUpper(link.PermanentMAC)
 	}
 	return nil

@@ -200,7 +200,8 @@ func (s *State) Link(name string) (*Link, bool) {
 	return nil, false
 }
 
-// LinkByMAC returns the link whose permanent address, or failing that whose present one, is mac (lower case).
+// LinkByMAC returns the network card whose permanent address, or failing that whose present one, is mac (lower case). What is
+// stacked on a card has its address often, and is not meant.
 func (s *State) LinkByMAC(mac string) (*Link, bool) {
 	for i := range s.Links {
 		if s.Links[i].PermanentMAC == mac {
@@ -208,7 +209,7 @@ func (s *State) LinkByMAC(mac string) (*Link, bool) {
 		}
 	}
 	for i := range s.Links {
-		if l := &s.Links[i]; l.MAC == mac && l.Controller == "" && l.Parent == "" {
+		if l := &s.Links[i]; l.MAC == mac && (l.Kind == "ethernet" || l.Kind == "veth") {
 			return l, true
 		}
 	}

@@ -67,7 +67,7 @@ func (b *Backend) live(ctx context.Context) (livestate.State, ovsbridge.Contents
 	if err != nil && !errors.Is(err, ovsbridge.ErrAbsent) {
 		return s, ovs, err
 	}
-	s.OVS, s.Switch = ovs.Bridges, ovs.Switch
+	ovs.AddTo(&s)
 	return s, ovs, nil
 }
 

@@ -68,7 +68,7 @@ func planConfig(g goal, live livestate.State) ([]step, error) {
 		if !there {
 			return nil, fmt.Errorf("there is no interface %s", l.name)
 		}
-		attributes = append(attributes, attributesOf(l, have)...)
+		attributes = append(attributes, attributesOf(l, have, live)...)
 		removals = append(removals, removalsOf(l.v4, false, have, g, live)...)
 		removals = append(removals, removalsOf(l.v6, true, have, g, live)...)
 		additions = append(additions, additionsOf(l.v4, have)...)
@@ -94,7 +94,7 @@ func planConfig(g goal, live livestate.State) ([]step, error) {
 	return steps, nil
 }
 
-func attributesOf(l linkGoal, have *livestate.Link) []step {
+func attributesOf(l linkGoal, have *livestate.Link, live livestate.State) []step {
 	var steps []step
 	add := func(when bool, a action, value string) {
 		if when {
@@ -102,7 +102,11 @@ func attributesOf(l linkGoal, have *livestate.Link) []step {
 		}
 	}
 	// The kernel does not let a bond take a port that is up.
-	moved := l.controller != nil && *l.controller != have.Controller && have.Controller != ovsDatapath
+	controller := have.Controller
+	if _, ovs := live.OVSBridge(controller); ovs || controller == ovsDatapath {
+		controller = "" // the database says that
+	}
+	moved := l.controller != nil && *l.controller != controller
 	add(moved && have.Up && *l.controller != "", setDown, "")
 	add(moved, setController, orNone(l.controller))
 	add(l.mac != "" && l.mac != have.MAC, setMAC, l.mac)

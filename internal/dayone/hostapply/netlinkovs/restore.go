@@ -68,8 +68,9 @@ func linkBefore(had livestate.Link, s snapshot) linkGoal {
 		name: had.Name, mac: had.MAC, mtu: had.MTU, up: &had.Up, controller: &had.Controller, sysctls: s.Sysctls[had.Name],
 		v4: familyGoal{owned: true}, v6: familyGoal{owned: true},
 	}
-	if had.Controller == ovsDatapath {
-		g.controller = nil // the database says it
+	if _, ovs := s.State.OVSBridge(had.Controller); ovs || had.Controller == ovsDatapath {
+		none := "" // of those that netlink sets
+		g.controller = &none
 	}
 	if had.Kind == "tun" || had.Kind == string(nmstate.TypeOVSInterface) {
 		g.mac, g.mtu = "", 0 // so it does here

@@ -18,7 +18,7 @@ func (b *Backend) Live(ctx context.Context) (livestate.State, error) {
 	}
 	switch contents, err := b.OVS.Read(ctx); {
 	case err == nil:
-		state.OVS, state.Switch = contents.Bridges, contents.Switch
+		contents.AddTo(&state)
 	case !errors.Is(err, ovsbridge.ErrAbsent):
 		return state, fmt.Errorf("read Open vSwitch's bridges: %w", err)
 	}

@@ -36,6 +36,21 @@ type Contents struct {
 	Datapaths []string `json:"datapaths,omitempty"`
 }
 
+// AddTo completes what the kernel says of a host: the bridges, and, for links that are ports of one, which. The kernel
+// itself knows of its own datapath at most, and calls that the controller of all of them.
+func (c Contents) AddTo(s *livestate.State) {
+	s.OVS, s.Switch = c.Bridges, c.Switch
+	for _, b := range c.Bridges {
+		for _, p := range b.Ports {
+			for _, i := range p.Interfaces {
+				if link, ok := s.Link(i.Name); ok && i.Name != b.Name {
+					link.Controller = b.Name
+				}
+			}
+		}
+	}
+}
+
 // Change is what Ensure makes so.
 type Change struct {
 	Bridges []livestate.Bridge
