@@ -54,7 +54,7 @@ func openISO(image io.ReaderAt, size int64) (*isoFS, error) {
 }
 
 func unexpected(err error) error {
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

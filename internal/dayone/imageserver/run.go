@@ -73,7 +73,7 @@ func stop(server *http.Server, ended <-chan error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	<-ended
+	_ = <-ended // that the server was shut down
 	if err != nil {
 		return fmt.Errorf("end: %w", err)
 	}

@@ -51,9 +51,8 @@ func (r *renderer) finish() {
 	if !r.asked(networkv1.FirstBoot) {
 		return
 	}
-	index, names := placement.Index{}, []string{}
+	index := placement.Index{}
 	for _, host := range r.spec.Hosts {
-		names = append(names, host.Name)
 		for _, text := range host.MACAddresses {
 			mac, err := placement.ParseMAC(string(text))
 			if err == nil {

@@ -137,7 +137,7 @@ func clientID(word string, mac net.HardwareAddr) ([]byte, error) {
 
 func read(ack *dhcpv4.DHCPv4, now time.Time) (Lease, error) {
 	addr, ok := netip.AddrFromSlice(ack.YourIPAddr.To4())
-	ones, bits := net.IPMask(ack.SubnetMask()).Size()
+	ones, bits := ack.SubnetMask().Size()
 	if !ok || bits == 0 {
 		return Lease{}, fmt.Errorf("the server %s gave no address, or no mask", ack.ServerIdentifier())
 	}

@@ -176,13 +176,14 @@ func TestLeaseStaysTheSameOnTheBridge(t *testing.T) {
 	l.want(l.pass(nil), "applied")
 	l.reachable()
 	before := l.address("enp2s0")
+	withoutDNS, _, _ := strings.Cut(bridgeOverCard, "dns-resolver")
 	l.document("cluster.yml", strings.NewReplacer(
 		`    enabled: true
     address:
     - ip: "192.168.111.110"
       prefix-length: 24
 `, "    enabled: true\n    dhcp: true\n    auto-route-metric: 48\n",
-	).Replace(bridgeOverCard[:strings.Index(bridgeOverCard, "dns-resolver")]))
+	).Replace(withoutDNS))
 	l.want(l.pass(nil), "applied")
 	l.reachable()
 	if after := l.address("br-ex"); after != before {
