@@ -50,7 +50,7 @@ func (w Walk) step(s Step) error {
 	printed, err := w.script(where, s.Body)
 	// A script that the document shows to fail says so by the word fails.
 	if fails := slices.Contains(s.Words, "fails"); (err != nil) != fails {
-		return fmt.Errorf("run script: %v\n%s", err, printed)
+		return fmt.Errorf("run script: %w\n%s", err, printed)
 	}
 	if s.Checked && strings.TrimRight(printed, "\n") != strings.TrimRight(s.Prints, "\n") {
 		return fmt.Errorf("the document says\n%sand the script prints\n%s", s.Prints, printed)

@@ -73,7 +73,9 @@ func stop(server *http.Server, ended <-chan error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close()
 	}
-	_ = <-ended // that the server was shut down
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
 	if err != nil {
 		return fmt.Errorf("end: %w", err)
 	}

@@ -43,7 +43,7 @@ type Host struct {
 func New(t testing.TB, root, name string) *Host {
 	t.Helper()
 	// Not the test's own folder: a comma in the name of a test would be one in the options of a mount.
-	disk, err := os.MkdirTemp("", "host-")
+	disk, err := os.MkdirTemp("", "host-") //nolint:usetesting // sockets lie in it, whose paths must be short
 	if err != nil {
 		t.Fatal(err)
 	}
