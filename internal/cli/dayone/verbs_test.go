@@ -1,0 +1,232 @@
+package dayone_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/dayone"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/diff"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/render"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+)
+
+// folder has the documents of two hosts, and what people leave beside them.
+type folder struct {
+	t   *testing.T
+	dir string
+}
+
+const document = `interfaces:
+- {name: enp2s0, type: ethernet, state: up, ipv4: {enabled: false}, ipv6: {enabled: false}}
+- {name: br-ex, type: ovs-bridge, state: up, copy-mac-from: enp2s0, bridge: {port: [{name: enp2s0}, {name: br-ex}]}}
+- {name: br-ex, type: ovs-interface, state: up, ipv4: {enabled: true, address: [{ip: ADDRESS, prefix-length: 24}]}}
+dns-resolver: {config: {server: [192.168.111.1]}}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 192.168.111.1, next-hop-interface: br-ex}]}
+`
+
+func at(address string) string { return strings.ReplaceAll(document, "ADDRESS", address) }
+
+func newFolder(t *testing.T) *folder {
+	t.Helper()
+	f := &folder{t, t.TempDir()}
+	f.write("m/master-0.yml", at("192.168.111.110"))
+	f.write("m/master-1.yml", at("192.168.111.111"))
+	f.write("m/applied", "a marker")
+	return f
+}
+
+func (f *folder) write(name, content string) {
+	f.t.Helper()
+	path := f.path(name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
+
+// call runs a command line in the folder as main does. Words that begin with @ are names in the folder.
+func (f *folder) call(stdin string, args ...string) (status int, stdout, stderr string) {
+	for i, arg := range args {
+		if name, ok := strings.CutPrefix(arg, "@"); ok {
+			args[i] = f.path(name)
+		}
+	}
+	cmd := dayone.New(render.New(), selection.New(), imports.New(), diff.New(), validate.New())
+	root := &cobra.Command{Use: "cno", SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(cmd)
+	var out, errOut bytes.Buffer
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errOut)
+	root.SetArgs(append([]string{"dayone"}, args...))
+	status = exit.Report(&errOut, "cno", root.Execute())
+	return status, out.String(), errOut.String()
+}
+
+func TestStatusesTellRefusedFromUnusable(t *testing.T) {
+	const object = "apiVersion: network.operator.openshift.io/v1\nkind: HostNetworkConfig\nmetadata: {name: w}\nspec: {role: worker, bridge: {uplink: {interface: eno1}}}\n"
+	for _, row := range []struct {
+		why    string
+		stdin  string
+		args   []string
+		status int
+		says   string
+	}{
+		{"a host's file", "", []string{"select", "--dir", "@m", "--host", "master-0.x.y"}, exit.OK, "master-0.yml: it has the short name"},
+		{"no file is an answer", "", []string{"select", "--dir", "@m", "--host", "other"}, exit.OK, "none: no file is for the host other"},
+		{"what is in it", "", []string{"select", "--dir", "@m", "--host", "master-1", "--show"}, exit.OK, "192.168.111.111"},
+		{"out of an object", object, []string{"select", "-f", "-", "--host", "x", "-o", "json"}, exit.OK, `"rule": "cluster"`},
+		{"an empty file", "", []string{"select", "--dir", "@empty", "--host", "a"}, exit.Refused, "a.yml is empty"},
+		{"a folder that is not there", "", []string{"select", "--dir", "@none", "--host", "a"}, exit.Unusable, "no such file"},
+		{"nobody named", "", []string{"select", "--dir", "@m"}, exit.Unusable, "host mac"},
+		{"not a MAC address", "", []string{"select", "--dir", "@m", "--mac", "x"}, exit.Unusable, "--mac"},
+
+		{"sound documents", "", []string{"validate", "--dir", "@m"}, exit.OK, ""},
+		{"the same by -f", "", []string{"validate", "-f", "@m"}, exit.OK, ""},
+		{"an address in no network", "", []string{"validate", "--dir", "@m", "--machine-network", "10.0.0.0/8"}, exit.Refused, "master-0.yml:4: interfaces[2].ipv4.address[0].ip"},
+		{"an address that moves", "", []string{"validate", "--dir", "@m", "--vip", "192.168.111.110", "-o", "json"}, exit.Refused, `"valid": false`},
+		{"a network that needs no bridge", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]", []string{"validate", "-f", "-", "--without-bridge"}, exit.OK, ""},
+		{"one that does", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]", []string{"validate", "-f", "-"}, exit.Refused, "no ovs-bridge br-ex"},
+		{"an object", object, []string{"validate", "-f", "-"}, exit.OK, ""},
+		{"an unknown field of one", strings.Replace(object, "bridge", "bridges", 1), []string{"validate", "-f", "-"}, exit.Refused, "bridges"},
+		{"an object of something else", "apiVersion: v1\nkind: Pod\n", []string{"validate", "-f", "-"}, exit.Unusable, "kind Pod"},
+		{"not a network", "", []string{"validate", "--dir", "@m", "--machine-network", "x"}, exit.Unusable, "--machine-network"},
+
+		{"no difference", "", []string{"diff", "@m", "@m", "--exit-code"}, exit.OK, "no difference"},
+		{"names of documents do not matter", "", []string{"diff", "@m/master-0.yml", "@m/master-1.yml"}, exit.OK, "interface br-ex (ovs-interface)\n  - address 192.168.111.110/24\n  + address 192.168.111.111/24\n"},
+		{"a difference as a status", "", []string{"diff", "@m/master-0.yml", "@m/master-1.yml", "--exit-code"}, exit.Refused, "address"},
+		{"a file that has gone", "", []string{"diff", "@m", "@m/master-0.yml", "-o", "json"}, exit.OK, `"change": "removed"`},
+		{"not a document", "interfaces: 5", []string{"diff", "@m", "-"}, exit.Refused, "interfaces"},
+
+		{"a role is needed", "", []string{"render", "--as", "machineconfig", "-f", "@m"}, exit.Unusable, "--role"},
+		{"a file for nobody", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd"}, exit.Refused, "for no host"},
+		{"an unsound document is shown", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-"}, exit.OK, "warning: interfaces: there is no ovs-bridge"},
+		{"hosts share everything", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@m", "--host", "a"}, exit.Unusable, "--host"},
+		{"before the boot, of an object", object + "  \n", []string{"render", "--as", "secret", "-f", "-"}, exit.Unusable, "no host"},
+
+		{"nothing to take out", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}}}\n", []string{"import", "-f", "-"}, exit.Unusable, "no host network configuration"},
+		{"something to fetch", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /etc/nmstate/openshift/a.yml, contents: {source: 'https://x'}}]}}}\n",
+			[]string{"import", "-f", "-"}, exit.Refused, "scheme"},
+		{"a way out of the folder", "", []string{"import", "-f", "@away.yaml", "--dir", "@out"}, exit.Unusable, "not a name below"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			f := newFolder(t)
+			f.write("empty/a.yml", "")
+			f.write("odd/A_B.yml", document)
+			f.write("away.yaml", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a, labels: {machineconfiguration.openshift.io/role: ../..}}\n"+
+				"spec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /etc/nmstate/openshift/a.yml, contents: {source: 'data:,a'}}]}}}\n")
+			status, stdout, stderr := f.call(row.stdin, row.args...)
+			if status != row.status || !strings.Contains(stdout+stderr, row.says) {
+				t.Errorf("status %d, printed\n%s%s\nwant %d, %q", status, stdout, stderr, row.status, row.says)
+			}
+		})
+	}
+}
+
+func TestWhatIsRenderedIsImportedAsItWas(t *testing.T) {
+	f := newFolder(t)
+	status, object, stderr := f.call("", "render", "--as", "machineconfig", "--role", "master", "-f", "@m")
+	if status != exit.OK || stderr != "" {
+		t.Fatal(stderr)
+	}
+	if status, _, stderr := f.call(object, "import", "-f", "-", "--dir", "@out"); status != exit.OK {
+		t.Fatal(stderr)
+	}
+	for _, name := range []string{"master-0.yml", "master-1.yml"} {
+		want, err := os.ReadFile(f.path("m/" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(f.path("out/master/" + name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Error(name, diff)
+		}
+	}
+}
+
+func TestAnImportedObjectMeansTheSame(t *testing.T) {
+	f := newFolder(t)
+	_, object, _ := f.call("", "render", "--as", "machineconfig", "--role", "master", "-f", "@m")
+	status, config, stderr := f.call(object, "import", "-f", "-", "-o", "hostnetworkconfig")
+	if status != exit.OK {
+		t.Fatal(stderr)
+	}
+	f.write("config.yaml", config)
+	if status, out, stderr := f.call("", "diff", "@m", "@config.yaml", "--exit-code"); status != exit.OK {
+		t.Error(out, stderr)
+	}
+}
+
+func TestAnInstallConfigIsBothSourceAndSurroundings(t *testing.T) {
+	f := newFolder(t)
+	f.write("install-config.yaml", `apiVersion: v1
+baseDomain: test.metalkube.org
+networking: {machineNetwork: [{cidr: 192.168.111.0/24}]}
+platform:
+  baremetal:
+    apiVIPs: [192.168.111.5]
+    hosts:
+    - name: master-0
+      role: master
+      bootMACAddress: 00:d7:a3:95:42:1f
+      networkConfig:
+        interfaces:
+        - {name: enp2s0, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 192.168.111.99, prefix-length: 24}]}}
+`)
+	status, out, stderr := f.call("", "validate", "-f", "@install-config.yaml", "-f", "@m")
+	if status != exit.Refused || !strings.Contains(out, "is booted with [192.168.111.99] and has [192.168.111.110] afterwards") {
+		t.Errorf("status %d: %s%s", status, out, stderr)
+	}
+	f.write("m/master-2.yml", at("192.168.111.5"))
+	if _, out, _ := f.call("", "validate", "-f", "@install-config.yaml", "-f", "@m"); !strings.Contains(out, "192.168.111.5 is a virtual address") {
+		t.Error(out)
+	}
+	status, out, stderr = f.call("", "import", "-f", "@install-config.yaml", "-o", "hostnetworkconfig")
+	if status != exit.OK || !strings.Contains(out, "- PreBoot") || !strings.Contains(out, "192.168.111.99") {
+		t.Errorf("status %d: %s%s", status, out, stderr)
+	}
+}
+
+func TestThisHostCanBeDescribed(t *testing.T) {
+	f := newFolder(t)
+	status, out, stderr := f.call("", "import", "--live", "--ovsdb", "@none")
+	if status != exit.OK {
+		t.Fatal(stderr)
+	}
+	f.write("live.yml", out)
+	if status, _, stderr := f.call("", "diff", "@live.yml", "@live.yml", "--exit-code"); status != exit.OK {
+		t.Errorf("what is written cannot be read: %s", stderr)
+	}
+}
+
+func TestProblemsAreJSONForTools(t *testing.T) {
+	f := newFolder(t)
+	_, out, _ := f.call("interfaces: [{nam: a}]", "validate", "-f", "-", "-o", "json")
+	var answer struct {
+		Valid    bool
+		Problems []struct {
+			File, Path, Message string
+			Line                int
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || answer.Valid || len(answer.Problems) == 0 || answer.Problems[0].Line != 1 {
+		t.Errorf("%v: %s", err, out)
+	}
+}
