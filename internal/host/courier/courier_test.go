@@ -113,6 +113,21 @@ func TestFilesComeChangeAndGo(t *testing.T) {
 	}
 }
 
+// The kubelet shows files of ConfigMaps as links into a folder that it replaces.
+func TestFilesOfVolumesAreFiles(t *testing.T) {
+	n := newNode(t)
+	n.write(filepath.Join(n.From, "..2026", "a.yml"), "1")
+	for link, to := range map[string]string{"..data": "..2026", "a.yml": "..data/a.yml"} {
+		if err := os.Symlink(to, filepath.Join(n.From, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.once()
+	if diff := cmp.Diff(map[string]string{"a.yml": "1"}, n.onHost()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestACourierThatDiedForgetsNothing(t *testing.T) {
 	n := newNode(t)
 	n.files(map[string]string{"a.yml": "1", "b.yml": "2"})
