@@ -1,4 +1,4 @@
-// Program flanneld is flannel's agent on a node; see docs/programs/flanneld.md.
+// Command flanneld is flannel's agent on a node; see docs/programs/flanneld.md.
 package main
 
 import (

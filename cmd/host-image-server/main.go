@@ -1,4 +1,4 @@
-// Program host-image-server serves boot images that carry the network of their host; see
+// Command host-image-server serves boot images that carry the network of their host; see
 // docs/programs/host-image-server.md.
 package main
 

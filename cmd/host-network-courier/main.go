@@ -1,4 +1,4 @@
-// Program host-network-courier runs on every node: it brings files of host network configuration, and reports what the node
+// Command host-network-courier runs on every node: it brings files of host network configuration, and reports what the node
 // says of them; see docs/controllers/hostnetworkconfig.md.
 package main
 

@@ -1,4 +1,4 @@
-// Program host-network gives a host the network that its document describes; see docs/programs/host-network.md.
+// Command host-network gives a host the network that its document describes; see docs/programs/host-network.md.
 package main
 
 import (
