@@ -6,6 +6,8 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
@@ -32,6 +34,9 @@ type loop struct {
 	setup func(manager.Manager) error
 	// secrets is true for a loop that reads Secrets.
 	secrets bool
+	// owns are kinds that the loop reads from a cache of its own, with what it selects and keeps of them. All others come
+	// from the cache that the loops share.
+	owns map[client.Object]cache.ByObject
 }
 
 // The kinds that loops need and that are not part of Kubernetes.

@@ -71,6 +71,8 @@ type Options struct {
 // shared is what the loops share.
 type shared struct {
 	Options
+	// reach is Config with the limits of requests that the operator works with.
+	reach   *rest.Config
 	manager manager.Manager
 	// withSecrets is the manager for loops that read Secrets.
 	withSecrets manager.Manager
@@ -110,6 +112,7 @@ func Run(ctx context.Context, o Options) error {
 func share(o Options) (*shared, error) {
 	s := &shared{Options: o, board: &report.Board{}, network: &trigger.Trigger{}, status: &trigger.Trigger{}}
 	reach := rest.CopyConfig(o.Config)
+	s.reach = reach
 	reach.QPS, reach.Burst = requestsPerSecond, requestsAtOnce
 	reach.UserAgent = "cluster-network-operator/" + o.Facts.ReleaseVersion
 	httpClient, err := rest.HTTPClientFor(reach)

@@ -3,32 +3,45 @@ package operator
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// split is the manager's cache with another one for Secrets. A loop starts when all of its cache is filled, and the
-// operator may read Secrets in a few namespaces alone: where that right is missing for a while, only those loops
-// must wait that read Secrets. One of the others brings the right back.
+// split is a manager's cache with another one for a few kinds. A loop starts when all of its cache is filled: what
+// only some loops read, and may read only where a right has been given, must not keep the others waiting. And what a
+// loop keeps of a kind, the objects it selects and the fields it needs of them, is its own business.
 type split struct {
 	cache.Cache
-	secrets cache.Cache
+	own    cache.Cache
+	kinds  map[schema.GroupVersionKind]bool
+	scheme *runtime.Scheme
 }
 
 // NeedLeaderElection is false, as it is for the manager's own cache.
 func (s *split) NeedLeaderElection() bool { return false }
 
-// Start fills the cache of Secrets; the other is the manager's business.
-func (s *split) Start(ctx context.Context) error { return s.secrets.Start(ctx) }
+// Start fills the cache of the few kinds; the other is the manager's business.
+func (s *split) Start(ctx context.Context) error { return s.own.Start(ctx) }
 
-func (s *split) of(o any) cache.Cache {
-	switch o.(type) {
-	case *corev1.Secret, *corev1.SecretList:
-		return s.secrets
+// of returns the cache for the kind of an object or a list. A kind that nobody knows is the manager's business.
+func (s *split) of(o runtime.Object) cache.Cache {
+	gvk, err := apiutil.GVKForObject(o, s.scheme)
+	if err != nil {
+		return s.Cache
+	}
+	if _, list := o.(client.ObjectList); list {
+		gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
+	}
+	if s.kinds[gvk] {
+		return s.own
 	}
 	return s.Cache
 }
@@ -48,19 +61,24 @@ func (s *split) GetInformer(ctx context.Context, o client.Object, options ...cac
 	return s.of(o).GetInformer(ctx, o, options...)
 }
 
-// WaitForCacheSync waits for both.
-func (s *split) WaitForCacheSync(ctx context.Context) bool {
-	return s.Cache.WaitForCacheSync(ctx) && s.secrets.WaitForCacheSync(ctx)
+// IndexField adds an index to the cache of the kind of an object.
+func (s *split) IndexField(ctx context.Context, o client.Object, field string, value client.IndexerFunc) error {
+	return s.of(o).IndexField(ctx, o, field, value)
 }
 
-// splitManager is a manager whose loops read Secrets.
+// WaitForCacheSync waits for both.
+func (s *split) WaitForCacheSync(ctx context.Context) bool {
+	return s.Cache.WaitForCacheSync(ctx) && s.own.WaitForCacheSync(ctx)
+}
+
+// splitManager is a manager whose loops have a cache of their own for a few kinds.
 type splitManager struct {
 	manager.Manager
 	cache  *split
 	client client.Client
 }
 
-// GetCache returns the cache that has Secrets.
+// GetCache returns the cache that has these kinds, too.
 func (m splitManager) GetCache() cache.Cache { return m.cache }
 
 // GetClient returns a client that reads from that cache.
@@ -68,22 +86,35 @@ func (m splitManager) GetClient() client.Client { return m.client }
 
 // withSecrets makes a manager whose loops may read the Secrets of some namespaces, and has its cache filled.
 func withSecrets(mgr manager.Manager, config *rest.Config, namespaces []string) (manager.Manager, error) {
-	secrets, err := cache.New(config, cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		DefaultNamespaces: inNamespaces(namespaces), DefaultTransform: cache.TransformStripManagedFields(),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make cache of secrets: %w", err)
+	return withOwn(mgr, config, map[client.Object]cache.ByObject{&corev1.Secret{}: {Namespaces: inNamespaces(namespaces)}})
+}
+
+// withOwn makes a manager that reads some kinds from a cache of their own, which selects and keeps of them what it is
+// told to, and has that cache filled.
+func withOwn(mgr manager.Manager, config *rest.Config, kinds map[client.Object]cache.ByObject) (manager.Manager, error) {
+	s := &split{Cache: mgr.GetCache(), kinds: map[schema.GroupVersionKind]bool{}, scheme: mgr.GetScheme()}
+	for o := range kinds {
+		gvk, err := apiutil.GVKForObject(o, s.scheme)
+		if err != nil {
+			return nil, fmt.Errorf("make cache of a loop: %w", err)
+		}
+		s.kinds[gvk] = true
 	}
-	m := splitManager{Manager: mgr, cache: &split{Cache: mgr.GetCache(), secrets: secrets}}
-	m.client, err = client.New(config, client.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), Cache: &client.CacheOptions{Reader: m.cache},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("make client for secrets: %w", err)
+	var err error
+	if s.own, err = cache.New(config, cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: s.scheme, Mapper: mgr.GetRESTMapper(),
+		ByObject: kinds, DefaultTransform: cache.TransformStripManagedFields(),
+	}); err != nil {
+		return nil, fmt.Errorf("make cache of a loop: %w", err)
 	}
-	if err := mgr.Add(m.cache); err != nil {
-		return nil, fmt.Errorf("add cache of secrets: %w", err)
+	m := splitManager{Manager: mgr, cache: s}
+	if m.client, err = client.New(config, client.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: s.scheme, Mapper: mgr.GetRESTMapper(), Cache: &client.CacheOptions{Reader: s},
+	}); err != nil {
+		return nil, fmt.Errorf("make client of a loop: %w", err)
+	}
+	if err := mgr.Add(s); err != nil {
+		return nil, fmt.Errorf("add cache of a loop: %w", err)
 	}
 	return m, nil
 }

@@ -83,6 +83,11 @@ func (s *starter) startReady() error {
 		if l.secrets {
 			mgr = s.withSecrets
 		}
+		if len(l.owns) > 0 {
+			if mgr, err = withOwn(mgr, s.reach, l.owns); err != nil {
+				return err
+			}
+		}
 		if err := l.setup(mgr); err != nil {
 			return err
 		}
