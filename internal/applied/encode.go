@@ -16,6 +16,8 @@ const (
 	keyRevision = "revision"
 	keyVersion  = "operatorVersion"
 	keyForced   = "forced"
+	keyBase     = "baseRevision"
+	keyAcked    = "acknowledged"
 )
 
 // CorruptError is the error for a record that cannot be understood. Nothing may be applied then: whether a change
@@ -41,7 +43,7 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 
 // Decode reads a record from the data of its ConfigMap. The error is a *CorruptError.
 func Decode(data map[string]string) (Record, error) {
-	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], other: maps.Clone(data)}
+	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], other: maps.Clone(data)}
 	for _, f := range []struct {
 		key  string
 		read func(string) error
@@ -49,6 +51,7 @@ func Decode(data map[string]string) (Record, error) {
 		{KeyApplied, func(v string) (err error) { r.Applied, err = parse(v); return err }},
 		{KeyIntent, func(v string) (err error) { r.Intent, err = parse(v); return err }},
 		{keyRevision, func(v string) (err error) { r.Number, err = readNumber(v); return err }},
+		{keyBase, func(v string) (err error) { r.Base, err = readNumber(v); return err }},
 		{keyForced, func(v string) (err error) { r.Forced, err = strconv.ParseBool(v); return err }},
 	} {
 		if v, ok := data[f.key]; ok {
@@ -57,7 +60,7 @@ func Decode(data map[string]string) (Record, error) {
 			}
 		}
 	}
-	for _, key := range []string{KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced} {
+	for _, key := range []string{KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked} {
 		delete(r.other, key)
 	}
 	return r.settle()
@@ -106,6 +109,12 @@ func (r Record) Encode() map[string]string {
 	data[keyRevision] = strconv.Itoa(r.Number)
 	if r.OperatorVersion != "" {
 		data[keyVersion] = r.OperatorVersion
+	}
+	if r.Base != 0 {
+		data[keyBase] = strconv.Itoa(r.Base)
+	}
+	if r.Acknowledged != "" {
+		data[keyAcked] = r.Acknowledged
 	}
 	if r.Forced {
 		data[keyForced] = "true"

@@ -47,6 +47,8 @@ type Revision struct {
 	Outcome Outcome `json:"outcome"`
 	// Forced is true if it was not checked against the revision before.
 	Forced bool `json:"forced,omitempty"`
+	// Acknowledged is the hash with which somebody has acknowledged the change from the revision before.
+	Acknowledged string `json:"acknowledged,omitempty"`
 }
 
 // Snapshot returns what was applied.

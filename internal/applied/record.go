@@ -37,8 +37,12 @@ type Record struct {
 	// Number is that of the revision that Intent is, or Applied if there is no Intent. 0 is a record that another
 	// operator wrote.
 	Number int
+	// Base is the number of the revision that Applied is, while Number is that of Intent; else 0.
+	Base int
 	// OperatorVersion is the version of the operator that began that revision.
 	OperatorVersion string
+	// Acknowledged is the hash with which somebody has acknowledged the change; empty if it needed none.
+	Acknowledged string
 	// Forced is true if that revision was not checked against the one before, since the record had been deleted.
 	Forced bool
 
@@ -55,6 +59,8 @@ type Start struct {
 	OperatorVersion string
 	// Forced is true if Decide said so.
 	Forced bool
+	// Acknowledged is the hash with which the change was acknowledged, if it was.
+	Acknowledged string
 }
 
 // Unfinished reports whether a rollout has begun and not ended.
@@ -72,7 +78,11 @@ func (r Record) Begin(s Start) Record {
 		return r
 	}
 	next := r
+	if r.State == StateApplied {
+		next.Base = r.Number
+	}
 	next.Intent, next.Number, next.OperatorVersion, next.Forced = s.Intent, s.Number, s.OperatorVersion, s.Forced
+	next.Acknowledged = s.Acknowledged
 	// Objects of a rollout that is replaced half way may be there: then the new one is under way, too.
 	if r.State != StateApplying {
 		next.State = StateIntent
@@ -96,7 +106,7 @@ func (r Record) MarkApplied(now time.Time) (Record, Revision, error) {
 		return Record{}, Revision{}, ErrState
 	}
 	rev := r.Revision(OutcomeApplied, now)
-	r.State, r.Applied, r.Intent = StateApplied, r.Intent, Snapshot{}
+	r.State, r.Applied, r.Intent, r.Base = StateApplied, r.Intent, Snapshot{}, 0
 	return r, rev, nil
 }
 
@@ -108,7 +118,7 @@ func (r Record) Revision(o Outcome, now time.Time) Revision {
 	}
 	return Revision{
 		Number: r.Number, Hash: s.Hash(), Spec: []byte(s.raw), OperatorVersion: r.OperatorVersion,
-		Time: now.UTC().Truncate(time.Second), Outcome: o, Forced: r.Forced,
+		Time: now.UTC().Truncate(time.Second), Outcome: o, Forced: r.Forced, Acknowledged: r.Acknowledged,
 	}
 }
 
@@ -120,4 +130,12 @@ func (r Record) Baseline() *operatorv1.NetworkSpec {
 		return r.Intent.Spec()
 	}
 	return r.Applied.Spec()
+}
+
+// BaselineNumber is the number of the revision that Baseline is; 0 if there is none, or another operator wrote it.
+func (r Record) BaselineNumber() int {
+	if r.State == StateIntent {
+		return r.Base
+	}
+	return r.Number
 }

@@ -267,3 +267,28 @@ func FuzzDecodeNeverPanicsAndKeepsWhatItReads(f *testing.F) {
 		}
 	})
 }
+
+func TestTheNumberOfTheBaselineSurvivesACrashAtEveryStep(t *testing.T) {
+	one, two := snapshot(t, "10.0.0.0/16"), snapshot(t, "10.0.0.0/15")
+	r := Record{State: StateApplied, Applied: one, Number: 3}
+	reread := func(r Record) Record {
+		t.Helper()
+		again, err := Decode(r.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return again
+	}
+	intent := reread(r.Begin(Start{Intent: two, Number: 4, Acknowledged: "hash"}))
+	if intent.BaselineNumber() != 3 || intent.Acknowledged != "hash" {
+		t.Errorf("with the intent written: baseline %d, acknowledged %q", intent.BaselineNumber(), intent.Acknowledged)
+	}
+	applying, err := intent.MarkApplying()
+	if err != nil || reread(applying).BaselineNumber() != 4 {
+		t.Errorf("while it is applied: baseline %d, %v", applying.BaselineNumber(), err)
+	}
+	done, revision, err := reread(applying).MarkApplied(noon)
+	if err != nil || reread(done).BaselineNumber() != 4 || revision.Acknowledged != "hash" {
+		t.Errorf("applied: baseline %d, acknowledged %q, %v", done.BaselineNumber(), revision.Acknowledged, err)
+	}
+}

@@ -63,6 +63,8 @@ func (fakeNetwork) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) 
 	return out
 }
 
+func (fakeNetwork) Fields() []provider.Field { return nil }
+
 func (fakeNetwork) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	a, b := prev.DefaultNetwork.FlannelConfig, next.DefaultNetwork.FlannelConfig
 	if a.Backend != b.Backend {

@@ -45,10 +45,28 @@ func check(_ context.Context, s *state) error {
 	for _, component := range s.registry.Components {
 		errs = append(errs, component.CheckChange(prev, next)...)
 	}
-	if len(errs) == 0 {
+	return s.judge(refusals(errs, lookupIn(prev), lookupIn(next)))
+}
+
+// judge lists all changes, and returns those that are refused. What is disruptive but possible is let through once it
+// is acknowledged.
+func (s *state) judge(refused Refusals) error {
+	r := &s.result
+	r.Changes = changesOf(r.Previous, r.Spec, s.registry.Fields(r.Spec.DefaultNetwork.Type), refused)
+	if verdictOf(r.Changes) == NeedsAcknowledgement {
+		r.Acknowledgement = acknowledgement(s.in.Revision, r.Changes)
+	}
+	switch {
+	case len(refused) == 0:
+		return nil
+	case r.Acknowledgement != "" && r.Acknowledgement == s.in.Acknowledged:
+		r.Acknowledged = true
 		return nil
 	}
-	return refusals(errs, lookupIn(prev), lookupIn(next))
+	for i := range refused {
+		refused[i].Acknowledge = r.Acknowledgement
+	}
+	return refused
 }
 
 func (c change) checkType() field.ErrorList {

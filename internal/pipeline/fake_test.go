@@ -22,6 +22,7 @@ type fakeNetwork struct {
 	objects int
 	observe error // of Observe
 	panics  string
+	fields  []provider.Field
 }
 
 func flannelTraits() provider.Traits {
@@ -115,6 +116,10 @@ func (c fakeComponent) Validate(spec *operatorv1.NetworkSpec, _ provider.Traits)
 func (c fakeComponent) Default(spec, _ *operatorv1.NetworkSpec, _ provider.Traits, _ facts.Cluster) *operatorv1.NetworkSpec {
 	return spec
 }
+
+func (n fakeNetwork) Fields() []provider.Field { return n.fields }
+
+func (c fakeComponent) Fields() []provider.Field { return nil }
 
 func (c fakeComponent) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
 

@@ -94,6 +94,8 @@ func (vandal) Default(spec, prev *operatorv1.NetworkSpec, _ provider.Traits, _ f
 	return spec
 }
 
+func (vandal) Fields() []provider.Field { return nil }
+
 func (vandal) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
 
 func TestComponentsCanSpoilNothing(t *testing.T) {

@@ -39,6 +39,11 @@ type Input struct {
 	// Applied is the network that was applied last, as it was recorded; nil on a fresh cluster, and when a change
 	// is forced. While one is being rolled out, it is that one: see applied.Record.Baseline.
 	Applied *operatorv1.NetworkSpec
+	// Revision is the number of the revision that Applied is; 0 if that is not known. An acknowledgement is for a change
+	// of this one.
+	Revision int
+	// Acknowledged is what the user has acknowledged: the Acknowledgement of the very change, or anything else.
+	Acknowledged string
 	// Cluster is what is known about the cluster. Offline it may be the zero value; nothing is then checked
 	// against nodes.
 	Cluster facts.Cluster
@@ -54,6 +59,14 @@ type Result struct {
 	// Previous is Input.Applied with the defaults that a newer operator has and an older one had not recorded.
 	// It is nil before Fill, and when nothing is applied.
 	Previous *operatorv1.NetworkSpec
+	// Changes are the fields whose values are not those of Previous, each with its verdict. It is set by Check, whether
+	// or not that refuses any, and nil on a fresh cluster. After Reconcile they are those of the desired specification,
+	// also when it was put aside.
+	Changes []Change
+	// Acknowledgement is the hash with which the changes are acknowledged. It is empty when none needs that, or when
+	// one is refused in any case. Acknowledged is true if they were, by it.
+	Acknowledgement string
+	Acknowledged    bool
 	// Traits are those of the provider of Spec. For a network that somebody else installs, they are all that is
 	// known of it.
 	Traits provider.Traits
@@ -101,6 +114,7 @@ func (p Pipeline) Reconcile(ctx context.Context, in Input) (Result, error) {
 	in.Desired = in.Applied
 	fallback, ferr := p.run(ctx, in, Render, true)
 	fallback.Refused = err
+	fallback.Changes, fallback.Acknowledgement = res.Changes, res.Acknowledgement
 	return fallback, ferr
 }
 

@@ -24,6 +24,8 @@ type Refusal struct {
 	Rule string `json:"rule"`
 	// Message says what is wrong, what is allowed and what to do, for people. It does not repeat the field.
 	Message string `json:"message"`
+	// Acknowledge is the hash with which all changes at once are made nevertheless. It is empty if there is no such way.
+	Acknowledge string `json:"acknowledge,omitempty"`
 }
 
 // String is the field, the values that a change is between, the message, and the rule.
@@ -43,13 +45,25 @@ func (r Refusal) names(values ...string) bool {
 // Refusals are all things that are wrong with a specification or a change, at least one.
 type Refusals []Refusal
 
-// Error joins all of them in one line.
+// Error joins all of them in one line, with the way through if there is one.
 func (r Refusals) Error() string {
 	lines := make([]string, len(r))
 	for i, one := range r {
 		lines[i] = one.String()
 	}
-	return strings.Join(lines, "; ")
+	text := strings.Join(lines, "; ")
+	if hash := r.Acknowledge(); hash != "" {
+		text += fmt.Sprintf("; to make the change nevertheless, with what it disrupts, acknowledge it with the annotation %s=%s", AcknowledgeAnnotation, hash)
+	}
+	return text
+}
+
+// Acknowledge returns the hash with which all of them are made nevertheless, or nothing if one is refused in any case.
+func (r Refusals) Acknowledge() string {
+	if len(r) == 0 {
+		return ""
+	}
+	return r[0].Acknowledge
 }
 
 // Has reports whether a rule is among those that are broken.

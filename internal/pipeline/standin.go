@@ -29,6 +29,8 @@ func (thirdParty) Default(spec, _ *operatorv1.NetworkSpec, _ facts.Cluster) *ope
 
 func (thirdParty) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
 
+func (thirdParty) Fields() []provider.Field { return nil }
+
 func (thirdParty) Observe(context.Context, client.Reader, *operatorv1.NetworkSpec) (provider.Renderer, error) {
 	return nil, errNothingToRender
 }

@@ -63,6 +63,8 @@ type Provider interface {
 	// CheckChange returns every change from prev to next that is unsafe, both already filled, both of this
 	// provider's type. Changes of the pools and of the type are checked by the pipeline.
 	CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList
+	// Fields says of every field below the provider's part of the specification what its change means.
+	Fields() []Field
 	// Observe reads what rendering needs from the cluster. It writes nothing. Its reader may be nil when there
 	// is no cluster (offline rendering): then it answers as for a fresh one.
 	Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (Renderer, error)
@@ -100,6 +102,8 @@ type Component interface {
 	Default(spec, prev *operatorv1.NetworkSpec, t Traits, f facts.Cluster) *operatorv1.NetworkSpec
 	// CheckChange returns every unsafe change of the component's part from prev to next.
 	CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList
+	// Fields says of every field of the component's part of the specification what its change means.
+	Fields() []Field
 	// Observe reads what rendering needs from the cluster, as Provider.Observe does.
 	Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (Renderer, error)
 }

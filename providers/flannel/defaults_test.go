@@ -122,7 +122,7 @@ func TestCheckChange(t *testing.T) {
 			continue
 		}
 		if len(errs) != 1 || errs[0].Field != config+tc.field || errs[0].Origin != tc.rule ||
-			!strings.Contains(errs[0].Detail, tc.says) || !strings.HasSuffix(errs[0].Detail, wayOut) {
+			!strings.Contains(errs[0].Detail, tc.says) || !strings.Contains(errs[0].Detail, "put the old value back") {
 			t.Errorf("%s: %v, want one error for %s by rule %s that says %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
 		}
 	}

@@ -2,10 +2,13 @@ package flannel
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // rule looks at one setting, and returns what is unsafe about its change, or nil.
@@ -113,12 +116,23 @@ func fixedValue[T comparable](at *field.Path, prev, next *T, origin, why string)
 	return fixed(at, *prev, *next, origin, why)
 }
 
-// wayOut ends every refusal of a change.
-const wayOut = "; put the old value back, or force the change as docs/providers/flannel.md describes"
+// wayOut ends the refusal of a change that nobody can acknowledge. The pipeline tells of acknowledging.
+const wayOut = ", or force the change as docs/providers/flannel.md describes"
 
 func refuse(at *field.Path, value any, origin, why string) *field.Error {
-	if _, omit := value.(field.OmitValueType); omit {
-		return field.Forbidden(at, why+wayOut).WithOrigin(origin)
+	why += "; put the old value back"
+	if !acknowledgeable(at) {
+		why += wayOut
 	}
-	return field.Invalid(at, value, why+wayOut).WithOrigin(origin)
+	if _, omit := value.(field.OmitValueType); omit {
+		return field.Forbidden(at, why).WithOrigin(origin)
+	}
+	return field.Invalid(at, value, why).WithOrigin(origin)
+}
+
+// acknowledgeable reports whether the change of a field can be acknowledged.
+func acknowledgeable(at *field.Path) bool {
+	return slices.ContainsFunc(Flannel{}.Fields(), func(f provider.Field) bool {
+		return f.Acknowledge && (at.String() == f.Path || strings.HasPrefix(at.String(), f.Path+"."))
+	})
 }

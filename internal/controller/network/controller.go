@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -110,7 +109,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	all := c.Changed.Handler()
 	for _, s := range []source.Source{
 		c.Changed.Source(),
-		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), all, predicate.Predicate(predicate.GenerationChangedPredicate{})),
+		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), all, networkChanged()),
 		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), all, c.configMapChanged()),
 		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), all, nodeChanged()),
 	} {

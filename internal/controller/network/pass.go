@@ -58,7 +58,8 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	p.result, p.failed = p.Pipeline.Reconcile(ctx, pipeline.Input{
-		Desired: &p.network.Spec, Applied: p.memory.record.Baseline(), Cluster: cluster, Reader: p.Client,
+		Desired: &p.network.Spec, Applied: p.memory.record.Baseline(), Revision: p.memory.record.BaselineNumber(),
+		Acknowledged: p.network.Annotations[pipeline.AcknowledgeAnnotation], Cluster: cluster, Reader: p.Client,
 	})
 	if p.failed != nil && len(p.result.Outputs) == 0 {
 		return p.retryable()

@@ -50,7 +50,11 @@ func (p *pass) begin(ctx context.Context) (applied.Record, error) {
 		return before, err
 	}
 	forced := p.memory.decision == applied.Forced
-	record := before.Begin(applied.Start{Intent: intent, Number: p.memory.history.Next(before), OperatorVersion: p.Facts.ReleaseVersion, Forced: forced})
+	start := applied.Start{Intent: intent, Number: p.memory.history.Next(before), OperatorVersion: p.Facts.ReleaseVersion, Forced: forced}
+	if p.result.Acknowledged {
+		start.Acknowledged = p.result.Acknowledgement
+	}
+	record := before.Begin(start)
 	if !maps.Equal(record.Encode(), before.Encode()) {
 		if before.Unfinished() {
 			if err := p.records.remember(ctx, p.memory.history, before.Revision(applied.OutcomeAbandoned, p.Now())); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
@@ -46,6 +47,15 @@ func (c *Controller) configMapChanged() predicate.Predicate {
 		},
 		DeleteFunc: func(e event.DeleteEvent) bool { return e.Object.GetName() != applied.HistoryConfigMapName },
 	}
+}
+
+// networkChanged lets through a new specification, and a new acknowledgement of one.
+func networkChanged() predicate.Predicate {
+	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetAnnotations()[pipeline.AcknowledgeAnnotation] != e.ObjectNew.GetAnnotations()[pipeline.AcknowledgeAnnotation]
+		},
+	})
 }
 
 // nodeChanged lets through what facts are made of.

@@ -12,6 +12,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 // follow applies what is wanted unless the Network says it already, and returns the Network as it is then with
@@ -22,11 +23,11 @@ func (c *Controller) follow(ctx context.Context, config *networkoperatorv1.Netwo
 	if network != nil {
 		at.network = network.Generation
 		differences, err := networkconfig.Differences(wanted, &network.Spec)
-		if err != nil || len(differences) == 0 || at == c.refused {
+		if err != nil || len(differences) == 0 && (acknowledged(config) == "" || acknowledged(config) == acknowledged(network)) || at == c.refused {
 			return network, differences, err
 		}
 	}
-	made, err := c.apply(ctx, wanted)
+	made, err := c.apply(ctx, config, wanted)
 	switch {
 	case apierrors.IsConflict(err) && network != nil:
 		c.refused = at
@@ -44,7 +45,7 @@ func (c *Controller) follow(ctx context.Context, config *networkoperatorv1.Netwo
 }
 
 // apply applies the Network and returns it.
-func (c *Controller) apply(ctx context.Context, wanted *operatorv1.NetworkSpec) (*operatorv1.Network, error) {
+func (c *Controller) apply(ctx context.Context, config *networkoperatorv1.NetworkConfig, wanted *operatorv1.NetworkSpec) (*operatorv1.Network, error) {
 	spec, err := runtime.DefaultUnstructuredConverter.ToUnstructured(wanted)
 	if err != nil {
 		return nil, err
@@ -54,6 +55,9 @@ func (c *Controller) apply(ctx context.Context, wanted *operatorv1.NetworkSpec) 
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Network"))
 	u.SetName(operatorv1.NetworkName)
+	if hash := acknowledged(config); hash != "" {
+		u.SetAnnotations(map[string]string{pipeline.AcknowledgeAnnotation: hash})
+	}
 	if err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldManager); err != nil {
 		return nil, err
 	}
@@ -63,3 +67,6 @@ func (c *Controller) apply(ctx context.Context, wanted *operatorv1.NetworkSpec) 
 	}
 	return made, nil
 }
+
+// acknowledged returns the hash with which the user has acknowledged a change.
+func acknowledged(o client.Object) string { return o.GetAnnotations()[pipeline.AcknowledgeAnnotation] }

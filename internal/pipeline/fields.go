@@ -1,0 +1,69 @@
+package pipeline
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// common are the fields that mean the same whatever the network is.
+func common() []provider.Field {
+	return []provider.Field{
+		{Path: "spec.managementState", Class: provider.Live, Disruption: provider.NoDisruption,
+			Reason: "the operator begins or ceases to look after the network; what runs goes on"},
+		{Path: "spec.logLevel", Class: provider.Rolling, Disruption: provider.PodsRestart,
+			Reason: "the network's own pods restart node by node to log more or less; traffic goes on"},
+		{Path: "spec.operatorLogLevel", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator logs more or less at once"},
+		{Path: "spec.unsupportedConfigOverrides", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator does not read it"},
+		{Path: "spec.observedConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator does not read it"},
+		{Path: "spec.disableNetworkDiagnostics", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "connectivity is checked, or no longer; traffic goes on"},
+		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic goes on"},
+		{Path: "spec.additionalRoutingCapabilities", Class: provider.Rolling, Disruption: provider.PodsRestart, Reason: "components beside the network are deployed or taken away"},
+		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.NodesReboot, Reason: "it begins or ends a migration, whose phases are guided"},
+		{Path: "spec.serviceNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
+			Reason: "services keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
+		{Path: "spec.clusterNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
+			Reason: "pods keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
+		{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage,
+			Reason: "pods keep the addresses they have; only a shorter prefix that begins at the same address is possible, where the network's pools can grow"},
+		{Path: "spec.clusterNetwork.hostPrefix", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "nodes hold blocks of the old length"},
+		{Path: "spec.defaultNetwork", Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "settings of a network that is not the one in use"},
+		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network"},
+	}
+}
+
+// Fields returns what a change of each field means for networks of a type, and for every one of a registry if the type
+// is empty; sorted by path. An entry stands for all fields below it that have none.
+func (r Registry) Fields(t operatorv1.NetworkType) []provider.Field {
+	fields := common()
+	for _, p := range r.Providers {
+		if t == "" || p.Traits().Type == t {
+			fields = append(fields, p.Fields()...)
+		}
+	}
+	for _, c := range r.Components {
+		fields = append(fields, c.Fields()...)
+	}
+	slices.SortStableFunc(fields, func(a, b provider.Field) int { return cmp.Compare(a.Path, b.Path) })
+	return fields
+}
+
+// indexes are what a path has and the Path of a Field has not.
+var indexes = regexp.MustCompile(`\[[^\]]*\]`)
+
+// fieldOf returns the entry that stands for a path: its own, or the nearest above. Without one the zero Field comes
+// back.
+func fieldOf(fields []provider.Field, path string) provider.Field {
+	path = indexes.ReplaceAllString(path, "")
+	var best provider.Field
+	for _, f := range fields {
+		if (path == f.Path || strings.HasPrefix(path, f.Path+".")) && len(f.Path) > len(best.Path) {
+			best = f
+		}
+	}
+	return best
+}

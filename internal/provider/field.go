@@ -1,0 +1,44 @@
+package provider
+
+// Class says how a change of a field comes into force on a network that is in use.
+type Class string
+
+// The classes, from the one that nobody notices to the one that is refused.
+const (
+	// Live: in force at once. Nothing restarts.
+	Live Class = "live"
+	// Rolling: the network's own pods restart, node by node.
+	Rolling Class = "rolling"
+	// Reboot: nodes restart, one after another.
+	Reboot Class = "reboot"
+	// Migration: in phases that are guided and can be turned back.
+	Migration Class = "migration"
+	// Forbidden: not while the network is in use.
+	Forbidden Class = "forbidden"
+)
+
+// Disruption says what users of the network notice of a change, at worst.
+type Disruption string
+
+// The disruptions, in the order of their weight.
+const (
+	NoDisruption     Disruption = "none"
+	PodsRestart      Disruption = "pods restart"
+	ConnectionsReset Disruption = "connections reset"
+	NodesReboot      Disruption = "nodes reboot"
+	Outage           Disruption = "outage"
+)
+
+// Field says what a change of one field of the specification means.
+type Field struct {
+	// Path is the path of the field, without indexes: spec.clusterNetwork.cidr. It stands for all fields below it that
+	// have no entry of their own.
+	Path string
+	// Class and Disruption are those of the worst change of the field that is not refused, or of any change if all are.
+	Class      Class
+	Disruption Disruption
+	// Acknowledge is true if a change that is refused is made nevertheless once its hash is acknowledged.
+	Acknowledge bool
+	// Reason is a sentence that says why, for people.
+	Reason string
+}
