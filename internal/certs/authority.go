@@ -1,9 +1,11 @@
 package certs
 
 import (
-	"crypto/ecdsa"
+	"crypto"
+	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,7 +15,7 @@ import (
 // Authority is a certificate that signs others, and its key.
 type Authority struct {
 	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
+	key         crypto.Signer
 	pair        Pair
 }
 
@@ -108,4 +110,27 @@ func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
 		return Pair{}, fmt.Errorf("issue certificate for %s: %w", r.CommonName, err)
 	}
 	return pair, nil
+}
+
+// Certify signs a key that somebody else holds. The template says everything but the serial number; the certificate is never
+// one of an authority, and never outlives this one. It comes as PEM.
+func (a *Authority) Certify(template x509.Certificate, key crypto.PublicKey) ([]byte, error) {
+	var err error
+	if template.SerialNumber, err = serial(); err != nil {
+		return nil, err
+	}
+	template.IsCA, template.BasicConstraintsValid = false, true
+	template.KeyUsage &^= x509.KeyUsageCertSign | x509.KeyUsageCRLSign
+	template.SignatureAlgorithm = x509.UnknownSignatureAlgorithm // that of the authority's key
+	if template.NotAfter.After(a.certificate.NotAfter) {
+		template.NotAfter = a.certificate.NotAfter
+	}
+	if !template.NotBefore.Before(template.NotAfter) {
+		return nil, fmt.Errorf("the authority expires at %s", a.certificate.NotAfter.Format(time.RFC3339))
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, a.certificate, key, a.key)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: der}), nil
 }

@@ -42,6 +42,25 @@ func ParseBundle(content []byte) (Bundle, error) {
 	return out, nil
 }
 
+// Salvage reads the certificates of authorities that a text holds, whatever else it holds: what somebody has torn or
+// written into by hand may still be all that says whom others trust.
+func Salvage(content []byte) Bundle {
+	var out Bundle
+	for {
+		block, rest := pem.Decode(content)
+		if block == nil {
+			return out
+		}
+		content = rest
+		if block.Type != blockCertificate {
+			continue
+		}
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil && c.IsCA {
+			out = out.With(c)
+		}
+	}
+}
+
 // With returns a bundle that also has the given certificates, each once.
 func (b Bundle) With(more ...*x509.Certificate) Bundle {
 	out := slices.Clone(b)

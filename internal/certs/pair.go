@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -12,12 +13,19 @@ import (
 	"time"
 )
 
-// Skew is how far in the past certificates begin to be valid, for machines whose clocks are late.
+// Skew is how far in the past certificates begin to be valid, for machines whose clocks are late. One that lives for less
+// than two hours begins half of its life ago.
 const Skew = time.Hour
+
+// made returns when a certificate was made.
+func made(c *x509.Certificate) time.Time {
+	return c.NotBefore.Add(min(Skew, c.NotAfter.Sub(c.NotBefore)/3))
+}
 
 const (
 	blockCertificate = "CERTIFICATE"
 	blockKey         = "PRIVATE KEY"
+	blockParameters  = "EC PARAMETERS"
 )
 
 // Pair is a certificate and its private key, each as PEM. The zero value is no certificate.
@@ -29,8 +37,17 @@ type Pair struct {
 // Empty reports whether neither half is there.
 func (p Pair) Empty() bool { return len(p.Certificate) == 0 && len(p.Key) == 0 }
 
-// Parse returns the certificate and the key of a pair, after checking that they belong together.
-func (p Pair) Parse() (*x509.Certificate, *ecdsa.PrivateKey, error) {
+// KeyError says that it is the private key of a pair that cannot be used.
+type KeyError struct{ Err error }
+
+func (e *KeyError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *KeyError) Unwrap() error { return e.Err }
+
+// Parse returns the certificate and the key of a pair, after checking that they belong together. The key may be of any
+// kind and in any of the usual forms, since pairs come from elsewhere, too. What is wrong with the key is a KeyError.
+func (p Pair) Parse() (*x509.Certificate, crypto.Signer, error) {
 	list, err := ParseBundle(p.Certificate)
 	if err != nil {
 		return nil, nil, err
@@ -38,22 +55,48 @@ func (p Pair) Parse() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	if len(list) == 0 {
 		return nil, nil, errors.New("no certificate in PEM form")
 	}
-	block, _ := pem.Decode(p.Key)
-	if block == nil || block.Type != blockKey {
-		return nil, nil, fmt.Errorf("no PEM block %q for the private key", blockKey)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, err := parseKey(p.Key)
 	if err != nil {
-		return nil, nil, fmt.Errorf("parse private key: %w", err)
+		return nil, nil, &KeyError{err}
 	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok {
-		return nil, nil, fmt.Errorf("private key is a %T, not ECDSA", parsed)
-	}
-	if !key.PublicKey.Equal(list[0].PublicKey) {
-		return nil, nil, errors.New("certificate and private key do not belong together")
+	public, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(list[0].PublicKey) {
+		return nil, nil, &KeyError{errors.New("certificate and private key do not belong together")}
 	}
 	return list[0], key, nil
+}
+
+// parseKey reads a private key. Openssl writes the parameters of a curve before a key on it.
+func parseKey(content []byte) (crypto.Signer, error) {
+	for {
+		block, rest := pem.Decode(content)
+		if block == nil {
+			return nil, fmt.Errorf("no PEM block %q for the private key", blockKey)
+		}
+		var key any
+		var err error
+		switch block.Type {
+		case blockParameters:
+			content = rest
+			continue
+		case blockKey:
+			key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+		case "RSA PRIVATE KEY":
+			key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		case "EC PRIVATE KEY":
+			key, err = x509.ParseECPrivateKey(block.Bytes)
+		default:
+			return nil, fmt.Errorf("a PEM block %q where the private key belongs", block.Type)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("parse private key: %w", err)
+		}
+		signer, ok := key.(crypto.Signer)
+		if !ok {
+			return nil, fmt.Errorf("private key is a %T, which cannot sign", key)
+		}
+		return signer, nil
+	}
 }
 
 // sign makes a certificate of a template, signed by parent, or by itself when parent is nil.
@@ -62,19 +105,20 @@ func sign(template *x509.Certificate, parent *Authority, now time.Time, life tim
 	if err != nil {
 		return Pair{}, fmt.Errorf("make key: %w", err)
 	}
-	// RFC 5280 wants serials that nobody can guess, positive and of at most 20 bytes.
-	template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
-	if err != nil {
-		return Pair{}, fmt.Errorf("make serial number: %w", err)
+	if template.SerialNumber, err = serial(); err != nil {
+		return Pair{}, err
 	}
-	template.NotBefore, template.NotAfter = now.Add(-Skew).UTC(), now.Add(life).UTC()
-	signer, signerKey := template, key
+	signer, signerKey := template, crypto.Signer(key)
 	if parent != nil {
 		signer, signerKey = parent.certificate, parent.key
-		if template.NotAfter.After(signer.NotAfter) {
-			template.NotAfter = signer.NotAfter
+		if left := signer.NotAfter.Sub(now); life > left {
+			life = left
 		}
 	}
+	if life <= 0 {
+		return Pair{}, fmt.Errorf("the authority expired at %s", signer.NotAfter.Format(time.RFC3339))
+	}
+	template.NotBefore, template.NotAfter = now.Add(-min(Skew, life/2)).UTC(), now.Add(life).UTC()
 	der, err := x509.CreateCertificate(rand.Reader, template, signer, key.Public(), signerKey)
 	if err != nil {
 		return Pair{}, fmt.Errorf("sign certificate: %w", err)
@@ -87,4 +131,13 @@ func sign(template *x509.Certificate, parent *Authority, now time.Time, life tim
 		Certificate: pem.EncodeToMemory(&pem.Block{Type: blockCertificate, Bytes: der}),
 		Key:         pem.EncodeToMemory(&pem.Block{Type: blockKey, Bytes: keyDER}),
 	}, nil
+}
+
+// serial makes a serial number. RFC 5280 wants ones that nobody can guess, positive and of at most 20 bytes.
+func serial() (*big.Int, error) {
+	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
+	if err != nil {
+		return nil, fmt.Errorf("make serial number: %w", err)
+	}
+	return n.Add(n, big.NewInt(1)), nil
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Stale says why a pair has to be issued anew, as the rest of a sentence that begins with "the certificate"; it is
-// empty while the pair is good. A pair is good while it parses, holds what the request asks for, is signed by
-// signer, and half of its life has not passed.
+// empty while the pair is good. A pair is good while it parses, holds what the request asks for and not for longer, is
+// signed by signer, and half of its life has not passed.
 func Stale(p Pair, want Request, signer *Authority, now time.Time) string {
 	if p.Empty() {
 		return "is missing"
@@ -28,6 +28,8 @@ func Stale(p Pair, want Request, signer *Authority, now time.Time) string {
 		return fmt.Sprintf("is one for %q", c.Subject.CommonName)
 	case !covers(c, want):
 		return "lacks a name, an address or a usage"
+	case c.NotAfter.After(now.Add(want.Life + Skew)):
+		return "is valid for longer than it should be"
 	case c.CheckSignatureFrom(signer.certificate) != nil:
 		return "is signed by an authority that is being replaced"
 	}
@@ -36,7 +38,15 @@ func Stale(p Pair, want Request, signer *Authority, now time.Time) string {
 
 // HalfLife returns the time when half of a certificate's life has passed, at which it is to be replaced.
 func HalfLife(c *x509.Certificate) time.Time {
-	return c.NotBefore.Add(c.NotAfter.Sub(c.NotBefore) / 2)
+	return made(c).Add(c.NotAfter.Sub(made(c)) / 2)
+}
+
+// Serves reports whether a pair holds what a request asks for, is signed by one of some authorities, and is valid from
+// one time to another. So it can be used for a while, although it is to be issued anew.
+func Serves(p Pair, want Request, by Bundle, from, until time.Time) bool {
+	c, _, err := p.Parse()
+	return err == nil && !from.Before(c.NotBefore) && until.Before(c.NotAfter) && c.Subject.CommonName == want.CommonName && covers(c, want) &&
+		slices.ContainsFunc(by, func(a *x509.Certificate) bool { return c.CheckSignatureFrom(a) == nil })
 }
 
 func covers(c *x509.Certificate, want Request) bool {
