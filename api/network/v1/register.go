@@ -11,7 +11,7 @@ var GroupVersion = schema.GroupVersion{Group: "network.operator.openshift.io", V
 
 // AddToScheme adds the types of this package to a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	s.AddKnownTypes(GroupVersion, &EgressRouter{}, &EgressRouterList{}, &HostNetworkConfig{}, &HostNetworkConfigList{})
+	s.AddKnownTypes(GroupVersion, &EgressRouter{}, &EgressRouterList{}, &HostNetworkConfig{}, &HostNetworkConfigList{}, &OperatorPKI{}, &OperatorPKIList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil
 }

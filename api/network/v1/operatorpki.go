@@ -1,0 +1,128 @@
+package v1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// OperatorPKI is an authority and one certificate that it signs, which the operator makes and replaces in time: the Secrets
+// <name>-ca and <name>-cert, and the ConfigMap <name>-ca with the authorities to trust. They go with this object.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=operatorpkis,scope=Namespaced,categories=cno
+// +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name=Common Name,type=string,JSONPath=`.spec.targetCert.commonName`,description="The name in the certificate"
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether authority, bundle and certificate are as they should be"
+// +kubebuilder:printcolumn:name=Rotating,type=string,JSONPath=`.status.conditions[?(@.type=="Rotating")].status`,description="Whether the authority is being replaced"
+// +kubebuilder:printcolumn:name=Authority Expires,type=string,format=date-time,JSONPath=`.status.authority.notAfter`,description="Until when the authority is valid"
+// +kubebuilder:printcolumn:name=Certificate Expires,type=string,format=date-time,JSONPath=`.status.certificate.notAfter`,description="Until when the certificate is valid"
+// +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 248",message="metadata.name: has more than 248 characters, which leaves no room for -cert in the names of Secrets; choose a shorter one"
+type OperatorPKI struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the certificate that is wanted.
+	Spec OperatorPKISpec `json:"spec"`
+	// status says what there is, and until when it is valid.
+	// +optional
+	Status OperatorPKIStatus `json:"status,omitempty"`
+}
+
+// OperatorPKIList is a list of OperatorPKI objects.
+//
+// +kubebuilder:object:root=true
+type OperatorPKIList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []OperatorPKI `json:"items"`
+}
+
+// OperatorPKISpec is the certificate that is wanted.
+type OperatorPKISpec struct {
+	// targetCert is the certificate that the authority signs, for connections in both directions.
+	TargetCert CertSpec `json:"targetCert"`
+
+	// rotation is how long things are valid, and when they are replaced. What a cluster needs if left out.
+	// +optional
+	Rotation *RotationSpec `json:"rotation,omitempty"`
+}
+
+// CertSpec is what a certificate says.
+type CertSpec struct {
+	// commonName is the name of the holder, under which it can be reached, too: a DNS name or an IP address.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*$')",messageExpression="'\"%s\" is neither a DNS name nor an IP address; write for example ovn or 127.0.0.1'.format([self])"
+	CommonName string `json:"commonName"`
+}
+
+// RotationSpec is how long things are valid, and when they are replaced.
+//
+// +kubebuilder:validation:XValidation:rule="![self.authorityRefresh, self.overlap, self.certificateValidity, self.authorityValidity].all(d, d.matches('^([0-9]{1,7}(h|m|s))+$')) || duration(self.authorityRefresh) + duration(self.overlap) + duration(self.certificateValidity) <= duration(self.authorityValidity)",messageExpression="'authorityValidity %s is too short: an authority is replaced after %s, signs for another %s, and outlives what it signs by then (%s). Lengthen it, or shorten the others'.format([self.authorityValidity, self.authorityRefresh, self.overlap, self.certificateValidity])"
+type RotationSpec struct {
+	// authorityValidity is how long an authority is valid.
+	// +kubebuilder:default="87600h"
+	// +optional
+	AuthorityValidity Duration `json:"authorityValidity,omitempty"`
+	// authorityRefresh is how old an authority is when its successor is made.
+	// +kubebuilder:default="78840h"
+	// +optional
+	AuthorityRefresh Duration `json:"authorityRefresh,omitempty"`
+	// certificateValidity is how long the certificate is valid. It is replaced when half of that has passed.
+	// +kubebuilder:default="4380h"
+	// +optional
+	CertificateValidity Duration `json:"certificateValidity,omitempty"`
+	// overlap is how long a new authority is only trusted before it signs: the time in which all who trust it read the
+	// ConfigMap again.
+	// +kubebuilder:default="24h"
+	// +optional
+	Overlap Duration `json:"overlap,omitempty"`
+}
+
+// Duration is a time span of at least a second, such as 24h or 90m.
+//
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(h|m|s))+$')",messageExpression="'\"%s\" is not a duration; write a number and h, m or s, for example 24h'.format([self])"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,7}(h|m|s))+$') || duration(self) >= duration('1s') && duration(self) <= duration('262800h')",messageExpression="'%s is out of range; use 1s to 262800h, which is thirty years'.format([self])"
+type Duration string
+
+// The types of an OperatorPKI's conditions.
+const (
+	// ConditionReady says whether authority, bundle and certificate are as they should be, and what keeps them if not.
+	ConditionReady = "Ready"
+	// ConditionRotating says whether the authority is being replaced, and how far that is.
+	ConditionRotating = "Rotating"
+)
+
+// OperatorPKIStatus is what there is.
+type OperatorPKIStatus struct {
+	// observedGeneration is the generation of this object that the rest speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions are Ready and Rotating.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// authority is the one that signs.
+	// +optional
+	Authority *CertificateStatus `json:"authority,omitempty"`
+	// certificate is the one in the Secret <name>-cert.
+	// +optional
+	Certificate *CertificateStatus `json:"certificate,omitempty"`
+	// trusted is how many authorities the ConfigMap holds: one, or more while they are replaced.
+	// +optional
+	Trusted int32 `json:"trusted,omitempty"`
+}
+
+// CertificateStatus is the life of a certificate.
+type CertificateStatus struct {
+	// serialNumber is that of the certificate, in hexadecimal.
+	SerialNumber string `json:"serialNumber"`
+	// notBefore and notAfter are when it is valid.
+	NotBefore metav1.Time `json:"notBefore"`
+	// notAfter is the end of its life.
+	NotAfter metav1.Time `json:"notAfter"`
+	// refresh is when it is replaced.
+	Refresh metav1.Time `json:"refresh"`
+}
