@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
 	dayonevalidate "github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/cli/plan"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
 	"github.com/cluster-network-operator/cno/internal/networks"
@@ -41,7 +42,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(render.New(p, version.String()), validate.New(p), dayone.New(
+	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()), dayone.New(
 		keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
 	))
 	return root

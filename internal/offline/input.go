@@ -20,6 +20,7 @@ import (
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
@@ -46,6 +47,14 @@ type Input struct {
 	File    string
 	Network *operatorv1.Network
 	Config  *networkoperatorv1.NetworkConfig
+}
+
+// Acknowledged returns the hash with which the object acknowledges a change, or nothing.
+func (in Input) Acknowledged() string {
+	if in.Network != nil {
+		return in.Network.Annotations[pipeline.AcknowledgeAnnotation]
+	}
+	return in.Config.Annotations[pipeline.AcknowledgeAnnotation]
 }
 
 // Files opens files by name. "-" is standard input.
@@ -98,6 +107,25 @@ func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
 		return nil, nil, fmt.Errorf("%w: no Network and no NetworkConfig in %s", ErrUnusable, strings.Join(names, ", "))
 	}
 	return inputs, problems, nil
+}
+
+// Configuration reads the one configuration of a cluster. Of a Network and a NetworkConfig the Network wins, as it does
+// in a cluster; two of a kind are an error.
+func (f Files) Configuration(names []string) (Input, []Problem, error) {
+	inputs, problems, err := f.Configurations(names)
+	if err != nil || len(inputs) == 0 {
+		return Input{}, problems, err
+	}
+	chosen := inputs[0]
+	for _, in := range inputs[1:] {
+		if (in.Network != nil) == (chosen.Network != nil) {
+			return Input{}, nil, fmt.Errorf("%w: %s and %s both hold a configuration of the same kind; a cluster has one", ErrUnusable, chosen.File, in.File)
+		}
+		if in.Network != nil {
+			chosen = in
+		}
+	}
+	return chosen, problems, nil
 }
 
 func decode(name string, data []byte) ([]Input, []Problem, error) {

@@ -44,13 +44,21 @@ func defaultVXLAN(v, before *operatorv1.FlannelVXLAN) *operatorv1.FlannelVXLAN {
 	}
 }
 
-// defaultMTU takes what all nodes can carry. It stays nil while that is not known: the pipeline waits for it.
+// defaultMTU takes what all nodes can carry. It stays nil while that is not known: the pipeline waits for it. Another
+// backend has other headers: what pods have is kept as far as it fits.
 func defaultMTU(c, before *operatorv1.FlannelConfig, f facts.Cluster) *uint32 {
-	if mtu := firstSet(c.MTU, before.MTU); mtu != nil {
-		return mtu
+	switch {
+	case c.MTU != nil:
+		return new(*c.MTU)
+	case before.MTU != nil && overhead(c.Backend) <= overhead(before.Backend):
+		return new(*before.MTU)
+	}
+	most := maxMTU
+	if before.MTU != nil {
+		most = int(*before.MTU)
 	}
 	if mtu := f.HostMTU - overhead(c.Backend); f.HostMTU > 0 && mtu >= minMTU {
-		return new(uint32(min(mtu, maxMTU)))
+		return new(uint32(min(mtu, most)))
 	}
 	return nil
 }

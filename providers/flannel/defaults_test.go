@@ -70,6 +70,28 @@ func TestDefaultSharesNothingWithWhatItWasMadeOf(t *testing.T) {
 	}
 }
 
+func TestAnotherBackendKeepsTheMTUAsFarAsItFits(t *testing.T) {
+	mtu := func(backend operatorv1.FlannelBackend, value uint32) *operatorv1.NetworkSpec {
+		return network(func(c *operatorv1.FlannelConfig) { c.Backend, c.MTU = backend, &value })
+	}
+	for _, tc := range []struct {
+		why  string
+		prev *operatorv1.NetworkSpec
+		next operatorv1.FlannelBackend
+		host int
+		want uint32
+	}{
+		{"room for the header is made", mtu("host-gw", 1500), "vxlan", 1500, 1450},
+		{"a smaller one stays", mtu("host-gw", 1400), "vxlan", 1500, 1400},
+		{"it does not grow by itself", mtu("vxlan", 1450), "host-gw", 1500, 1450},
+	} {
+		got := Flannel{}.Default(network(func(c *operatorv1.FlannelConfig) { c.Backend = tc.next }), tc.prev, facts.Cluster{HostMTU: tc.host})
+		if m := got.DefaultNetwork.FlannelConfig.MTU; m == nil || *m != tc.want {
+			t.Errorf("%s: %v, want %d", tc.why, m, tc.want)
+		}
+	}
+}
+
 func TestCheckChange(t *testing.T) {
 	const config = "spec.defaultNetwork.flannelConfig."
 	tls := func(endpoints ...string) func(*operatorv1.FlannelConfig) {

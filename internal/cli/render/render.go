@@ -89,7 +89,7 @@ func (o *options) clusterFlags(cmd *cobra.Command) {
 
 func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, version string) error {
 	files := offline.Files{Stdin: cmd.InOrStdin()}
-	in, problems, err := o.configuration(files)
+	in, problems, err := files.Configuration(o.files)
 	if err != nil {
 		return err
 	}
@@ -110,26 +110,6 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, version string) e
 		return err
 	}
 	return write(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), o.output, res)
-}
-
-// configuration reads the one configuration to render. Of a Network and a NetworkConfig the Network wins, as it does
-// in a cluster.
-func (o *options) configuration(files offline.Files) (offline.Input, []offline.Problem, error) {
-	inputs, problems, err := files.Configurations(o.files)
-	if err != nil || len(inputs) == 0 {
-		return offline.Input{}, problems, err
-	}
-	chosen := inputs[0]
-	for _, in := range inputs[1:] {
-		if (in.Network != nil) == (chosen.Network != nil) {
-			return offline.Input{}, nil, fmt.Errorf("%w: %s and %s both hold a configuration of the same kind; a cluster has one",
-				offline.ErrUnusable, chosen.File, in.File)
-		}
-		if in.Network != nil {
-			chosen = in
-		}
-	}
-	return chosen, problems, nil
 }
 
 func (o *options) input(files offline.Files, stderr io.Writer, version string) (pipeline.Input, error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// clusterFacts adds what nodes tell to what is known since the start.
-func clusterFacts(known facts.Cluster, nodes []corev1.Node, hostMTU int) facts.Cluster {
+// Facts adds what nodes tell to what is known since the start. hostMTU is the MTU that was settled, 0 if none was yet.
+func Facts(known facts.Cluster, nodes []corev1.Node, hostMTU int) facts.Cluster {
 	f := known
 	f.HostMTU = hostMTU
 	f.NodeCount = len(nodes)

@@ -31,7 +31,7 @@ func TestFactsAreWhatNodesTell(t *testing.T) {
 		aNode("cp-a", "garbage", time.Hour, "node-role.kubernetes.io/master"), // the former name of the role, and no address yet
 		aNode("cp-old", "6.18.44-fc", 2*time.Hour, "node-role.kubernetes.io/control-plane", "192.0.2.3"),
 	}
-	got := clusterFacts(facts.Cluster{Platform: "None", ReleaseVersion: "v1"}, nodes, 1450)
+	got := Facts(facts.Cluster{Platform: "None", ReleaseVersion: "v1"}, nodes, 1450)
 	want := facts.Cluster{
 		Platform: "None", ReleaseVersion: "v1", HostMTU: 1450, NodeCount: 4, OldestKernel: facts.KernelVersion{Major: 5, Minor: 14},
 		NodeAddresses: map[string][]netip.Addr{

@@ -57,6 +57,9 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.records.publish(ctx, cluster); err != nil {
+		return err
+	}
 	p.result, p.failed = p.Pipeline.Reconcile(ctx, pipeline.Input{
 		Desired: &p.network.Spec, Applied: p.memory.record.Baseline(), Revision: p.memory.record.BaselineNumber(),
 		Acknowledged: p.network.Annotations[pipeline.AcknowledgeAnnotation], Cluster: cluster, Reader: p.Client,
@@ -103,7 +106,7 @@ func (p *pass) cluster(ctx context.Context) (facts.Cluster, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
 	}
-	return clusterFacts(p.Facts, nodes.Items, hostmtu.Settled(cm.Data)), nil
+	return Facts(p.Facts, nodes.Items, hostmtu.Settled(cm.Data)), nil
 }
 
 // incomplete says why what was rendered is not everything, or nothing.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
@@ -93,6 +95,18 @@ func (r records) readLive(ctx context.Context, ref apply.Ref, key manifest.Key) 
 // save writes the record.
 func (r records) save(ctx context.Context, record applied.Record) error {
 	return r.write(ctx, applied.ConfigMapName, record.Encode())
+}
+
+// publish writes what the operator renders with, unless that is there already.
+func (r records) publish(ctx context.Context, f facts.Cluster) error {
+	data, err := f.Publish()
+	if err != nil {
+		return err
+	}
+	if there, _, err := r.read(ctx, facts.ConfigMapName); err != nil || maps.Equal(there, data) {
+		return err
+	}
+	return r.write(ctx, facts.ConfigMapName, data)
 }
 
 // remember appends a revision to the history.

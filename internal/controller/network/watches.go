@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -32,7 +33,7 @@ func (c *Controller) OperandChanged(spec bool) {
 func (c *Controller) configMapChanged() predicate.Predicate {
 	news := func(o client.Object) bool {
 		key := manifest.Key{Kind: "ConfigMap", Namespace: o.GetNamespace(), Name: o.GetName()}
-		return o.GetNamespace() != c.Namespace || o.GetName() != applied.HistoryConfigMapName && o.GetName() != plan.InventoryName &&
+		return o.GetNamespace() != c.Namespace || o.GetName() != applied.HistoryConfigMapName && o.GetName() != plan.InventoryName && o.GetName() != facts.ConfigMapName &&
 			c.api.newest(key) != version(o.GetResourceVersion())
 	}
 	return predicate.Funcs{

@@ -1,0 +1,150 @@
+// Package plan is `cno plan`: what the operator will do with a configuration, before it is given to it.
+package plan
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// options are what the command line says.
+type options struct {
+	file, applied, images, platform, output string
+	hostMTU                                 int
+	offline                                 bool
+	cluster                                 kubeconfig.Flags
+	version                                 string
+}
+
+// New makes the command. version is what objects carry in a cluster in which no operator has run yet.
+func New(p pipeline.Pipeline, version string) *cobra.Command {
+	o := options{version: version}
+	cmd := &cobra.Command{
+		Use:   "plan -f FILE",
+		Short: "Show what the operator would do with a configuration",
+		Long: `Runs the operator's own stages on a Network or NetworkConfig: what is wrong with it, which
+defaults are filled, each field that changes with its verdict and what it disrupts, and the
+objects that are created, changed and deleted. Nothing is changed: of a cluster, objects are
+read, and server-side dry runs say what they would be.
+
+The configuration is compared with what is applied in the cluster, or with --applied. Without
+both it is planned for a fresh cluster.
+
+Exit status: 0 the operator would apply it, or there is nothing to do; 1 it is invalid or its
+change is refused or not acknowledged; 2 the input cannot be read, the cluster does not answer,
+or the call is wrong.`,
+		Example: `  cno plan -f network.yaml
+  cno plan -f network.yaml --applied applied.json -o json
+  kubectl get networks.operator.openshift.io cluster -o yaml | sed 's/Normal/Debug/' | cno plan -f -`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, p) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "", "file of a Network or NetworkConfig, - for standard input")
+	f.StringVar(&o.applied, "applied", "", "what is applied, instead of asking a cluster: the JSON of the record, or a Network object")
+	f.BoolVar(&o.offline, "offline", false, "do not ask a cluster, although one is named")
+	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, where no cluster tells (default 1500)")
+	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, where no cluster tells, for example BareMetal or AWS")
+	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, where no cluster tells")
+	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	o.cluster.Add(f)
+	_ = cmd.MarkFlagRequired("file")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
+	if o.output != "text" && o.output != "json" {
+		return fmt.Errorf("--output %q is not text or json", o.output)
+	}
+	if o.hostMTU != 0 && (o.hostMTU < 576 || o.hostMTU > 65536) {
+		return fmt.Errorf("--host-mtu %d is out of range 576-65536", o.hostMTU)
+	}
+	files := offline.Files{Stdin: cmd.InOrStdin()}
+	in, problems, err := files.Configuration([]string{o.file})
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		offline.SortProblems(problems)
+		return o.print(cmd.OutOrStdout(), foresee.Malformed(problems))
+	}
+	world, err := o.world(cmd.Context(), files, p)
+	if err != nil {
+		return err
+	}
+	world.Input.Acknowledged = in.Acknowledged()
+	answer, err := foresee.Foresee(cmd.Context(), p, in, world)
+	if err != nil {
+		return err
+	}
+	return o.print(cmd.OutOrStdout(), answer)
+}
+
+// world is the cluster, what a file says, or a fresh one.
+func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pipeline) (foresee.World, error) {
+	known := facts.Cluster{Platform: o.platform, HostMTU: o.hostMTU, ReleaseVersion: o.version, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}}
+	if o.images != "" {
+		images, err := files.Images(o.images)
+		if err != nil {
+			return foresee.World{}, err
+		}
+		known.Images = images
+	}
+	if o.applied == "" && !o.offline && o.cluster.Names() {
+		return o.live(ctx, known)
+	}
+	if known.HostMTU == 0 {
+		known.HostMTU = 1500
+	}
+	in := pipeline.Input{Cluster: known}
+	if o.applied != "" {
+		var err error
+		if in.Applied, err = files.Applied(o.applied); err != nil {
+			return foresee.World{}, err
+		}
+	}
+	return foresee.Offline(ctx, p, in)
+}
+
+func (o *options) live(ctx context.Context, known facts.Cluster) (foresee.World, error) {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return foresee.World{}, err
+	}
+	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	if err != nil {
+		return foresee.World{}, err
+	}
+	world, _, err := cluster.World(ctx, known)
+	return world, err
+}
+
+// print writes the answer; what would not be applied is an exit status.
+func (o *options) print(w io.Writer, a foresee.Answer) error {
+	if o.output == "json" {
+		enc := json.NewEncoder(w)
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(a); err != nil {
+			return err
+		}
+	} else if err := a.Write(w); err != nil {
+		return err
+	}
+	if !a.Applies() {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return nil
+}

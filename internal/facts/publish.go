@@ -1,0 +1,50 @@
+package facts
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strconv"
+)
+
+// ConfigMapName is the name of the ConfigMap, in the operator's namespace, in which the operator says what it renders
+// with: what cannot be read from elsewhere. By it, a tool outside the cluster foresees what the operator will do.
+const ConfigMapName = "operator-facts"
+
+// The keys of that ConfigMap.
+const (
+	keyPlatform  = "platform"
+	keyAPIServer = "apiServer"
+	keyImages    = "images"
+	keyVersion   = "releaseVersion"
+)
+
+// Publish returns the data of the ConfigMap.
+func (c Cluster) Publish() (map[string]string, error) {
+	images, err := json.Marshal(c.Images)
+	if err != nil {
+		return nil, fmt.Errorf("encode images: %w", err)
+	}
+	return map[string]string{
+		keyPlatform: c.Platform, keyVersion: c.ReleaseVersion, keyImages: string(images),
+		keyAPIServer: net.JoinHostPort(c.APIServer.Host, strconv.Itoa(c.APIServer.Port)),
+	}, nil
+}
+
+// Published reads the data of the ConfigMap. Everything that is not in it is zero.
+func Published(data map[string]string) (Cluster, error) {
+	c := Cluster{Platform: data[keyPlatform], ReleaseVersion: data[keyVersion]}
+	host, port, err := net.SplitHostPort(data[keyAPIServer])
+	if err != nil {
+		return Cluster{}, fmt.Errorf("read ConfigMap %s, key %s: %w", ConfigMapName, keyAPIServer, err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return Cluster{}, fmt.Errorf("read ConfigMap %s, key %s: %w", ConfigMapName, keyAPIServer, err)
+	}
+	c.APIServer = HostPort{Host: host, Port: int(number)}
+	if err := json.Unmarshal([]byte(data[keyImages]), &c.Images); err != nil {
+		return Cluster{}, fmt.Errorf("read ConfigMap %s, key %s: %w", ConfigMapName, keyImages, err)
+	}
+	return c, nil
+}

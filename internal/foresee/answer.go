@@ -1,0 +1,72 @@
+// Package foresee says beforehand what the operator will do with a specification. It runs the operator's own stages on
+// what is in the cluster, or on what a file says is applied, and changes nothing: the only requests that are not
+// reads are server-side dry runs.
+package foresee
+
+import (
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// Verdict says what the operator will do with a specification.
+type Verdict string
+
+// The verdicts, from the mildest to the hardest. Those of single changes have the same names.
+const (
+	// Unchanged: the specification is the one that is applied.
+	Unchanged Verdict = "unchanged"
+	// Safe: it is applied.
+	Safe = Verdict(pipeline.Safe)
+	// NeedsAcknowledgement: it is applied once the change is acknowledged.
+	NeedsAcknowledgement = Verdict(pipeline.NeedsAcknowledgement)
+	// Refused: the change is not made; what is applied stays in force.
+	Refused = Verdict(pipeline.Refused)
+	// Invalid: the specification is wrong in itself.
+	Invalid Verdict = "invalid"
+)
+
+// Answer is what is foreseen. Lists are never nil.
+type Answer struct {
+	Verdict Verdict `json:"verdict"`
+	// Errors are what is wrong with the specification, or with the change.
+	Errors []offline.Problem `json:"errors"`
+	// Filled is the specification with every default, as it will be recorded; nil if it is invalid.
+	Filled *operatorv1.NetworkSpec `json:"filled"`
+	// Changes are the fields that differ from what is applied.
+	Changes []pipeline.Change `json:"changes"`
+	// Objects are those that will be created, changed and deleted, in this order of doing. Those of a change that needs
+	// an acknowledgement are told as if it had it.
+	Objects []Object `json:"objects"`
+	// Acknowledgement is the hash that acknowledges the change; empty if none is needed, or none helps. Acknowledged is
+	// true if it was given.
+	Acknowledgement string `json:"acknowledgement,omitempty"`
+	Acknowledged    bool   `json:"acknowledged,omitempty"`
+	// Notes are sentences about what could not be foreseen, and what to know besides.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Object is what will be done with one object.
+type Object struct {
+	Action     plan.Verb `json:"action"`
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Namespace  string    `json:"namespace"`
+	Name       string    `json:"name"`
+	// Diff is a unified diff of the YAML. It has no values of Secrets.
+	Diff string `json:"diff"`
+	// Reasons say why, in sentences.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Malformed is the answer to a configuration that is not even well formed.
+func Malformed(problems []offline.Problem) Answer {
+	return Answer{Verdict: Invalid, Errors: problems, Changes: []pipeline.Change{}, Objects: []Object{}}
+}
+
+// Applies reports whether the operator will apply the specification as it is.
+func (a Answer) Applies() bool {
+	return a.Verdict == Unchanged || a.Verdict == Safe || a.Verdict == NeedsAcknowledgement && a.Acknowledged
+}

@@ -1,0 +1,202 @@
+package foresee
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+// World is what a specification is compared with.
+type World struct {
+	// Input is that of the pipeline, but for what is wanted.
+	Input pipeline.Input
+	// Look returns what is there of some objects.
+	Look func(context.Context, []apply.Ref) (plan.Lookup, error)
+	// Inventory and Serves are those of plan.Input.
+	Inventory plan.Inventory
+	Serves    func(schema.GroupKind) bool
+	// DryRun returns an object as it will be after an action, as the API server says. It is nil where there is none:
+	// then what is rendered is told.
+	DryRun DryRun
+	// Notes are what to know of the world.
+	Notes []string
+}
+
+// DryRun returns an object as it will be after an action.
+type DryRun func(context.Context, plan.Action) (*unstructured.Unstructured, error)
+
+// Foresee says what the operator will do with a configuration. The error is for what nobody can foresee: a cluster that
+// does not answer, a bug.
+func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World) (Answer, error) {
+	a := Answer{Errors: []offline.Problem{}, Changes: []pipeline.Change{}, Objects: []Object{}, Notes: w.Notes}
+	spec, problems := in.Spec()
+	if len(problems) > 0 {
+		a.Verdict, a.Errors = Invalid, problems
+		return a, nil
+	}
+	w.Input.Desired = spec
+	res, err := p.Run(ctx, w.Input, pipeline.Check)
+	if err != nil {
+		wrong, ok := in.Problems(err)
+		if !ok {
+			return a, unforeseen(err)
+		}
+		a.Errors = wrong
+	}
+	a.Verdict = verdict(err, w.Input.Applied, res)
+	if a.Verdict == Invalid {
+		return a, nil
+	}
+	a.Filled, a.Acknowledgement, a.Acknowledged = res.Spec, res.Acknowledgement, res.Acknowledged
+	if res.Changes != nil {
+		a.Changes = res.Changes
+	}
+	if a.Acknowledgement != "" && w.Input.Revision == 0 {
+		a.Notes = append(a.Notes, "the hash to acknowledge is that of no revision: plan against the cluster for the one that counts there")
+	}
+	for _, r := range res.Warnings {
+		a.Notes = append(a.Notes, r.String())
+	}
+	if a.Verdict == Refused {
+		a.Notes = append(a.Notes, "what is applied stays in force and is looked after")
+		return a, nil
+	}
+	w.Input.Acknowledged = res.Acknowledgement
+	return a, a.objects(ctx, p, w)
+}
+
+// unforeseen explains what keeps everybody from foreseeing.
+func unforeseen(err error) error {
+	if errors.Is(err, pipeline.ErrHostMTUUnknown) {
+		return fmt.Errorf("%w: give --host-mtu", err)
+	}
+	return err
+}
+
+func verdict(err error, applied *operatorv1.NetworkSpec, res pipeline.Result) Verdict {
+	switch {
+	case err != nil && pipeline.StageOf(err) != pipeline.Check:
+		return Invalid
+	case res.Acknowledgement != "":
+		return NeedsAcknowledgement
+	case err != nil:
+		return Refused
+	case applied != nil && len(res.Changes) == 0:
+		return Unchanged
+	}
+	return Safe
+}
+
+// objects adds what will become of objects.
+func (a *Answer) objects(ctx context.Context, p pipeline.Pipeline, w World) error {
+	if a.Filled.ManagementState == osv1.Unmanaged {
+		a.Notes = append(a.Notes, "spec.managementState is Unmanaged: no object is touched")
+		return nil
+	}
+	res, err := p.Run(ctx, w.Input, pipeline.Render)
+	if err != nil && len(res.Outputs) == 0 {
+		return err
+	}
+	in := plan.Input{Inventory: w.Inventory, Serves: w.Serves, Health: func(*unstructured.Unstructured) (bool, string) { return true, "" }}
+	for _, o := range res.Outputs {
+		in.Desired = append(in.Desired, o.Output.Objects...)
+		a.heard(o, &in)
+	}
+	if in.Live, err = w.Look(ctx, refs(in)); err != nil {
+		return err
+	}
+	made, err := plan.Make(in)
+	if err != nil {
+		return err
+	}
+	for _, action := range made.Actions {
+		if action.Verb == plan.None || action.Verb == plan.Keep && in.Incomplete != "" {
+			continue
+		}
+		if err := a.add(ctx, action, in.Live, w.DryRun); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// heard notes what a component says of what it renders. While it does not render everything, nothing is deleted.
+func (a *Answer) heard(o pipeline.ComponentOutput, in *plan.Input) {
+	switch {
+	case o.Err != nil:
+		in.Incomplete = fmt.Sprintf("%s cannot be rendered: %v", o.Name, o.Err)
+		a.Notes = append(a.Notes, in.Incomplete)
+	case o.Output.Waiting != "":
+		in.Incomplete = fmt.Sprintf("%s: %s", o.Name, o.Output.Waiting)
+		a.Notes = append(a.Notes, in.Incomplete)
+	}
+	if o.Output.Unavailable != "" {
+		a.Notes = append(a.Notes, fmt.Sprintf("%s: %s", o.Name, o.Output.Unavailable))
+	}
+}
+
+// add tells of one action.
+func (a *Answer) add(ctx context.Context, action plan.Action, live plan.Lookup, dryRun DryRun) error {
+	o := Object{
+		Action: action.Verb, APIVersion: action.GVK().GroupVersion().String(), Kind: action.Key.Kind,
+		Namespace: action.Key.Namespace, Name: action.Key.Name, Reasons: action.Reasons,
+	}
+	var before, after *unstructured.Unstructured
+	if there, found := live(action.Key); found {
+		before = there
+	}
+	if action.Writes() {
+		after = action.Wanted()
+		if dryRun != nil {
+			answered, err := dryRun(ctx, action)
+			switch {
+			case apierrors.IsNotFound(err): // its namespace is yet to be made
+			case err != nil:
+				a.Notes = append(a.Notes, fmt.Sprintf("%s: the API server would not take it as things are: %v", action.Key, err))
+			default:
+				after = answered
+			}
+		}
+	}
+	if action.Writes() || action.Verb == plan.Delete {
+		diff, err := difference(action.Key, before, after)
+		if err != nil {
+			return err
+		}
+		o.Diff = diff
+	}
+	a.Objects = append(a.Objects, o)
+	return nil
+}
+
+// refs names everything that is wanted or was applied.
+func refs(in plan.Input) []apply.Ref {
+	var all []apply.Ref
+	seen := map[manifest.Key]bool{}
+	add := func(key manifest.Key, version string) {
+		if !seen[key] && (in.Serves == nil || in.Serves(key.GroupKind())) {
+			seen[key] = true
+			all = append(all, apply.Ref{GroupVersionKind: key.GroupKind().WithVersion(version), NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: key.Name}})
+		}
+	}
+	for _, o := range in.Desired {
+		add(o.Key(), o.Object.GroupVersionKind().Version)
+	}
+	for _, e := range in.Inventory {
+		add(e.Key, e.Version)
+	}
+	return all
+}

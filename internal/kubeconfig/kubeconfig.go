@@ -1,0 +1,53 @@
+// Package kubeconfig finds the cluster that a command speaks to, as kubectl does: the flags --kubeconfig, --context
+// and --namespace, the variable KUBECONFIG, the file in the home folder and, in a pod, its service account.
+package kubeconfig
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// DefaultNamespace is the operator's own.
+const DefaultNamespace = "openshift-network-operator"
+
+// Flags are what the command line says. The zero value says nothing.
+type Flags struct {
+	// File is a kubeconfig, Context the name of a context in it. Empty is what kubectl would take.
+	File, Context string
+	// Namespace is that of the operator, which keeps its records there.
+	Namespace string
+}
+
+// Add adds the flags to those of a command.
+func (f *Flags) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.File, "kubeconfig", "", "file of the cluster and the user to speak as (default: as kubectl)")
+	flags.StringVar(&f.Context, "context", "", "name of the context in the kubeconfig (default: the current one)")
+	flags.StringVarP(&f.Namespace, "namespace", "n", DefaultNamespace, "namespace of the operator")
+}
+
+func (f *Flags) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = f.File
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: f.Context})
+}
+
+// Config returns how to reach the cluster. The error says what to do when no cluster is named anywhere.
+func (f *Flags) Config() (*rest.Config, error) {
+	config, err := f.loader().ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("no cluster is named: give --kubeconfig, or set KUBECONFIG: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read kubeconfig: %w", err)
+	}
+	return config, nil
+}
+
+// Names reports whether a cluster is named at all, by a flag, the environment, a file, or the pod this runs in.
+func (f *Flags) Names() bool {
+	_, err := f.loader().ClientConfig()
+	return !clientcmd.IsEmptyConfig(err)
+}
