@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/cli/apply"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
@@ -16,9 +17,12 @@ import (
 	dayonerender "github.com/cluster-network-operator/cno/internal/cli/dayone/render"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
 	dayonevalidate "github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
+	clusterdiff "github.com/cluster-network-operator/cno/internal/cli/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/cli/history"
 	"github.com/cluster-network-operator/cno/internal/cli/plan"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
+	"github.com/cluster-network-operator/cno/internal/cli/rollback"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -42,8 +46,9 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()), dayone.New(
-		keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
-	))
+	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
+		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), dayone.New(
+			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
+		))
 	return root
 }

@@ -18,6 +18,7 @@ const (
 	keyForced   = "forced"
 	keyBase     = "baseRevision"
 	keyAcked    = "acknowledged"
+	keyBy       = "by"
 )
 
 // CorruptError is the error for a record that cannot be understood. Nothing may be applied then: whether a change
@@ -43,7 +44,7 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 
 // Decode reads a record from the data of its ConfigMap. The error is a *CorruptError.
 func Decode(data map[string]string) (Record, error) {
-	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], other: maps.Clone(data)}
+	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], By: data[keyBy], other: maps.Clone(data)}
 	for _, f := range []struct {
 		key  string
 		read func(string) error
@@ -60,7 +61,7 @@ func Decode(data map[string]string) (Record, error) {
 			}
 		}
 	}
-	for _, key := range []string{KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked} {
+	for _, key := range []string{KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked, keyBy} {
 		delete(r.other, key)
 	}
 	return r.settle()
@@ -115,6 +116,9 @@ func (r Record) Encode() map[string]string {
 	}
 	if r.Acknowledged != "" {
 		data[keyAcked] = r.Acknowledged
+	}
+	if r.By != "" {
+		data[keyBy] = r.By
 	}
 	if r.Forced {
 		data[keyForced] = "true"

@@ -49,6 +49,8 @@ type Revision struct {
 	Forced bool `json:"forced,omitempty"`
 	// Acknowledged is the hash with which somebody has acknowledged the change from the revision before.
 	Acknowledged string `json:"acknowledged,omitempty"`
+	// By is the field manager that wrote the specification last, such as kubectl-edit; empty if that is not known.
+	By string `json:"by,omitempty"`
 }
 
 // Snapshot returns what was applied.

@@ -43,6 +43,8 @@ type Record struct {
 	OperatorVersion string
 	// Acknowledged is the hash with which somebody has acknowledged the change; empty if it needed none.
 	Acknowledged string
+	// By is the field manager that wrote the specification of that revision; empty if that is not known.
+	By string
 	// Forced is true if that revision was not checked against the one before, since the record had been deleted.
 	Forced bool
 
@@ -61,6 +63,8 @@ type Start struct {
 	Forced bool
 	// Acknowledged is the hash with which the change was acknowledged, if it was.
 	Acknowledged string
+	// By is the field manager that wrote the specification last.
+	By string
 }
 
 // Unfinished reports whether a rollout has begun and not ended.
@@ -82,7 +86,7 @@ func (r Record) Begin(s Start) Record {
 		next.Base = r.Number
 	}
 	next.Intent, next.Number, next.OperatorVersion, next.Forced = s.Intent, s.Number, s.OperatorVersion, s.Forced
-	next.Acknowledged = s.Acknowledged
+	next.Acknowledged, next.By = s.Acknowledged, s.By
 	// Objects of a rollout that is replaced half way may be there: then the new one is under way, too.
 	if r.State != StateApplying {
 		next.State = StateIntent
@@ -118,7 +122,7 @@ func (r Record) Revision(o Outcome, now time.Time) Revision {
 	}
 	return Revision{
 		Number: r.Number, Hash: s.Hash(), Spec: []byte(s.raw), OperatorVersion: r.OperatorVersion,
-		Time: now.UTC().Truncate(time.Second), Outcome: o, Forced: r.Forced, Acknowledged: r.Acknowledged,
+		Time: now.UTC().Truncate(time.Second), Outcome: o, Forced: r.Forced, Acknowledged: r.Acknowledged, By: r.By,
 	}
 }
 

@@ -47,6 +47,8 @@ type Input struct {
 	File    string
 	Network *operatorv1.Network
 	Config  *networkoperatorv1.NetworkConfig
+	// Object is what the file says, word for word, without a value for what it leaves out.
+	Object map[string]any
 }
 
 // Acknowledged returns the hash with which the object acknowledges a change, or nothing.
@@ -187,6 +189,9 @@ func decodeDocument(file string, doc []byte) (*Input, []Problem, error) {
 	default:
 		return nil, nil, fmt.Errorf("apiVersion %q, kind %q is not a configuration; it must be one of: %s",
 			head.APIVersion, head.Kind, strings.Join(kinds, ", "))
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &in.Object); err != nil {
+		return nil, nil, fmt.Errorf("not a Kubernetes object: %w", err)
 	}
 	strict, err := kjson.UnmarshalStrict(asJSON, into)
 	if err != nil {

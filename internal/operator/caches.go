@@ -54,13 +54,17 @@ func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Node{}:      {Transform: trimNode},
-			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
-			&corev1.ConfigMap{}: {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
-			definitions():       {Transform: trimDefinition},
+			&corev1.Node{}:        {Transform: trimNode},
+			&operatorv1.Network{}: {Transform: keepAll}, // the history tells who wrote it
+			&corev1.Pod{}:         {Label: managedByUs(), Transform: trimPod},
+			&corev1.ConfigMap{}:   {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
+			definitions():         {Transform: trimDefinition},
 		},
 	}
 }
+
+// keepAll keeps an object as it is, who wrote it included.
+func keepAll(o any) (any, error) { return o, nil }
 
 // definitions is the metadata of CustomResourceDefinitions: enough to know that one has come.
 func definitions() *metav1.PartialObjectMetadata {

@@ -176,3 +176,12 @@ func acknowledgement(revision int, changes []Change) string {
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:16])
 }
+
+// Differences returns the fields in which two specifications differ, without any verdict.
+func Differences(prev, next *operatorv1.NetworkSpec) []Change {
+	var changes []Change
+	differences("spec", plain(prev), plain(next), func(path string, old, updated any) {
+		changes = append(changes, Change{Field: path, Old: old, New: updated})
+	})
+	return changes
+}

@@ -50,7 +50,7 @@ func (p *pass) begin(ctx context.Context) (applied.Record, error) {
 		return before, err
 	}
 	forced := p.memory.decision == applied.Forced
-	start := applied.Start{Intent: intent, Number: p.memory.history.Next(before), OperatorVersion: p.Facts.ReleaseVersion, Forced: forced}
+	start := applied.Start{Intent: intent, Number: p.memory.history.Next(before), OperatorVersion: p.Facts.ReleaseVersion, Forced: forced, By: author(p.network)}
 	if p.result.Acknowledged {
 		start.Acknowledged = p.result.Acknowledgement
 	}

@@ -1,0 +1,124 @@
+// Package apply is `cno apply`: a configuration is given to the operator once it is foreseen what that will do, and its
+// rollout followed.
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/follow"
+	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// options are what the command line says.
+type options struct {
+	file, acknowledge string
+	force, watch      bool
+	timeout           time.Duration
+	cluster           kubeconfig.Flags
+}
+
+// New makes the command.
+func New(p pipeline.Pipeline) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Give a configuration to the operator, once it is foreseen what it will do",
+		Long: `Plans a Network or NetworkConfig as cno plan does, and applies it (server-side, as field
+manager cno) if the operator will not refuse it. A disruptive change needs --acknowledge with
+the hash that the plan prints: it counts for exactly this change of what is applied now.
+
+Exit status: 0 applied, and with --watch healthy; 1 the configuration is invalid, its change
+refused or not acknowledged, or the rollout hangs or takes too long; 2 the input cannot be
+read, the cluster does not answer, or the call is wrong.`,
+		Example: `  cno apply -f network.yaml --watch
+  cno apply -f network.yaml --acknowledge 3f6c0e5f9a1b2c3d4e5f60718293a4b5`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, p) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "", "file of a Network or NetworkConfig, - for standard input")
+	f.StringVar(&o.acknowledge, "acknowledge", "", "the hash that cno plan prints for a disruptive change")
+	f.BoolVar(&o.force, "force-conflicts", false, "take over fields that another field manager has set")
+	f.BoolVar(&o.watch, "watch", false, "follow the rollout until the network is healthy")
+	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow")
+	o.cluster.Add(f)
+	_ = cmd.MarkFlagRequired("file")
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	in, problems, err := offline.Files{Stdin: cmd.InOrStdin()}.Configuration([]string{o.file})
+	if err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		offline.SortProblems(problems)
+		return refuse(foresee.Malformed(problems).Write(out))
+	}
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	if err != nil {
+		return err
+	}
+	answer, err := o.plan(ctx, p, cluster, in)
+	if err != nil {
+		return err
+	}
+	if err := answer.Write(out); err != nil {
+		return err
+	}
+	if !answer.Applies() {
+		return refuse(nil)
+	}
+	generation, err := cluster.Submit(ctx, in.Object, answer.Acknowledgement, o.force)
+	if err != nil {
+		return &exit.Code{Status: exit.Refused, Err: fmt.Errorf("apply %s: %w", o.file, err)}
+	}
+	if _, err := fmt.Fprintln(out, "Applied."); err != nil || !o.watch {
+		return err
+	}
+	if in.Network == nil {
+		generation = 0 // the Network follows the NetworkConfig in a moment, with a generation of its own
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	f := follow.Follower{Client: cluster.Client, Namespace: cluster.Namespace, Out: out, Now: time.Now}
+	if err := f.Rollout(ctx, generation); err != nil {
+		return &exit.Code{Status: exit.Refused, Err: err}
+	}
+	return nil
+}
+
+func (o *options) plan(ctx context.Context, p pipeline.Pipeline, cluster foresee.Cluster, in offline.Input) (foresee.Answer, error) {
+	world, _, err := cluster.World(ctx, facts.Cluster{Platform: "None", HostMTU: 1500, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}})
+	if err != nil {
+		return foresee.Answer{}, err
+	}
+	world.Input.Acknowledged = o.acknowledge
+	if o.acknowledge == "" {
+		world.Input.Acknowledged = in.Acknowledged()
+	}
+	return foresee.Foresee(ctx, p, in, world)
+}
+
+// refuse ends with the status for what is not applied, unless that could not even be said.
+func refuse(err error) error {
+	if err != nil {
+		return err
+	}
+	return &exit.Code{Status: exit.Refused}
+}

@@ -1,0 +1,87 @@
+// Package diff is `cno diff`: how the cluster differs from what its configuration says.
+package diff
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// New makes the command.
+func New(p pipeline.Pipeline) *cobra.Command {
+	var flags kubeconfig.Flags
+	var output string
+	cmd := &cobra.Command{
+		Use:   "diff",
+		Short: "Show how the cluster differs from its configuration",
+		Long: `Compares what is in the cluster with what Network/cluster says: fields that are not applied yet
+or refused, and objects that are missing or were changed by hand. The operator repairs such
+objects within a second; what is shown lastingly, it cannot or may not repair.
+
+Exit status: 0 no difference; 1 there are some; 2 the cluster does not answer.`,
+		Example:           "  cno diff\n  cno diff -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if output != "text" && output != "json" {
+				return fmt.Errorf("--output %q is not text or json", output)
+			}
+			return run(cmd, p, flags, output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	flags.Add(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, output string) error {
+	config, err := flags.Config()
+	if err != nil {
+		return err
+	}
+	cluster, err := foresee.Open(config, flags.Namespace)
+	if err != nil {
+		return err
+	}
+	world, _, err := cluster.World(cmd.Context(), facts.Cluster{})
+	if err != nil {
+		return err
+	}
+	object, err := cluster.Network(cmd.Context())
+	if err != nil {
+		return fmt.Errorf("read network: %w", err)
+	}
+	var network operatorv1.Network
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &network); err != nil {
+		return fmt.Errorf("read network: %w", err)
+	}
+	in := offline.Input{File: "Network/cluster", Network: &network}
+	world.Input.Acknowledged = in.Acknowledged()
+	answer, err := foresee.Foresee(cmd.Context(), p, in, world)
+	if err != nil {
+		return err
+	}
+	if output == "json" {
+		enc := json.NewEncoder(cmd.OutOrStdout())
+		enc.SetIndent("", "  ")
+		enc.SetEscapeHTML(false)
+		err = enc.Encode(answer)
+	} else {
+		err = answer.Write(cmd.OutOrStdout())
+	}
+	if err == nil && (answer.Verdict != foresee.Unchanged || len(answer.Objects) > 0) {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return err
+}

@@ -1,0 +1,192 @@
+// Package history is `cno history`: which networks were rolled out, when, by whom, and what became of it.
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// New makes the command.
+func New() *cobra.Command {
+	var cluster kubeconfig.Flags
+	var output string
+	cmd := &cobra.Command{
+		Use:   "history [REVISION]",
+		Short: "List the networks that were rolled out",
+		Long: `Lists the last revisions of the network, the newest first: when each was applied, by which
+version of the operator, who changed what, and how it ended. With a revision, its whole
+configuration is printed, with every default.
+
+Exit status: 0 listed; 2 there is no such revision, or the cluster does not answer.`,
+		Example:           "  cno history\n  cno history 3 -o yaml",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !slices.Contains([]string{"text", "json", "yaml"}, output) {
+				return fmt.Errorf("--output %q is not text, json or yaml", output)
+			}
+			records, err := read(cmd, cluster)
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return one(cmd.OutOrStdout(), records, args[0], output)
+			}
+			return list(cmd.OutOrStdout(), records, output)
+		},
+	}
+	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
+	cluster.Add(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func read(cmd *cobra.Command, flags kubeconfig.Flags) (foresee.Records, error) {
+	config, err := flags.Config()
+	if err != nil {
+		return foresee.Records{}, err
+	}
+	cluster, err := foresee.Open(config, flags.Namespace)
+	if err != nil {
+		return foresee.Records{}, err
+	}
+	return cluster.Records(cmd.Context())
+}
+
+// entry is one revision as it is told.
+type entry struct {
+	applied.Revision
+	// Current is true for the one that is applied.
+	Current bool `json:"current"`
+	// Changes are the fields that differ from the revision before; none is known of the oldest.
+	Changes []pipeline.Change `json:"changes"`
+}
+
+// entries are all revisions, the newest first.
+func entries(r foresee.Records) ([]entry, error) {
+	var all []entry
+	var before *applied.Revision
+	for i := range r.History {
+		rev := r.History[i]
+		e := entry{Revision: rev, Current: rev.Number == r.Record.BaselineNumber(), Changes: []pipeline.Change{}}
+		if before != nil {
+			old, err := before.Snapshot()
+			if err != nil {
+				return nil, err
+			}
+			updated, err := rev.Snapshot()
+			if err != nil {
+				return nil, err
+			}
+			e.Changes = append(e.Changes, pipeline.Differences(old.Spec(), updated.Spec())...)
+		}
+		all, before = append(all, e), &r.History[i]
+	}
+	slices.Reverse(all)
+	return all, nil
+}
+
+func list(w io.Writer, r foresee.Records, output string) error {
+	all, err := entries(r)
+	if err != nil {
+		return err
+	}
+	if output != "text" {
+		return write(w, all, output)
+	}
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "No network was rolled out yet.")
+		return err
+	}
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	if _, err := fmt.Fprintln(table, "REVISION\tTIME\tVERSION\tBY\tOUTCOME\tCHANGED"); err != nil {
+		return err
+	}
+	for _, e := range all {
+		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", number(e), e.Time.Format(time.RFC3339), e.OperatorVersion, by(e), outcome(e), changed(e)); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
+}
+
+// by is who wrote the specification, as far as its field manager tells.
+func by(e entry) string {
+	if e.By == "" {
+		return "-"
+	}
+	return e.By
+}
+
+func number(e entry) string {
+	if e.Current {
+		return strconv.Itoa(e.Number) + " *"
+	}
+	return strconv.Itoa(e.Number)
+}
+
+func outcome(e entry) string {
+	text := string(e.Outcome)
+	if e.Forced {
+		text += ", forced"
+	}
+	if e.Acknowledged != "" {
+		text += ", acknowledged"
+	}
+	return text
+}
+
+func changed(e entry) string {
+	if len(e.Changes) == 0 {
+		return "-"
+	}
+	names := make([]string, len(e.Changes))
+	for i, c := range e.Changes {
+		names[i] = strings.TrimPrefix(c.Field, "spec.")
+	}
+	return strings.Join(names, ", ")
+}
+
+// one prints a revision.
+func one(w io.Writer, r foresee.Records, name, output string) error {
+	all, err := entries(r)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if strconv.Itoa(e.Number) != name {
+			continue
+		}
+		if output == "text" {
+			output = "yaml"
+		}
+		return write(w, e, output)
+	}
+	return fmt.Errorf("there is no revision %q; cno history lists those that are kept", name)
+}
+
+func write(w io.Writer, v any, output string) error {
+	raw, err := json.MarshalIndent(v, "", "  ")
+	if err == nil && output == "yaml" {
+		raw, err = yaml.JSONToYAML(raw)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(raw), "\n"))
+	return err
+}

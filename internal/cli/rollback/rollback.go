@@ -1,0 +1,177 @@
+// Package rollback is `cno rollback`: back to a network that was applied before, if the way back is safe or
+// acknowledged.
+package rollback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/follow"
+	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// options are what the command line says.
+type options struct {
+	acknowledge   string
+	watch, dryRun bool
+	timeout       time.Duration
+	cluster       kubeconfig.Flags
+}
+
+// New makes the command.
+func New(p pipeline.Pipeline) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "rollback [REVISION]",
+		Short: "Go back to a network that was applied before",
+		Long: `Gives the fields of Network/cluster the values that they had in a revision, the last one that was
+applied before the present by default. Fields that are the same stay as they are written. The
+way back is planned as any change is: what is unsafe is refused, and what is disruptive needs
+--acknowledge with the hash that the plan prints.
+
+Exit status: 0 done, or nothing to do; 1 the way back is refused or not acknowledged, or the
+rollout hangs; 2 there is no such revision, or the cluster does not answer.`,
+		Example:           "  cno rollback --watch\n  cno rollback 3 --dry-run",
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name := ""
+			if len(args) == 1 {
+				name = args[0]
+			}
+			return o.run(cmd, p, name)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.acknowledge, "acknowledge", "", "the hash that the plan prints for a disruptive change")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
+	f.BoolVar(&o.watch, "watch", false, "follow the rollout until the network is healthy")
+	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow")
+	o.cluster.Add(f)
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	if err != nil {
+		return err
+	}
+	world, records, err := cluster.World(ctx, facts.Cluster{})
+	if err != nil {
+		return err
+	}
+	target, err := revision(records, name)
+	if err != nil {
+		return err
+	}
+	network, err := cluster.Network(ctx)
+	if err != nil {
+		return fmt.Errorf("read network: %w", err)
+	}
+	patch, next, err := back(ctx, p, world, network.Object, target)
+	if err != nil {
+		return err
+	}
+	world.Input.Acknowledged = o.acknowledge
+	answer, err := foresee.Foresee(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, world)
+	if err != nil {
+		return err
+	}
+	if err := answer.Write(out); err != nil {
+		return err
+	}
+	if !answer.Applies() {
+		return &exit.Code{Status: exit.Refused}
+	}
+	if o.dryRun || len(patch) == 0 {
+		return nil
+	}
+	body := map[string]any{"spec": patch}
+	if answer.Acknowledgement != "" {
+		body["metadata"] = map[string]any{"annotations": map[string]any{pipeline.AcknowledgeAnnotation: answer.Acknowledgement}}
+	}
+	generation, err := cluster.Patch(ctx, network, body)
+	if err != nil {
+		return &exit.Code{Status: exit.Refused, Err: fmt.Errorf("roll back to revision %d: %w", target.Number, err)}
+	}
+	if _, err := fmt.Fprintf(out, "Rolled back to revision %d.\n", target.Number); err != nil || !o.watch {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	f := follow.Follower{Client: cluster.Client, Namespace: cluster.Namespace, Out: out, Now: time.Now}
+	if err := f.Rollout(ctx, generation); err != nil {
+		return &exit.Code{Status: exit.Refused, Err: err}
+	}
+	return nil
+}
+
+// revision finds the one to go back to.
+func revision(r foresee.Records, name string) (applied.Revision, error) {
+	current := r.Record.BaselineNumber()
+	for i := len(r.History) - 1; i >= 0; i-- {
+		rev := r.History[i]
+		if name == "" && rev.Number < current && rev.Outcome == applied.OutcomeApplied && rev.Hash != hashOf(r.Record) || strconv.Itoa(rev.Number) == name {
+			return rev, nil
+		}
+	}
+	if name == "" {
+		return applied.Revision{}, errors.New("there is no revision before the present one to go back to; cno history lists those that are kept")
+	}
+	return applied.Revision{}, fmt.Errorf("there is no revision %q; cno history lists those that are kept", name)
+}
+
+// hashOf names what is applied: going back to the same would change nothing.
+func hashOf(r applied.Record) string {
+	if r.Unfinished() {
+		return r.Intent.Hash()
+	}
+	return r.Applied.Hash()
+}
+
+// back returns the merge patch for the specification that makes it what it was in a revision, and the Network that it
+// makes. What is written stays as it is written where it means the same.
+func back(ctx context.Context, p pipeline.Pipeline, w foresee.World, object map[string]any, target applied.Revision) (map[string]any, *operatorv1.Network, error) {
+	var present operatorv1.Network
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
+		return nil, nil, fmt.Errorf("read network: %w", err)
+	}
+	snapshot, err := target.Snapshot()
+	if err != nil {
+		return nil, nil, err
+	}
+	base := &present.Spec
+	in := w.Input
+	in.Desired = base
+	if res, err := p.Run(ctx, in, pipeline.Fill); err == nil {
+		base = res.Spec
+	}
+	patch, err := foresee.MergePatch(base, snapshot.Spec())
+	if err != nil {
+		return nil, nil, err
+	}
+	next := present.DeepCopy()
+	next.Annotations = nil
+	if err := foresee.Merge(&next.Spec, patch); err != nil {
+		return nil, nil, err
+	}
+	return patch, next, nil
+}

@@ -1,0 +1,102 @@
+package foresee
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// FieldManager is what cno writes as.
+const FieldManager = "cno"
+
+// ErrShortForm is the error of an edit of the Network while a NetworkConfig says what it has to be.
+var ErrShortForm = errors.New("the network is configured by NetworkConfig/default, which would undo the change: change that object instead")
+
+// Submit gives a configuration to the operator by server-side apply, with the acknowledgement of the change if there is
+// one, and returns the generation of the object. Fields that others have set are theirs unless force is true.
+func (c Cluster) Submit(ctx context.Context, object map[string]any, acknowledgement string, force bool) (int64, error) {
+	u := (&unstructured.Unstructured{Object: object}).DeepCopy()
+	delete(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "generation"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	if acknowledgement != "" {
+		annotations := u.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[pipeline.AcknowledgeAnnotation] = acknowledgement
+		u.SetAnnotations(annotations)
+	}
+	r, err := c.resource(u.GroupVersionKind(), "")
+	if err != nil {
+		return 0, err
+	}
+	written, err := r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: FieldManager, Force: force})
+	if apierrors.IsConflict(err) {
+		return 0, fmt.Errorf("%w; to take these fields over, use --force-conflicts", err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return written.GetGeneration(), nil
+}
+
+// Network returns Network/cluster as it is.
+func (c Cluster) Network(ctx context.Context) (*unstructured.Unstructured, error) {
+	r, err := c.resource(operatorv1.GroupVersion.WithKind("Network"), "")
+	if err != nil {
+		return nil, err
+	}
+	return r.Get(ctx, operatorv1.NetworkName, metav1.GetOptions{})
+}
+
+// Patch changes Network/cluster by a merge patch, if nobody else has changed it meanwhile, and returns its generation.
+func (c Cluster) Patch(ctx context.Context, network *unstructured.Unstructured, patch map[string]any) (int64, error) {
+	if err := c.shortForm(ctx); err != nil {
+		return 0, err
+	}
+	if err := unstructured.SetNestedField(patch, network.GetResourceVersion(), "metadata", "resourceVersion"); err != nil {
+		return 0, err
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return 0, err
+	}
+	r, err := c.resource(operatorv1.GroupVersion.WithKind("Network"), "")
+	if err != nil {
+		return 0, err
+	}
+	written, err := r.Patch(ctx, operatorv1.NetworkName, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager})
+	if err != nil {
+		return 0, err
+	}
+	return written.GetGeneration(), nil
+}
+
+// shortForm fails while there is a NetworkConfig.
+func (c Cluster) shortForm(ctx context.Context) error {
+	r, err := c.resource(networkoperatorv1.GroupVersion.WithKind("NetworkConfig"), "")
+	if err != nil {
+		return nil //nolint:nilerr // the kind is not served: there is none
+	}
+	_, err = r.Get(ctx, networkoperatorv1.NetworkConfigName, metav1.GetOptions{})
+	if err == nil {
+		return ErrShortForm
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("look for NetworkConfig/default: %w", err)
+}
