@@ -14,6 +14,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
+	"github.com/cluster-network-operator/cno/internal/controller/egressrouter"
 	"github.com/cluster-network-operator/cno/internal/controller/hostnetworkconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/controller/networkconfig"
@@ -26,6 +27,9 @@ const operatorImage = "NETWORK_OPERATOR_IMAGE"
 
 // hostNetworkImage is the environment variable that names the image of what runs on nodes for HostNetworkConfigs.
 const hostNetworkImage = "HOST_NETWORK_IMAGE"
+
+// egressRouterImage is the environment variable that names the image of the pods of EgressRouters.
+const egressRouterImage = "EGRESS_ROUTER_CNI_IMAGE"
 
 // loop is one controller, and the kinds that the API server must serve before it can start.
 type loop struct {
@@ -73,12 +77,19 @@ func loops(s *shared) []loop {
 		Client: cached, Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[hostNetworkImage],
 		APIServer: s.Facts.APIServer, Version: s.Facts.ReleaseVersion, Now: time.Now, Log: s.Log.With("loop", hostnetworkconfig.Name),
 	}
+	routers := &egressrouter.Controller{
+		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Version: s.Facts.ReleaseVersion,
+		Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("loop", egressrouter.Name),
+	}
 	return append([]loop{
 		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: rollout.Setup},
 		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},
 		{name: clusterstatus.Name, needs: []schema.GroupKind{kindNetwork}, setup: publish.Setup},
 		{name: networkconfig.Name, needs: []schema.GroupKind{kindNetwork, kindNetworkConfig}, setup: short.Setup},
 		{name: hostnetworkconfig.Name, needs: []schema.GroupKind{kindHostNetwork}, setup: hosts.Setup},
+		{name: egressrouter.Name, needs: []schema.GroupKind{egressrouter.Kind}, setup: routers.Setup, owns: egressrouter.Owns()},
+		{name: egressrouter.Name + "/attachments", needs: []schema.GroupKind{egressrouter.Kind, egressrouter.KindAttachment},
+			setup: routers.SetupAttachments, owns: egressrouter.OwnsAttachments()},
 	}, providerLoops(s)...)
 }
 

@@ -1,0 +1,208 @@
+// Package egressrouter runs egress routers: pods with an address in a network outside of the cluster, to which other pods send what is
+// to leave with that address.
+//
+// Input: EgressRouters of all namespaces, and what became of the pods. Output, in the namespace of each: a NetworkAttachmentDefinition for
+// each address, a Deployment of one pod, the router's status, and events about it.
+//
+// It must never say anything of a router on the cluster's status: who writes a router that cannot be reads so on that router. It never
+// touches an object that is not the router's, whatever its name. It takes nothing away because of a mistake: while a specification is
+// wrong, what was made of the last one that was right stays. Without Multus it waits.
+package egressrouter
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+const (
+	// Name is the name of the loop in logs and events.
+	Name = "egressrouter"
+	// fieldManager owns the fields of what the loop makes.
+	fieldManager = client.FieldOwner("cluster-network-operator/egressrouter")
+)
+
+// Controller is the loop. The exported fields must be set, but for Image and Version, which may be empty.
+type Controller struct {
+	// Live reads what no cache has.
+	Live client.Reader
+	// Serves reports whether the API server serves a kind. Not knowing is an error.
+	Serves func(schema.GroupKind) (bool, error)
+	// Image is that of the routers' pods. Without one no router can be made, and each says so.
+	Image string
+	// Version is that of the operator.
+	Version string
+	Events  events.EventRecorder
+	Now     func() time.Time
+	Log     *slog.Logger
+
+	// client reads from the loop's caches, and writes. Setup sets it.
+	client client.Client
+	loop   controller.Controller
+	// attachments reads NetworkAttachmentDefinitions. It is nil until SetupAttachments, when they are served.
+	attachments atomic.Pointer[client.Reader]
+	// known is what the loop remembers of each router, so as not to ask, and not to tell, twice.
+	known map[types.NamespacedName]*known
+	// oldDefinition is true if the definition of the kind has been seen to drop observedGeneration, as OpenShift's does.
+	oldDefinition bool
+}
+
+// known is what the loop remembers of a router while it runs. Nothing is wrong if it is lost.
+type known struct {
+	uid types.UID
+	// looked is true once objects with the names that OpenShift's operator gives have been looked for.
+	looked bool
+	// versions are the resource versions of what was applied last.
+	versions map[objectKey]string
+}
+
+// knownOf returns what is remembered of a router, but not of an earlier one of the same name.
+func (c *Controller) knownOf(r *networkv1.EgressRouter) *known {
+	key := client.ObjectKeyFromObject(r)
+	if k := c.known[key]; k != nil && k.uid == r.UID {
+		return k
+	}
+	c.known[key] = &known{uid: r.UID, versions: map[objectKey]string{}}
+	return c.known[key]
+}
+
+// Kinds that the loop needs: the first to be set up, the other for SetupAttachments.
+var (
+	Kind           = schema.GroupKind{Group: networkv1.GroupVersion.Group, Kind: "EgressRouter"}
+	KindAttachment = kindAttachment.GroupKind()
+)
+
+// oursByLabel selects what the loop has made.
+func oursByLabel() cache.ByObject {
+	return cache.ByObject{Label: labels.SelectorFromSet(labels.Set{manifest.LabelComponent: component})}
+}
+
+// Owns are the kinds that the loop reads from a cache of its own.
+func Owns() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{&appsv1.Deployment{}: oursByLabel(), &corev1.Pod{}: oursByLabel()}
+}
+
+// OwnsAttachments is the same for SetupAttachments.
+func OwnsAttachments() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{newAttachment(): oursByLabel()}
+}
+
+func newAttachment() *unstructured.Unstructured {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kindAttachment)
+	return u
+}
+
+// Setup adds the loop to a manager that has the caches of Owns.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	c.client, c.known = mgr.GetClient(), map[types.NamespacedName]*known{}
+	var err error
+	if c.loop, err = controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)}); err != nil {
+		return fmt.Errorf("make %s controller: %w", Name, err)
+	}
+	ofPod := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetAnnotations()[annotationRouter]}}}
+	})
+	for _, s := range []source.Source{
+		source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EventHandler(&handler.EnqueueRequestForObject{})),
+		source.Kind(mgr.GetCache(), client.Object(&appsv1.Deployment{}), owner(mgr)),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), ofPod),
+	} {
+		if err := c.loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// SetupAttachments tells the loop, which Setup has added, that NetworkAttachmentDefinitions are served. The manager has the caches of
+// OwnsAttachments.
+func (c *Controller) SetupAttachments(mgr manager.Manager) error {
+	reader := client.Reader(mgr.GetCache())
+	c.attachments.Store(&reader)
+	all := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		var routers networkv1.EgressRouterList
+		if err := c.client.List(ctx, &routers); err != nil {
+			return fmt.Errorf("list egress routers: %w", err)
+		}
+		for i := range routers.Items {
+			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&routers.Items[i])})
+		}
+		return nil
+	})
+	for _, s := range []source.Source{source.Kind(mgr.GetCache(), client.Object(newAttachment()), owner(mgr)), all} {
+		if err := c.loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// owner starts a pass for the router that an object was made of.
+func owner(mgr manager.Manager) handler.EventHandler {
+	return handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &networkv1.EgressRouter{}, handler.OnlyControllerOwner())
+}
+
+// Reconcile makes everything of one router, and says what became of it.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	router := &networkv1.EgressRouter{}
+	err := c.client.Get(ctx, request.NamespacedName, router)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read egress router: %w", err)
+	}
+	if err != nil || router.DeletionTimestamp != nil {
+		// Kubernetes deletes what it owns.
+		delete(c.known, request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	w, err := c.gather(ctx, router)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	state, err := c.converge(ctx, router, w)
+	if err != nil {
+		// Nothing is known of what became of the router: what its status says still holds.
+		return reconcile.Result{}, err
+	}
+	again, err := c.publish(ctx, router, state)
+	return reconcile.Result{RequeueAfter: again}, err
+}
+
+// isServed reports whether attachments can be made.
+func (c *Controller) isServed() (bool, error) {
+	if c.attachments.Load() == nil {
+		return false, nil
+	}
+	served, err := c.Serves(KindAttachment)
+	if err != nil {
+		return false, fmt.Errorf("ask whether %s is served: %w", kindAttachment.Kind, err)
+	}
+	return served, nil
+}
+
+// about returns a router for an event, which needs the kind that reading leaves out.
+func about(r *networkv1.EgressRouter) *networkv1.EgressRouter {
+	return &networkv1.EgressRouter{TypeMeta: metav1.TypeMeta{APIVersion: networkv1.GroupVersion.String(), Kind: Kind.Kind}, ObjectMeta: r.ObjectMeta}
+}

@@ -1,0 +1,83 @@
+package egressrouter
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+)
+
+// netConf is the configuration of the CNI plug-in egress-router. What the plug-in knows besides and is left out has the plug-in's own
+// default: without log_file it writes to the standard error, which the container runtime keeps.
+type netConf struct {
+	CNIVersion    string        `json:"cniVersion"`
+	Type          string        `json:"type"`
+	Name          string        `json:"name"`
+	InterfaceType string        `json:"interfaceType"`
+	InterfaceArgs interfaceArgs `json:"interfaceArgs"`
+	IP            ipConf        `json:"ip"`
+}
+
+type interfaceArgs struct {
+	// Mode is one of Linux, in lower case.
+	Mode string `json:"mode"`
+	// Master is the interface of the default route if it is empty.
+	Master string `json:"master,omitempty"`
+}
+
+type ipConf struct {
+	// Addresses are a list of which the plug-in uses the first entry only.
+	Addresses []string `json:"addresses"`
+	// Gateway is that of the address.
+	Gateway string `json:"gateway"`
+	// Destinations are rules: "port protocol address", "port protocol address port" or, for all ports, "address". The first one that a
+	// connection meets counts, and all must be of the address's family.
+	Destinations []string `json:"destinations"`
+}
+
+// cniVersion is the version of the CNI specification that the plug-in is called with; it takes no later one in all its releases.
+const cniVersion = "0.4.0"
+
+// configOf returns the configuration for one address of a router. Each has one of its own, since the plug-in takes one address, and
+// rules of one family.
+func configOf(r *networkv1.EgressRouter, a *networkv1.EgressRouterAddress) (netConf, error) {
+	prefix, err := netip.ParsePrefix(a.IP)
+	if err != nil {
+		return netConf{}, fmt.Errorf("read address: %w", err)
+	}
+	macvlan := r.Spec.NetworkInterface.Macvlan
+	mode := macvlan.Mode
+	if mode == "" {
+		mode = networkv1.MacvlanModeBridge
+	}
+	return netConf{
+		CNIVersion: cniVersion, Type: "egress-router", Name: attachmentName(r.Name, prefix.Addr().Is6()),
+		InterfaceType: "macvlan",
+		InterfaceArgs: interfaceArgs{Mode: strings.ToLower(string(mode)), Master: macvlan.Master},
+		IP:            ipConf{Addresses: []string{a.IP}, Gateway: a.Gateway, Destinations: destinations(r.Spec.Redirect, prefix.Addr().Is6())},
+	}, nil
+}
+
+// destinations returns the rules of a family, as the plug-in reads them: the fallback, which is for all that no rule is for, is the last.
+func destinations(redirect *networkv1.RedirectConfig, ipv6 bool) []string {
+	all := []string{}
+	if redirect == nil {
+		return all
+	}
+	for _, rule := range redirect.RedirectRules {
+		if strings.Contains(rule.DestinationIP, ":") != ipv6 {
+			continue
+		}
+		text := fmt.Sprintf("%d %s %s", rule.Port, rule.Protocol, rule.DestinationIP)
+		// A port behind an IPv6 address would be read as part of it.
+		if rule.TargetPort != 0 && rule.TargetPort != rule.Port {
+			text += fmt.Sprintf(" %d", rule.TargetPort)
+		}
+		all = append(all, text)
+	}
+	if redirect.FallbackIP != "" && strings.Contains(redirect.FallbackIP, ":") == ipv6 {
+		all = append(all, redirect.FallbackIP)
+	}
+	return all
+}

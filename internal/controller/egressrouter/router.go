@@ -1,0 +1,132 @@
+package egressrouter
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+//go:embed assets
+var assets embed.FS
+
+const (
+	// annotationNetworks is how Multus is told which networks a pod has besides the cluster's.
+	annotationNetworks = "k8s.v1.cni.cncf.io/networks"
+	// nobody is the user that the container runs as where nothing gives it one.
+	nobody = 65534
+)
+
+// settings are what the objects of all routers have in common.
+type settings struct {
+	// Image is that of the pod.
+	Image string
+	// Version is that of the operator.
+	Version string
+	// UsersAreAssigned is true where pods get a user from the cluster, and may not choose one: on OpenShift.
+	UsersAreAssigned bool
+}
+
+// objects returns what a valid router becomes, in the order in which it is made: the attachments that the pod needs, and the
+// Deployment.
+func objects(r *networkv1.EgressRouter, s settings) ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	var elections []election
+	hash := sha256.New()
+	for i := range r.Spec.Addresses {
+		address := &r.Spec.Addresses[i]
+		config, err := configOf(r, address)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(config)
+		if err != nil {
+			return nil, fmt.Errorf("encode CNI configuration: %w", err)
+		}
+		hash.Write(text)
+		attachment, err := finish(attachmentOf(config.Name, string(text)), r, s)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, attachment)
+		elections = append(elections, election{Name: config.Name, DefaultRoute: []string{address.Gateway}})
+	}
+	d, err := deploymentOf(r, s)
+	if err != nil {
+		return nil, err
+	}
+	networks, err := json.Marshal(elections)
+	if err != nil {
+		return nil, fmt.Errorf("encode networks of the pod: %w", err)
+	}
+	d.Spec.Template.Annotations[annotationNetworks] = string(networks)
+	d.Spec.Template.Annotations[annotationConfig] = hex.EncodeToString(hash.Sum(nil)[:16])
+	deployment, err := finish(d, r, s)
+	return append(all, deployment), err
+}
+
+// election is a network that a pod asks Multus for.
+type election struct {
+	Name string `json:"name"`
+	// DefaultRoute are the routers of the pod's default routes, in the place of those that it has.
+	DefaultRoute []string `json:"default-route"`
+}
+
+func attachmentOf(name, config string) *unstructured.Unstructured {
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": config}}}
+	u.SetGroupVersionKind(kindAttachment)
+	u.SetName(name)
+	return u
+}
+
+func deploymentOf(r *networkv1.EgressRouter, s settings) (*appsv1.Deployment, error) {
+	d, err := manifest.Decode[appsv1.Deployment](assets, "assets/deployment.yaml")
+	if err != nil {
+		return nil, err
+	}
+	d.Name = deploymentName(r.Name)
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{manifest.LabelComponent: component, LabelRouter: idOf(r.Name)}}
+	template := &d.Spec.Template
+	for key, value := range labelsOf(r.Name) {
+		template.Labels[key] = value
+	}
+	template.Annotations[annotationRouter] = r.Name
+	template.Spec.Containers[0].Image = s.Image
+	if !s.UsersAreAssigned {
+		template.Spec.SecurityContext.RunAsUser = new(int64(nobody))
+		template.Spec.SecurityContext.RunAsGroup = new(int64(nobody))
+	}
+	return d, nil
+}
+
+// finish says of an object whose it is.
+func finish(o manifest.Typed, r *networkv1.EgressRouter, s settings) (*unstructured.Unstructured, error) {
+	made, err := manifest.New(o, manifest.Policy{})
+	if err != nil {
+		return nil, err
+	}
+	u := made.Object
+	u.SetNamespace(r.Namespace)
+	labels := labelsOf(r.Name)
+	if u.GroupVersionKind() == kindDeployment {
+		labels["app"] = "egress-router-cni"
+	}
+	u.SetLabels(labels)
+	annotations := map[string]string{annotationRouter: r.Name}
+	if s.Version != "" {
+		annotations[manifest.AnnotationVersion] = s.Version
+	}
+	u.SetAnnotations(annotations)
+	u.SetOwnerReferences([]metav1.OwnerReference{ownerOf(r)})
+	annotations[manifest.AnnotationHash] = manifest.Hash(made)
+	u.SetAnnotations(annotations)
+	return u, nil
+}

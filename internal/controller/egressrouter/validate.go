@@ -1,0 +1,137 @@
+package egressrouter
+
+import (
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+)
+
+// Validate returns everything that is wrong with a specification. The rules are those of this project's definition of the kind, with
+// which the API server refuses such objects; they are here for clusters that have OpenShift's definition, which lets most of them pass,
+// and for what the definition cannot say.
+func Validate(spec *networkv1.EgressRouterSpec) field.ErrorList {
+	root := field.NewPath("spec")
+	var errs field.ErrorList
+	if spec.Mode != networkv1.EgressRouterModeRedirect && spec.Mode != "" {
+		errs = append(errs, field.NotSupported(root.Child("mode"), spec.Mode, []networkv1.EgressRouterMode{networkv1.EgressRouterModeRedirect}))
+	}
+	errs = append(errs, validateMacvlan(&spec.NetworkInterface.Macvlan, len(spec.Addresses), root.Child("networkInterface", "macvlan"))...)
+	errs = append(errs, validateAddresses(spec.Addresses, root.Child("addresses"))...)
+	if spec.Redirect == nil {
+		return append(errs, field.Required(root.Child("redirect"), "mode Redirect needs redirectRules, a fallbackIP, or both"))
+	}
+	return append(errs, validateRedirect(spec.Redirect, familiesOf(spec.Addresses), root.Child("redirect"))...)
+}
+
+var interfaceName = regexp.MustCompile(`^[^\s/:]{0,15}$`)
+
+func validateMacvlan(m *networkv1.MacvlanConfig, addresses int, path *field.Path) (errs field.ErrorList) {
+	modes := []networkv1.MacvlanMode{networkv1.MacvlanModeBridge, networkv1.MacvlanModePrivate, networkv1.MacvlanModeVEPA, networkv1.MacvlanModePassthru}
+	if m.Mode != "" && !slices.Contains(modes, m.Mode) {
+		errs = append(errs, field.NotSupported(path.Child("mode"), m.Mode, modes))
+	}
+	if m.Mode == networkv1.MacvlanModePassthru && addresses > 1 {
+		errs = append(errs, field.Invalid(path.Child("mode"), m.Mode,
+			"gives the master to one interface, and each address has an interface of its own; use Bridge, Private or VEPA, or one address"))
+	}
+	if !interfaceName.MatchString(m.Master) || m.Master == "." || m.Master == ".." {
+		errs = append(errs, field.Invalid(path.Child("master"), m.Master,
+			"is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1"))
+	}
+	return errs
+}
+
+// families says which IP families the addresses of a router have. Addresses that cannot be read may be of any.
+type families struct{ ipv4, ipv6 bool }
+
+func familiesOf(addresses []networkv1.EgressRouterAddress) (f families) {
+	for _, a := range addresses {
+		p, err := parseCIDR(a.IP)
+		f.ipv4 = f.ipv4 || err != nil || p.Addr().Is4()
+		f.ipv6 = f.ipv6 || err != nil || p.Addr().Is6()
+	}
+	return f
+}
+
+func (f families) has(a netip.Addr) bool { return a.Is4() && f.ipv4 || a.Is6() && f.ipv6 }
+
+func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Path) (errs field.ErrorList) {
+	if len(addresses) == 0 {
+		return field.ErrorList{field.Required(path, "the router needs at least one address, e.g. {ip: 192.168.12.99/24, gateway: 192.168.12.1}")}
+	}
+	first := map[int]string{}
+	for i, a := range addresses {
+		prefix, wrong := validateAddress(&a, path.Index(i))
+		errs = append(errs, wrong...)
+		if !prefix.IsValid() {
+			continue
+		}
+		family := familyOf(prefix.Addr())
+		if other, ok := first[family]; ok {
+			errs = append(errs, field.Invalid(path.Index(i).Child("ip"), a.IP,
+				fmt.Sprintf("there may be at most one address per family, and %s is one of IPv%d; remove one, and make a router for it", other, family)))
+			continue
+		}
+		first[family] = a.IP
+	}
+	return errs
+}
+
+// validateAddress returns the address as well, which is not valid if it cannot be read.
+func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.Prefix, field.ErrorList) {
+	var errs field.ErrorList
+	prefix, err := parseCIDR(a.IP)
+	if err != nil {
+		errs = append(errs, field.Invalid(path.Child("ip"), a.IP, err.Error()))
+	} else if wrong := notAHost(prefix); wrong != "" {
+		errs = append(errs, field.Invalid(path.Child("ip"), a.IP, wrong))
+	}
+	if a.Gateway == "" {
+		return prefix, append(errs, field.Required(path.Child("gateway"),
+			fmt.Sprintf("write the address of the router of the network of %s, since everything that the pod sends goes there", a.IP)))
+	}
+	gateway, err := parseIP(a.Gateway)
+	if err != nil {
+		return prefix, append(errs, field.Invalid(path.Child("gateway"), a.Gateway,
+			"is not an IP address; write that of the router of the network, without a prefix, e.g. 192.168.12.1"))
+	}
+	if wrong := notAGateway(gateway, prefix); prefix.IsValid() && wrong != "" {
+		errs = append(errs, field.Invalid(path.Child("gateway"), a.Gateway, wrong))
+	}
+	return prefix, errs
+}
+
+// notAHost says why a router cannot have an address.
+func notAHost(p netip.Prefix) string {
+	hostBits := p.Addr().BitLen() - p.Bits()
+	switch {
+	case !p.Addr().IsGlobalUnicast():
+		return "cannot be the address of a router; write a unicast address that is not loopback or link-local, e.g. 192.168.12.99/24"
+	case hostBits > 1 && p == p.Masked():
+		return "is the network, not an address in it; write the one that the router is to have"
+	case hostBits > 1 && p.Addr().Is4() && !p.Contains(p.Addr().Next()):
+		return "is the broadcast address of the network; write the one that the router is to have"
+	}
+	return ""
+}
+
+// notAGateway says why an address cannot be that of the next router of a network.
+func notAGateway(gateway netip.Addr, of netip.Prefix) string {
+	switch {
+	case gateway.Is4() != of.Addr().Is4():
+		return fmt.Sprintf("is IPv%d, and the address %s is IPv%d; write a gateway of the same family", familyOf(gateway), of, familyOf(of.Addr()))
+	case gateway == of.Addr():
+		return "is the address of this router itself; write that of the next one"
+	case gateway.Is6() && gateway.IsLinkLocalUnicast(), of.Contains(gateway):
+		return ""
+	case gateway.Is6():
+		return fmt.Sprintf("is not inside %s; write the address that the router has in that network, or its link-local one", of.Masked())
+	default:
+		return fmt.Sprintf("is not inside %s; write the address that the router has in that network", of.Masked())
+	}
+}
