@@ -24,8 +24,8 @@ type Policy struct {
 	UntilExpired func(*x509.Certificate) bool
 }
 
-// refresh returns when the successor of an authority is to be made.
-func (p Policy) refresh(c *x509.Certificate) time.Time {
+// Refresh returns when the successor of an authority is to be made.
+func (p Policy) Refresh(c *x509.Certificate) time.Time {
 	if p.AuthorityRefresh == 0 {
 		return HalfLife(c)
 	}
@@ -51,7 +51,7 @@ func (r Rotation) Step(p Policy, now time.Time) (Rotation, bool, error) {
 		fresh, err := r.restart(p, now)
 		return fresh, true, err
 	}
-	if r.Next == nil && !now.Before(p.refresh(r.Current.certificate)) {
+	if r.Next == nil && !now.Before(p.Refresh(r.Current.certificate)) {
 		next, err := NewAuthority(p.Name, now, p.AuthorityLife)
 		if err != nil {
 			return r, false, fmt.Errorf("make successor: %w", err)
@@ -113,7 +113,7 @@ func (r Rotation) Due(p Policy) time.Time {
 	if r.Next != nil {
 		earlier(r.Next.Made().Add(p.Overlap))
 	} else {
-		earlier(p.refresh(r.Current.certificate))
+		earlier(p.Refresh(r.Current.certificate))
 	}
 	for _, c := range r.Previous {
 		earlier(c.NotAfter)

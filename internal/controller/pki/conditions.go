@@ -1,0 +1,140 @@
+package pki
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// publish says how things stand: in the status of the OperatorPKI, in metrics, and for the cluster.
+func (c *Controller) publish(ctx context.Context, pki *networkv1.OperatorPKI, p *plan, failure error) error {
+	// A conflict is decided upon again at once, and nobody needs to know.
+	if apierrors.IsConflict(failure) || apierrors.IsAlreadyExists(failure) {
+		return nil
+	}
+	key := client.ObjectKeyFromObject(pki)
+	trouble := ""
+	if failure != nil {
+		trouble = failure.Error()
+	}
+	next := pki.DeepCopy()
+	next.Status.ObservedGeneration = pki.Generation
+	ready, rotating := conditions(p, failure)
+	for _, condition := range []*metav1.Condition{ready, rotating} {
+		if condition != nil {
+			condition.ObservedGeneration, condition.LastTransitionTime = pki.Generation, metav1.NewTime(c.Now())
+			meta.SetStatusCondition(&next.Status.Conditions, *condition)
+		}
+	}
+	if p != nil {
+		next.Status.Trusted = int32(p.Trusted)
+		next.Status.Authority = life(p.Signs, p.Refresh)
+		next.Status.Certificate = life(p.Leaf, certs.HalfLife(p.Leaf))
+		c.Metrics.expires(key, p)
+	}
+	c.settle(key, trouble)
+	if equality.Semantic.DeepEqual(next.Status, pki.Status) {
+		return nil
+	}
+	if failure != nil && ready.Message != messageOf(pki, ready.Type) {
+		c.tell(pki, happening{true, ready.Reason, ready.Message})
+	}
+	if err := c.Client.Status().Update(ctx, next, fieldManager); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("write status of operator PKI: %w", err)
+	}
+	return nil
+}
+
+// conditions are Ready and Rotating; the latter is nil if nothing is known of it.
+func conditions(p *plan, failure error) (ready, rotating *metav1.Condition) {
+	ready = &metav1.Condition{Type: networkv1.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsExpected"}
+	if failure != nil {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, "PKIError", failure.Error()
+		if isTaken(failure) {
+			ready.Reason = "NameTaken"
+		}
+	}
+	if p == nil {
+		return ready, nil
+	}
+	rotating = &metav1.Condition{Type: networkv1.ConditionRotating, Status: metav1.ConditionFalse, Reason: "AsExpected"}
+	switch {
+	case p.Successor != nil:
+		rotating.Status, rotating.Reason = metav1.ConditionTrue, "SuccessorTrusted"
+		rotating.Message = fmt.Sprintf("%s is trusted, and signs from %s", p.Successor.Subject.CommonName, p.SuccessorSigns.UTC().Format(time.RFC3339))
+	case p.Trusted > 1:
+		rotating.Status, rotating.Reason = metav1.ConditionTrue, "PredecessorTrusted"
+		rotating.Message = fmt.Sprintf("%s signs; %d before it stay trusted until nothing that they signed is valid", p.Signs.Subject.CommonName, p.Trusted-1)
+	}
+	return ready, rotating
+}
+
+func life(c *x509.Certificate, refresh time.Time) *networkv1.CertificateStatus {
+	return &networkv1.CertificateStatus{
+		SerialNumber: fmt.Sprintf("%x", c.SerialNumber),
+		NotBefore:    metav1.NewTime(c.NotBefore), NotAfter: metav1.NewTime(c.NotAfter), Refresh: metav1.NewTime(refresh.Truncate(time.Second)),
+	}
+}
+
+func messageOf(pki *networkv1.OperatorPKI, conditionType string) string {
+	if have := meta.FindStatusCondition(pki.Status.Conditions, conditionType); have != nil {
+		return have.Message
+	}
+	return ""
+}
+
+// tell makes events, and notes them in the log.
+func (c *Controller) tell(pki *networkv1.OperatorPKI, happened ...happening) {
+	about := pki.DeepCopy()
+	about.SetGroupVersionKind(networkv1.GroupVersion.WithKind("OperatorPKI"))
+	for _, h := range happened {
+		kind := corev1.EventTypeNormal
+		if h.warning {
+			kind = corev1.EventTypeWarning
+		}
+		c.Events.Eventf(about, nil, kind, h.reason, "Reconcile", "%s", h.message[:min(len(h.message), 1000)])
+		c.Log.Info(h.message, "namespace", pki.Namespace, "name", pki.Name, "reason", h.reason)
+	}
+}
+
+// troubles are the failures of the cluster's own OperatorPKIs by now.
+type troubles struct {
+	mu sync.Mutex
+	of map[client.ObjectKey]string
+}
+
+// settle notes the trouble of an OperatorPKI, or that it has none, and says how things stand for the cluster. What happens in
+// namespaces of users is not the cluster's trouble.
+func (c *Controller) settle(key client.ObjectKey, trouble string) {
+	t := &c.troubles
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.of == nil {
+		t.of = map[client.ObjectKey]string{}
+	}
+	if delete(t.of, key); trouble != "" && strings.HasPrefix(key.Namespace, "openshift-") {
+		t.of[key] = trouble
+	}
+	var findings []status.Finding
+	for _, key := range slices.SortedFunc(maps.Keys(t.of), func(a, b client.ObjectKey) int { return strings.Compare(a.String(), b.String()) }) {
+		findings = append(findings, status.Finding{Component: "PKIConfig", Effect: status.Degraded, Reason: "PKIError",
+			Message: fmt.Sprintf("OperatorPKI %s: %s", key, t.of[key])})
+	}
+	c.Report(findings...)
+}
