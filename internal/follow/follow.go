@@ -155,6 +155,7 @@ func (f *Follower) slow(ctx context.Context, d *appsv1.DaemonSet) (string, error
 		}
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	if more := len(names) - mostNames; more > 0 {
 		names = append(names[:mostNames], fmt.Sprintf("%d more", more))
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/pmezard/go-difflib/difflib"
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -39,7 +40,9 @@ func text(o *unstructured.Unstructured) (string, error) {
 	for _, field := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
-	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", manifest.AnnotationHash)
+	for _, kept := range []string{manifest.AnnotationHash, appsv1.DeprecatedTemplateGeneration} {
+		unstructured.RemoveNestedField(o.Object, "metadata", "annotations", kept)
+	}
 	delete(o.Object, "status")
 	if o.GetKind() == "Secret" {
 		mask(o, "data")
