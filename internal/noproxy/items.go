@@ -1,0 +1,93 @@
+package noproxy
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateNoProxy checks each item of the list. Its index counts as in the text, empty ones included.
+func validateNoProxy(at *field.Path, list string) field.ErrorList {
+	if strings.TrimSpace(list) == "" || strings.TrimSpace(list) == "*" {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, item := range strings.Split(list, ",") {
+		item = strings.TrimSpace(item)
+		if hint := checkItem(item); hint != "" {
+			shown := item
+			if strings.Contains(item, "@") || strings.Contains(item, "://") {
+				shown = Redact(item)
+			}
+			errs = append(errs, field.Invalid(at.Index(i), shown, "invalid noProxy: "+hint))
+		}
+	}
+	return errs
+}
+
+// checkItem returns what to do about an item that is neither a domain nor an address nor a CIDR, and nothing about one
+// that is. An empty one, a comma too many, is one that is left out.
+func checkItem(item string) string {
+	switch {
+	case item == "" || isDomain(item):
+		return ""
+	case item == "*":
+		return "* means everything, and must then be the only item"
+	case strings.Contains(item, "://"):
+		return "is a URL; write the host only"
+	case strings.ContainsAny(item, " \t\r\n;|"):
+		return "separate items with commas"
+	}
+	if _, err := netip.ParseAddr(item); err == nil {
+		return ""
+	}
+	if address, length, found := strings.Cut(item, "/"); found {
+		return checkCIDR(item, address, length)
+	}
+	return hint(item)
+}
+
+// isDomain reports whether an item is a domain; a dot before or after it is tolerated.
+func isDomain(item string) bool {
+	name := strings.TrimSuffix(strings.TrimPrefix(item, "."), ".")
+	return len(validation.IsDNS1123Subdomain(name)) == 0 && !brokenAddress(name)
+}
+
+func checkCIDR(item, address, length string) string {
+	if _, err := netip.ParsePrefix(item); err == nil {
+		return ""
+	}
+	a, err := netip.ParseAddr(address)
+	if err != nil {
+		return fmt.Sprintf("%q is not an address; write a CIDR as 10.0.0.0/16 or 2001:db8::/32", address)
+	}
+	return fmt.Sprintf("%q is not the length of a prefix; it is from 0 to %d for such an address", length, a.BitLen())
+}
+
+// hint says what was probably meant.
+func hint(item string) string {
+	if rest, ok := strings.CutPrefix(item, "*."); ok && isDomain(rest) {
+		return fmt.Sprintf("use %q for all subdomains", "."+rest)
+	}
+	if lower := strings.ToLower(item); lower != item && isDomain(lower) {
+		return fmt.Sprintf("names are written in small letters; did you mean %q?", lower)
+	}
+	if bare := strings.TrimSuffix(strings.TrimPrefix(item, "["), "]"); bare != item {
+		if _, err := netip.ParseAddr(bare); err == nil {
+			return fmt.Sprintf("write an address without brackets: %q", bare)
+		}
+	}
+	if pair, err := netip.ParseAddrPort(item); err == nil {
+		return fmt.Sprintf("ports are not looked at; did you mean %q?", pair.Addr())
+	}
+	if host, port, found := strings.Cut(item, ":"); found && strings.Trim(port, digits) == "" && isDomain(host) {
+		return fmt.Sprintf("ports are not looked at; did you mean %q?", host)
+	}
+	if brokenAddress(strings.Trim(item, ".")) {
+		return "looks like an address, and is none: each of its four numbers is from 0 to 255"
+	}
+	return `is neither a domain nor an address nor a CIDR; write for example "example.com", ".example.com", "10.0.0.1" or "10.0.0.0/16"`
+}

@@ -1,0 +1,191 @@
+// Package noproxy decides what a cluster-wide proxy means: which destinations are reached without it, and whether what
+// an administrator has written about it can work.
+//
+// Input are the specification of a Proxy and what is known of the cluster; output are the merged NO_PROXY and the
+// mistakes, all of them at once. A password in a URL never appears in any output but the URL itself: Redact.
+//
+// It is pure.
+package noproxy
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// Source is what a Problem is about.
+type Source string
+
+// What NO_PROXY is made of, besides what the user lists.
+const (
+	Infrastructure Source = "Infrastructure"
+	Network        Source = "Network"
+	InstallConfig  Source = "InstallConfig"
+)
+
+// Problem is why NO_PROXY cannot be made.
+type Problem struct {
+	Source Source
+	// Message is a sentence that names the object and the field.
+	Message string
+}
+
+// Cluster is what NO_PROXY is made of.
+type Cluster struct {
+	// Infrastructure is the status of Infrastructure/cluster, and Network that of Network.config.openshift.io/cluster. Nil
+	// is that there is no such object, which is a Problem.
+	Infrastructure *configv1.InfrastructureStatus
+	Network        *configv1.NetworkStatus
+	// MachineNetworks are CIDRs of the networks of machines. None is no problem: a cluster that was not made by OpenShift's
+	// installer does not have them written down.
+	MachineNetworks []string
+	// HostedControlPlane is true if the control plane runs in another cluster (HyperShift).
+	HostedControlPlane bool
+	// ProxyInternalAPIServer is true if the internal address of the API server is reached through the proxy, too.
+	ProxyInternalAPIServer bool
+}
+
+// Merge returns NO_PROXY: what the user lists and what the cluster needs, each once, in order, separated by commas. It is
+// empty if there are problems.
+func Merge(user string, c Cluster) (string, []Problem) {
+	entries := []string{"127.0.0.1", "localhost", ".svc", ".cluster.local"}
+	if c.HostedControlPlane {
+		entries = append(entries, ".hypershift.local")
+	}
+	var problems []Problem
+	for _, part := range []func(Cluster) ([]string, []Problem){machines, network, infrastructure} {
+		more, wrong := part(c)
+		entries, problems = append(entries, more...), append(problems, wrong...)
+	}
+	if len(problems) > 0 {
+		return "", problems
+	}
+	entries = append(entries, Items(user)...)
+	slices.Sort(entries)
+	return strings.Join(slices.Compact(entries), ","), nil
+}
+
+// Items returns the items of a list that are separated by commas, without blanks around them and without empty ones.
+func Items(list string) []string {
+	var items []string
+	for item := range strings.SplitSeq(list, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// machines are the networks of machines. One that is everything would switch the proxy off, and is what installers write
+// when they do not know.
+func machines(c Cluster) (entries []string, problems []Problem) {
+	for _, cidr := range c.MachineNetworks {
+		cidr = strings.TrimSpace(cidr)
+		prefix, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			problems = append(problems, Problem{InstallConfig, fmt.Sprintf("the install-config in ConfigMap kube-system/cluster-config-v1 has the machine network %q, which is not a CIDR", cidr)})
+		} else if prefix.Bits() > 0 {
+			entries = append(entries, cidr)
+		}
+	}
+	return entries, problems
+}
+
+// network are the networks of pods and services.
+func network(c Cluster) (entries []string, problems []Problem) {
+	if c.Network == nil {
+		return nil, []Problem{{Network, "there is no networks.config.openshift.io/cluster, which says what the networks of pods and services are"}}
+	}
+	if len(c.Network.ServiceNetwork) == 0 {
+		problems = append(problems, Problem{Network, "networks.config.openshift.io/cluster has no status.serviceNetwork"})
+	}
+	if len(c.Network.ClusterNetwork) == 0 {
+		problems = append(problems, Problem{Network, "networks.config.openshift.io/cluster has no status.clusterNetwork"})
+	}
+	for i, n := range c.Network.ServiceNetwork {
+		if strings.TrimSpace(n) == "" {
+			problems = append(problems, Problem{Network, fmt.Sprintf("networks.config.openshift.io/cluster has an empty status.serviceNetwork[%d]", i)})
+		}
+		entries = append(entries, strings.TrimSpace(n))
+	}
+	for i, n := range c.Network.ClusterNetwork {
+		if strings.TrimSpace(n.CIDR) == "" {
+			problems = append(problems, Problem{Network, fmt.Sprintf("networks.config.openshift.io/cluster has an empty status.clusterNetwork[%d].cidr", i)})
+		}
+		entries = append(entries, strings.TrimSpace(n.CIDR))
+	}
+	return entries, problems
+}
+
+// infrastructure are the API server as nodes reach it, and what the platform offers at fixed addresses.
+func infrastructure(c Cluster) (entries []string, problems []Problem) {
+	if c.Infrastructure == nil {
+		return nil, []Problem{{Infrastructure, "there is no infrastructures.config.openshift.io/cluster, which says where the API server is"}}
+	}
+	if !c.ProxyInternalAPIServer {
+		u, err := url.Parse(c.Infrastructure.APIServerInternalURL)
+		if err != nil || u.Hostname() == "" {
+			problems = append(problems, Problem{Infrastructure, fmt.Sprintf("infrastructures.config.openshift.io/cluster has status.apiServerInternalURI %q, which does not name a host",
+				Redact(c.Infrastructure.APIServerInternalURL))})
+		} else {
+			entries = append(entries, u.Hostname())
+		}
+	}
+	return append(entries, platform(c.Infrastructure)...), problems
+}
+
+// Addresses that clouds answer at from inside a machine: metadata, and Azure's own services.
+const (
+	metadataAddress = "169.254.169.254"
+	azureAddress    = "168.63.129.16"
+)
+
+func platform(infra *configv1.InfrastructureStatus) []string {
+	status := configv1.PlatformStatus{}
+	if infra.PlatformStatus != nil {
+		status = *infra.PlatformStatus
+	}
+	//nolint:staticcheck // Old clusters have only this field.
+	switch cmp.Or(status.Type, infra.Platform) {
+	case configv1.AWSPlatformType:
+		return append([]string{metadataAddress}, aws(status.AWS)...)
+	case configv1.AzurePlatformType:
+		return append([]string{metadataAddress}, azure(status.Azure)...)
+	case configv1.GCPPlatformType:
+		return []string{metadataAddress, "metadata", "metadata.google.internal", "metadata.google.internal."}
+	case configv1.OpenStackPlatformType:
+		return []string{metadataAddress}
+	}
+	return nil
+}
+
+// aws are the names of machines, whose domain is another one in the oldest region.
+func aws(status *configv1.AWSPlatformStatus) []string {
+	switch {
+	case status == nil || status.Region == "":
+		return nil
+	case status.Region == "us-east-1":
+		return []string{".ec2.internal"}
+	}
+	return []string{"." + status.Region + ".compute.internal"}
+}
+
+// azure are the services of clouds that are not the public one; no name is the public one.
+func azure(status *configv1.AzurePlatformStatus) []string {
+	if status == nil || status.CloudName == "" || status.CloudName == configv1.AzurePublicCloud {
+		return nil
+	}
+	entries := []string{azureAddress}
+	if status.CloudName != configv1.AzureStackCloud {
+		return entries
+	}
+	if u, err := url.Parse(status.ARMEndpoint); err == nil && u.Hostname() != "" {
+		return append(entries, u.Hostname())
+	}
+	return entries
+}
