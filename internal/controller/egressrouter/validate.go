@@ -73,8 +73,8 @@ func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Pa
 		}
 		family := familyOf(prefix.Addr())
 		if other, ok := first[family]; ok {
-			errs = append(errs, field.Invalid(path.Index(i).Child("ip"), a.IP,
-				fmt.Sprintf("there may be at most one address per family, and %s is one of IPv%d; remove one, and make a router for it", other, family)))
+			errs = append(errs, field.Invalid(path.Index(i).Child("ip"), a.IP, fmt.Sprintf(
+				"there may be at most one address per family, and %s is not the only one of IPv%d; remove the others, and make a router for each of them", other, family)))
 			continue
 		}
 		first[family] = a.IP

@@ -30,7 +30,8 @@ func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Pa
 		errs = append(errs, validateRule(rule, have, at)...)
 		c := connection{rule.Port, rule.Protocol, strings.Contains(rule.DestinationIP, ":")}
 		if seen[c] {
-			errs = append(errs, field.Duplicate(at.Child("port"), fmt.Sprintf("%s %d, of which only the first rule counts; remove all but one", rule.Protocol, rule.Port)))
+			errs = append(errs, field.Invalid(at.Child("port"), rule.Port, fmt.Sprintf(
+				"%s port %d is redirected more than once, and only the first rule counts; remove all but one", rule.Protocol, rule.Port)))
 		}
 		seen[c] = true
 	}

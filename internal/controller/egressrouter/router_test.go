@@ -1,0 +1,112 @@
+package egressrouter
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.out.yaml anew")
+
+func TestRoutersBecomeTheObjectsInTestdata(t *testing.T) {
+	inputs, err := filepath.Glob("testdata/*.in.yaml")
+	if err != nil || len(inputs) == 0 {
+		t.Fatalf("found %d inputs, %v", len(inputs), err)
+	}
+	for _, input := range inputs {
+		t.Run(filepath.Base(input), func(t *testing.T) {
+			content, err := os.ReadFile(input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			router := &networkv1.EgressRouter{}
+			if err := yaml.UnmarshalStrict(content, router); err != nil {
+				t.Fatal(err)
+			}
+			if errs := Validate(&router.Spec); len(errs) > 0 {
+				t.Fatal(errs.ToAggregate())
+			}
+			made, err := objects(router, settings{Image: "egress-router-cni:v1", Version: "v1", UsersAreAssigned: strings.Contains(input, "long-name")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var all []manifest.Object
+			for _, o := range made {
+				all = append(all, manifest.Object{Object: o})
+			}
+			got, err := manifest.Encode(all)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := strings.TrimSuffix(input, ".in.yaml") + ".out.yaml"
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A pod's networks are made when the pod is.
+func TestPodsAreMadeAnewForAnotherConfigurationAndNotForAnotherOperator(t *testing.T) {
+	template := func(change func(*networkv1.EgressRouter), s settings) any {
+		router := valid("r")
+		change(router)
+		made, err := objects(router, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deployment := made[len(made)-1]
+		return deployment.Object["spec"].(map[string]any)["template"]
+	}
+	base := settings{Image: "i", Version: "v1"}
+	same := func(*networkv1.EgressRouter) {}
+	for _, row := range []struct {
+		why    string
+		change func(*networkv1.EgressRouter)
+		with   settings
+		anew   bool
+	}{
+		{"nothing", same, base, false},
+		{"the operator's version says nothing of the pod", same, settings{Image: "i", Version: "v2"}, false},
+		{"another image", same, settings{Image: "j", Version: "v1"}, true},
+		{"another gateway", func(r *networkv1.EgressRouter) { r.Spec.Addresses[0].Gateway = "192.168.12.2" }, base, true},
+		{"another mode", func(r *networkv1.EgressRouter) { r.Spec.NetworkInterface.Macvlan.Mode = networkv1.MacvlanModePrivate }, base, true},
+		{"another destination", func(r *networkv1.EgressRouter) { r.Spec.Redirect.FallbackIP = "203.0.113.2" }, base, true},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			if anew := cmp.Diff(template(same, base), template(row.change, row.with)) != ""; anew != row.anew {
+				t.Errorf("got %v, want %v", anew, row.anew)
+			}
+		})
+	}
+}
+
+// valid returns a router that nothing is wrong with.
+func valid(name string) *networkv1.EgressRouter {
+	router := &networkv1.EgressRouter{}
+	router.Name, router.Namespace, router.UID = name, "shop", "1"
+	router.Spec = networkv1.EgressRouterSpec{
+		Mode:             networkv1.EgressRouterModeRedirect,
+		NetworkInterface: networkv1.EgressRouterInterface{Macvlan: networkv1.MacvlanConfig{Mode: networkv1.MacvlanModeBridge}},
+		Addresses:        []networkv1.EgressRouterAddress{{IP: "192.168.12.99/24", Gateway: "192.168.12.1"}},
+		Redirect:         &networkv1.RedirectConfig{FallbackIP: "203.0.113.26"},
+	}
+	return router
+}
