@@ -1,0 +1,147 @@
+package egressrouter
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/api/crds"
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
+)
+
+func newQuantity(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
+
+// fixed makes what OpenShift's operator has made of a router.
+func (c *cluster) fixed(owner *networkv1.EgressRouter) {
+	c.t.Helper()
+	label := map[string]string{"app": "egress-router-cni"}
+	owners := []metav1.OwnerReference{ownerOf(owner)}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: fixedDeployment, Labels: label, OwnerReferences: owners}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: label}
+	d.Spec.Template.Labels = label
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "egress-router-cni-pod", Image: "i"}}
+	a := newAttachment()
+	a.SetNamespace(c.namespace)
+	a.SetName(fixedAttachment)
+	a.SetOwnerReferences(owners)
+	for _, o := range []client.Object{d, a} {
+		if err := c.Client.Create(c.t.Context(), o); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}
+
+func TestFixedNamesAreReplacedOnceTheNewOnesAreThere(t *testing.T) {
+	c := newCluster(t)
+	a, b := c.router("a"), c.router("b")
+	c.fixed(a)
+	c.run(b)
+	c.wantNames("egress-router-b", "egress-router-b-ipv4", fixedDeployment, fixedAttachment) // they are the other's
+	c.Image = ""
+	c.run(a)
+	c.wantNames("egress-router-b", "egress-router-b-ipv4", fixedDeployment, fixedAttachment) // nothing is there yet
+	c.Image = "i"
+	c.run(a)
+	c.wantNames("egress-router-a", "egress-router-a-ipv4", "egress-router-b", "egress-router-b-ipv4")
+}
+
+func TestARouterMayHaveTheFixedName(t *testing.T) {
+	c := newCluster(t)
+	r := c.router("cni-deployment")
+	c.run(r)
+	c.known = map[types.NamespacedName]*known{} // as after a restart
+	c.run(r)
+	c.wantNames(fixedDeployment, fixedDeployment+"-ipv4")
+}
+
+// openShift returns OpenShift's definition of the kind.
+func openShift(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	dir, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/openshift/api").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "networkoperator", "v1", "zz_generated.crd-manifests", "001_egressrouters.crd.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(content, definition); err != nil {
+		t.Fatal(err)
+	}
+	return definition
+}
+
+// TestOpenShiftsDefinitionIsEnough runs the loop where the kind is OpenShift's, whose definition lets mistakes pass and knows no observed
+// generation, and then puts this project's in its place.
+func TestOpenShiftsDefinitionIsEnough(t *testing.T) {
+	theirs := openShift(t)
+	server := apitest.Start(t, apitest.Options{WithoutProjectCRDs: true, CRDs: []*apiextensionsv1.CustomResourceDefinition{theirs, multus()}})
+	c := newClusterOn(t, server)
+	good := c.router("good")
+	bad := c.router("bad", func(r *networkv1.EgressRouter) { r.Spec.Addresses[0].IP = "1.2.3" })
+	for range 2 {
+		c.run(good)
+		c.run(bad)
+	}
+	if got := says(good); got != "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=False AsExpected" {
+		t.Error(got)
+	}
+	if got := bad.Status.Conditions[2].Message; !strings.HasPrefix(got, `spec.addresses[0].ip: Invalid value: "1.2.3": is not a CIDR`) {
+		t.Error(got)
+	}
+	if !c.oldDefinition {
+		t.Error("that the definition drops a field was not seen, so that the status is written each time")
+	}
+
+	definitions, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ours := range definitions {
+		if ours.Name != theirs.Name {
+			continue
+		}
+		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(ours), theirs); err != nil {
+			t.Fatal(err)
+		}
+		theirs.Spec = ours.Spec
+		if err := server.Client.Update(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What was let pass before may be labelled, read and deleted; only an edit must make it right.
+	bad.Labels = map[string]string{"a": "b"}
+	if err := server.Client.Update(t.Context(), bad); err != nil {
+		t.Error(err)
+	}
+	// The definition is in force some moments after it was written.
+	deadline := time.Now().Add(20 * time.Second)
+	for i := 0; ; i++ {
+		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(bad), bad); err != nil {
+			t.Fatal(err)
+		}
+		bad.Spec.Addresses[0].IP = fmt.Sprintf("1.2.%d", i)
+		err := server.Client.Update(t.Context(), bad)
+		if err != nil && strings.Contains(err.Error(), bad.Spec.Addresses[0].IP+`" is not a CIDR`) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a mistake is let pass: %v", err)
+		}
+	}
+}
