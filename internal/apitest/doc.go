@@ -14,7 +14,8 @@
 //
 // A test that needs a server to itself, to stop it or to give it other options, calls Start.
 //
-// The server serves the kinds of this project (package api/crds) beside the built-in ones. RBAC is in force;
+// The server serves the kinds of this project (package api/crds) beside the built-in ones, and those of OpenShift that
+// Options.OpenShift names; Install and Uninstall add and take away kinds while it runs. RBAC is in force;
 // Server.Config and Server.Client are an administrator's, and User and ServiceAccount give configurations
 // with fewer rights. No controllers run: nothing is garbage-collected, namespaces that are deleted stay
 // Terminating, workloads never become ready, and service accounts and tokens exist only when they are asked

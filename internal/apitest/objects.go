@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	controlplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,7 +28,8 @@ import (
 // deleteTimeout is how long an object may take to go. Nothing but a finalizer holds one up.
 const deleteTimeout = 20 * time.Second
 
-// Scheme returns a new scheme with the built-in types, CustomResourceDefinition and the types of this project.
+// Scheme returns a new scheme with the built-in types, CustomResourceDefinition, the types of this project, and those of
+// OpenShift that the operator uses.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(
@@ -34,6 +38,10 @@ func Scheme() (*runtime.Scheme, error) {
 		operatorv1.AddToScheme(scheme),
 		networkv1.AddToScheme(scheme),
 		networkoperatorv1.AddToScheme(scheme),
+		configv1.Install(scheme),
+		controlplanev1alpha1.Install(scheme),
+		machineconfigv1.Install(scheme),
+		addIngressController(scheme),
 	)
 }
 

@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,6 +26,9 @@ type Options struct {
 	Audit bool
 	// CRDs are served in addition to those of this project.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
+	// OpenShift names kinds of OpenShift and of third parties to serve in addition, as <plural>.<group>:
+	// proxies.config.openshift.io. Package openshift has them; openshift.Kinds lists all that the operator uses.
+	OpenShift []string
 	// WithoutProjectCRDs leaves out the kinds of this project.
 	WithoutProjectCRDs bool
 	// ServiceCIDR is the service network of the server; empty is 10.96.0.0/16.
@@ -100,7 +104,11 @@ func (s *Server) environment(options Options) (*envtest.Environment, error) {
 	if err != nil {
 		return nil, err
 	}
-	definitions := options.CRDs
+	definitions, err := openShiftDefinitions(context.Background(), options.OpenShift)
+	if err != nil {
+		return nil, err
+	}
+	definitions = append(definitions, options.CRDs...)
 	if !options.WithoutProjectCRDs {
 		own, err := crds.All()
 		if err != nil {
