@@ -1,0 +1,155 @@
+// Package signer signs the certificates that nodes request of network.openshift.io/signer, which their IPsec needs.
+//
+// Input: CertificateSigningRequests of that signer, the node that the requester is, and the authority in the Secret
+// openshift-ovn-kubernetes/signer-ca. Output: each request is approved and signed, or denied with every rule that it breaks;
+// events, and metrics.
+//
+// It must never sign a name, an address or a usage that is not the requester's own, approve what somebody has denied, or touch
+// a request that is finished. It never lists nodes: it reads the one that a request is about. What is wrong with a request is
+// said on the request; what is wrong with the authority is the cluster's trouble, for as long as a request waits for it.
+package signer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+const (
+	// Name is the name of the loop in logs and on the board.
+	Name = "signer"
+	// SignerName is the signer that the loop is.
+	SignerName = "network.openshift.io/signer"
+	// fieldManager owns the fields of what the loop writes.
+	fieldManager = client.FieldOwner("cluster-network-operator/signer")
+	// workers are how many requests are dealt with at once: two writes each, which is mostly waiting.
+	workers = 8
+	// backdate is how far in the past certificates begin to be valid, for nodes whose clocks are late.
+	backdate = 5 * time.Minute
+	// retryFirst and retryLast are how soon a failed pass is repeated, at first and at most.
+	retryFirst, retryLast = 50 * time.Millisecond, 30 * time.Second
+)
+
+// Controller is the loop. All fields up to Log must be set.
+type Controller struct {
+	// Client reads requests and nodes from caches, and writes.
+	Client client.Client
+	// Live reads the authority, and a node before something is refused because of what the cache says of it.
+	Live client.Reader
+	// Policy is what nodes may have.
+	Policy Policy
+	// Report says how things stand for the cluster.
+	Report  func(...status.Finding)
+	Events  events.EventRecorder
+	Metrics *Metrics
+	Now     func() time.Time
+	Log     *slog.Logger
+
+	authority authority
+	limiter   limiter
+	ledger    ledger
+}
+
+// Setup adds the loop to a manager, whose cache holds the requests of this signer and no others.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	if err := indexNodes(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	loop, err := controller.New(Name, mgr, controller.Options{
+		Reconciler: reconcile.Func(c.Reconcile), MaxConcurrentReconciles: workers,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
+	})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", Name, err)
+	}
+	// What is finished needs no look, except that what goes may be waiting.
+	open := func(o client.Object) bool {
+		csr, is := o.(*certificatesv1.CertificateSigningRequest)
+		return is && csr.Spec.SignerName == SignerName && !Finished(csr)
+	}
+	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&certificatesv1.CertificateSigningRequest{}), &handler.EnqueueRequestForObject{},
+		predicate.Funcs{
+			CreateFunc: func(e event.CreateEvent) bool { return open(e.Object) },
+			UpdateFunc: func(e event.UpdateEvent) bool { return open(e.ObjectNew) },
+		})); err != nil {
+		return fmt.Errorf("watch for %s controller: %w", Name, err)
+	}
+	return nil
+}
+
+// Reconcile answers one request.
+func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	csr := &certificatesv1.CertificateSigningRequest{}
+	err := c.Client.Get(ctx, request.NamespacedName, csr)
+	if apierrors.IsNotFound(err) {
+		c.ledger.forget(request.Name)
+		c.say()
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, fmt.Errorf("read certificate signing request: %w", err)
+	}
+	if csr.Spec.SignerName != SignerName || Finished(csr) || c.ledger.done(csr) {
+		c.settle(csr, nil)
+		return reconcile.Result{}, nil
+	}
+	if wait := c.admit(csr); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	decision, err := c.decide(ctx, csr)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	err = c.carryOut(ctx, csr, decision)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		// Somebody else has answered, or the cache has yet to see what was written.
+		return reconcile.Result{RequeueAfter: retryFirst}, nil
+	}
+	c.settle(csr, err)
+	if isAuthority(err) {
+		return reconcile.Result{RequeueAfter: lookAgain}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// admit returns how long a request has to wait for its turn.
+func (c *Controller) admit(csr *certificatesv1.CertificateSigningRequest) time.Duration {
+	wait, fresh := c.ledger.turn(csr, c.Now(), func() time.Time { return c.limiter.reserve(csr.Spec.Username, c.Now()) })
+	if wait > 0 && fresh {
+		c.Metrics.delayed.Inc()
+		c.tell(csr, true, "CSRDelayed", fmt.Sprintf("%s has made many requests; this one waits for %s", csr.Spec.Username, wait.Round(time.Second)))
+	}
+	return wait
+}
+
+// decide asks for the facts and decides. What the cache does not know (yet) of a node is never a reason for a refusal.
+func (c *Controller) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (Decision, error) {
+	node, err := readNode(ctx, c.Client, c.Client, csr.Spec.Username)
+	if err != nil {
+		return Decision{}, err
+	}
+	decision := Decide(csr, node, c.Policy, c.Now())
+	if !decision.OfNode() {
+		return decision, nil
+	}
+	if node, err = readNode(ctx, c.Live, c.Client, csr.Spec.Username); err != nil {
+		return Decision{}, err
+	}
+	return Decide(csr, node, c.Policy, c.Now()), nil
+}

@@ -1,0 +1,41 @@
+package signer
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+const blockRequest = "CERTIFICATE REQUEST"
+
+// parseRequest reads a request of at most some bytes: one block of PEM, and nothing else.
+func parseRequest(text []byte, largest int) (*x509.CertificateRequest, error) {
+	if len(text) > largest {
+		return nil, fmt.Errorf("the request has %d bytes; at most %d are read", len(text), largest)
+	}
+	block, rest := pem.Decode(text)
+	switch {
+	case block == nil:
+		return nil, errors.New("the request is not in PEM form")
+	case block.Type != blockRequest:
+		return nil, fmt.Errorf("the PEM block type must be %s, not %.40q", blockRequest, block.Type)
+	case len(bytes.TrimSpace(rest)) > 0:
+		return nil, errors.New("there is something after the request")
+	case !bytes.HasPrefix(bytes.TrimSpace(text), []byte("-----BEGIN ")):
+		return nil, errors.New("there is something before the request")
+	case len(block.Headers) > 0:
+		return nil, errors.New("the PEM block has headers")
+	}
+	request, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("the request cannot be read: %w", err)
+	}
+	return request, nil
+}
+
+// isNodeName reports whether a node can have a name.
+func isNodeName(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
