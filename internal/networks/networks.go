@@ -6,6 +6,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/diagnostics"
 	"github.com/cluster-network-operator/cno/providers/flannel"
 	"github.com/cluster-network-operator/cno/providers/kubeproxy"
 	"github.com/cluster-network-operator/cno/providers/multus"
@@ -22,6 +23,6 @@ func Registry() pipeline.Registry {
 			pipeline.NotBuilt(operatorv1.NetworkTypeNuage),
 			pipeline.NotBuilt(operatorv1.NetworkTypeContiv),
 		},
-		Components: []provider.Component{kubeproxy.New(), multus.New()},
+		Components: []provider.Component{kubeproxy.New(), multus.New(), diagnostics.New()},
 	}
 }

@@ -1,0 +1,71 @@
+package connectivity
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/netip"
+	"strings"
+)
+
+// longestLabel is how long the first label of a node's name may be in the name of a check, of which there are two. It is
+// that of a DNS label.
+const longestLabel = 63
+
+// Names gives nodes short names, for the names of checks: the first label of the node's name, or the address with dashes if
+// it is one. Nodes that would have the same one, and those whose first label is too long, get a hash of the full name with it, after a dot,
+// which no other short name has. So names depend on which nodes there are, and on nothing else.
+type Names map[string]string
+
+// NewNames returns the short names of nodes. A name that is given twice is one node.
+func NewNames(nodes []string) Names {
+	sharing := map[string]map[string]bool{}
+	for _, n := range nodes {
+		short := first(n)
+		if sharing[short] == nil {
+			sharing[short] = map[string]bool{}
+		}
+		sharing[short][n] = true
+	}
+	names := make(Names, len(nodes))
+	for _, n := range nodes {
+		short := first(n)
+		if len(sharing[short]) > 1 || len(short) > longestLabel {
+			short = hashed(n)
+		}
+		names[n] = short
+	}
+	return names
+}
+
+// Of returns the short name of a node. One that was not among those the names were made for gets its full name's hash, too.
+func (n Names) Of(node string) string {
+	if short, known := n[node]; known {
+		return short
+	}
+	return hashed(node)
+}
+
+// Check returns the name of the check from a source's node to a target.
+func (n Names) Check(sourceNode, target string) string {
+	return SourceName + "-" + n.Of(sourceNode) + "-to-" + target
+}
+
+// IsOurs reports whether a check with a name is one that this package names.
+func IsOurs(check string) bool { return strings.HasPrefix(check, SourceName+"-") }
+
+func first(node string) string {
+	if a, err := netip.ParseAddr(node); err == nil {
+		return strings.Trim(dashes(a.WithZone("").String()), "-")
+	}
+	label, _, _ := strings.Cut(node, ".")
+	return label
+}
+
+// dashes writes an address so that it can be part of a name.
+func dashes(address string) string { return strings.NewReplacer(".", "-", ":", "-").Replace(address) }
+
+func hashed(node string) string {
+	short := first(node)
+	sum := sha256.Sum256([]byte(node))
+	return strings.TrimRight(short[:min(len(short), longestLabel)], "-") + "." + hex.EncodeToString(sum[:4])
+}

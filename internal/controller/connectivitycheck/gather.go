@@ -1,0 +1,306 @@
+package connectivitycheck
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/connectivity"
+)
+
+type check = operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck
+
+// observed is what one pass sees.
+type observed struct {
+	enabled bool
+	// config is OpenShift's Network, nil where there is none.
+	config *configv1.Network
+	world  connectivity.World
+	// nodeOf maps the addresses of nodes to their names, down has the nodes whose kubelet does not answer.
+	nodeOf map[string]string
+	down   map[string]bool
+	checks map[string]*check
+}
+
+// gather reads everything from the cache.
+func (c *Controller) gather(ctx context.Context) (*observed, error) {
+	seen := &observed{nodeOf: map[string]string{}, down: map[string]bool{}, checks: map[string]*check{}}
+	for _, read := range []func(context.Context, *observed) error{c.readSwitch, c.readNodes, c.readChecks, c.readPods, c.readAPIServers, c.readLoadBalancers} {
+		if err := read(ctx, seen); err != nil {
+			return nil, err
+		}
+	}
+	return seen, nil
+}
+
+// readSwitch reads whether there are to be checks.
+func (c *Controller) readSwitch(ctx context.Context, seen *observed) error {
+	var network operatorv1.Network
+	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read network: %w", err)
+	}
+	exists := err == nil
+	var config configv1.Network
+	if found, err := c.optional(ctx, kindConfig, &config); err != nil {
+		return err
+	} else if found {
+		seen.config = &config
+	}
+	var said *configv1.NetworkDiagnostics
+	if seen.config != nil {
+		said = &seen.config.Spec.NetworkDiagnostics
+	}
+	seen.enabled = exists && connectivity.Enabled(said, network.Spec.DisableNetworkDiagnostics)
+	return nil
+}
+
+// optional reads the one object of a kind of OpenShift, where that is served.
+func (c *Controller) optional(ctx context.Context, kind schema.GroupKind, into client.Object) (bool, error) {
+	served, err := c.Serves(kind)
+	if err != nil || !served {
+		return false, err
+	}
+	err = c.Client.Get(ctx, client.ObjectKey{Name: "cluster"}, into)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read %s: %w", kind, err)
+	}
+	return err == nil, nil
+}
+
+func (c *Controller) readNodes(ctx context.Context, seen *observed) error {
+	var nodes corev1.NodeList
+	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	seen.world.Nodes = make(map[string]string, len(nodes.Items))
+	for i := range nodes.Items {
+		n := &nodes.Items[i]
+		seen.world.Nodes[n.Name] = string(n.UID)
+		if isDown(n) {
+			seen.down[n.Name] = true
+		}
+		for _, a := range n.Status.Addresses {
+			seen.nodeOf[a.Address] = n.Name
+		}
+	}
+	return nil
+}
+
+// isDown reports whether the kubelet of a node does not answer. One that answers and says that it is not ready may say so
+// because of the network.
+func isDown(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown
+	})
+}
+
+func (c *Controller) readChecks(ctx context.Context, seen *observed) error {
+	var checks operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList
+	if err := c.Client.List(ctx, &checks, client.InNamespace(connectivity.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list checks: %w", err)
+	}
+	for i := range checks.Items {
+		if connectivity.IsOurs(checks.Items[i].Name) {
+			seen.checks[checks.Items[i].Name] = &checks.Items[i]
+		}
+	}
+	return nil
+}
+
+// readPods reads sources and targets from the EndpointSlices of their services.
+func (c *Controller) readPods(ctx context.Context, seen *observed) error {
+	err := c.endpoints(ctx, sources, func(e discoveryv1.Endpoint, _ string) {
+		if e.TargetRef == nil || e.NodeName == nil || isTrue(e.Conditions.Terminating, false) {
+			return
+		}
+		seen.world.Sources = append(seen.world.Sources, connectivity.Source{Node: *e.NodeName, Pod: e.TargetRef.Name, Ready: isTrue(e.Conditions.Ready, true)})
+	})
+	if err != nil {
+		return err
+	}
+	// Targets that are not ready are checked, too: not being reachable may be why.
+	err = c.endpoints(ctx, targets, func(e discoveryv1.Endpoint, endpoint string) {
+		if e.NodeName != nil && !isTrue(e.Conditions.Terminating, false) {
+			seen.world.Targets = append(seen.world.Targets, connectivity.Target{Node: *e.NodeName, Endpoint: endpoint})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return c.services(ctx, seen, targets, connectivity.TargetName+"-service-cluster")
+}
+
+// readAPIServers reads the addresses of API servers, and of their services.
+func (c *Controller) readAPIServers(ctx context.Context, seen *observed) error {
+	var infrastructure configv1.Infrastructure
+	if _, err := c.optional(ctx, kindInfrastructure, &infrastructure); err != nil {
+		return err
+	}
+	var svc corev1.Service
+	if found, err := c.service(ctx, kubernetes, &svc); err != nil {
+		return err
+	} else if found {
+		for i, address := range svc.Spec.ClusterIPs {
+			seen.add("kubernetes-default-service-cluster-"+strconv.Itoa(i), net.JoinHostPort(address, "443"))
+		}
+	}
+	if infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode {
+		return nil // the API servers run in another cluster
+	}
+	for _, s := range []struct {
+		service   service
+		component string
+	}{{kubeAPIServer, "kubernetes-apiserver"}, {openshiftAPI, "openshift-apiserver"}} {
+		if err := c.services(ctx, seen, s.service, s.component+"-service-cluster"); err != nil {
+			return err
+		}
+	}
+	if err := c.endpoints(ctx, kubernetes, func(e discoveryv1.Endpoint, endpoint string) {
+		seen.add("kubernetes-apiserver-endpoint-"+seen.nameOf(e), endpoint)
+	}); err != nil {
+		return err
+	}
+	return c.endpoints(ctx, openshiftAPI, func(e discoveryv1.Endpoint, endpoint string) {
+		seen.add("openshift-apiserver-endpoint-"+seen.nameOf(e), endpoint)
+	})
+}
+
+// readLoadBalancers reads by which names clients reach the API server from outside, and nodes from inside.
+func (c *Controller) readLoadBalancers(ctx context.Context, seen *observed) error {
+	var infrastructure configv1.Infrastructure
+	if found, err := c.optional(ctx, kindInfrastructure, &infrastructure); err != nil || !found {
+		return err
+	}
+	for name, address := range map[string]string{
+		"load-balancer-api-external": infrastructure.Status.APIServerURL, "load-balancer-api-internal": infrastructure.Status.APIServerInternalURL,
+	} {
+		if at, err := url.Parse(address); err == nil && at.Hostname() != "" {
+			port := at.Port()
+			if port == "" {
+				port = "443"
+			}
+			seen.add(name, net.JoinHostPort(at.Hostname(), port))
+		}
+	}
+	return nil
+}
+
+// add adds a target that is not a node's.
+func (seen *observed) add(name, endpoint string) {
+	seen.world.Targets = append(seen.world.Targets, connectivity.Target{Name: name, Endpoint: endpoint})
+}
+
+// nameOf is the short name of the node of an endpoint, or its address where it is on no node that is known.
+func (seen *observed) nameOf(e discoveryv1.Endpoint) string {
+	node := seen.nodeOf[e.Addresses[0]]
+	if e.NodeName != nil {
+		node = *e.NodeName
+	}
+	if _, known := seen.world.Nodes[node]; !known {
+		return strings.Trim(strings.NewReplacer(".", "-", ":", "-").Replace(e.Addresses[0]), "-")
+	}
+	return seen.names().Of(node)
+}
+
+// names are the short names of all nodes.
+func (seen *observed) names() connectivity.Names {
+	all := make([]string, 0, len(seen.world.Nodes))
+	for n := range seen.world.Nodes {
+		all = append(all, n)
+	}
+	return connectivity.NewNames(all)
+}
+
+// services adds a service as a target: its first address and first port.
+func (c *Controller) services(ctx context.Context, seen *observed, s service, target string) error {
+	var svc corev1.Service
+	found, err := c.service(ctx, s, &svc)
+	if err != nil || !found {
+		return err
+	}
+	if _, err := netip.ParseAddr(svc.Spec.ClusterIP); err == nil && len(svc.Spec.Ports) > 0 {
+		seen.add(target, net.JoinHostPort(svc.Spec.ClusterIP, strconv.Itoa(int(svc.Spec.Ports[0].Port))))
+	}
+	return nil
+}
+
+func (c *Controller) service(ctx context.Context, s service, into *corev1.Service) (bool, error) {
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: s.name}, into)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read service %s/%s: %w", s.namespace, s.name, err)
+	}
+	return err == nil, nil
+}
+
+// endpoints calls a function with each endpoint of a service and its host:port. Of a service with both families, it is
+// IPv4: one way to a node is checked, not two.
+func (c *Controller) endpoints(ctx context.Context, s service, each func(discoveryv1.Endpoint, string)) error {
+	var found discoveryv1.EndpointSliceList
+	err := c.Client.List(ctx, &found, client.InNamespace(s.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list endpoints of %s/%s: %w", s.namespace, s.name, err)
+	}
+	family := discoveryv1.AddressTypeIPv6
+	if slices.ContainsFunc(found.Items, func(e discoveryv1.EndpointSlice) bool { return e.AddressType == discoveryv1.AddressTypeIPv4 }) {
+		family = discoveryv1.AddressTypeIPv4
+	}
+	for _, slice := range found.Items {
+		if slice.AddressType != family || len(slice.Ports) == 0 || slice.Ports[0].Port == nil {
+			continue
+		}
+		port := strconv.Itoa(int(*slice.Ports[0].Port))
+		for _, e := range slice.Endpoints {
+			if len(e.Addresses) > 0 {
+				each(e, net.JoinHostPort(e.Addresses[0], port))
+			}
+		}
+	}
+	return nil
+}
+
+func isTrue(value *bool, otherwise bool) bool {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+// ready returns the pods of sources that work.
+func (seen *observed) ready() map[string]bool {
+	ready := map[string]bool{}
+	for _, s := range seen.world.Sources {
+		ready[s.Pod] = s.Ready
+	}
+	return ready
+}
+
+// results are what the planned checks have found. What a check found for another pod or target does not count.
+func (seen *observed) results(plan []connectivity.Check) []connectivity.Result {
+	results := make([]connectivity.Result, 0, len(plan))
+	for _, p := range plan {
+		r := connectivity.Result{Check: p}
+		if have, exists := seen.checks[p.Name]; exists && have.Spec.SourcePod == p.SourcePod && have.Spec.TargetEndpoint == p.Target.Endpoint {
+			for _, c := range have.Status.Conditions {
+				r.Known, r.Reachable = true, c.Status == metav1.ConditionTrue
+				r.Since, r.Message = c.LastTransitionTime.Time, c.Message
+			}
+		}
+		results = append(results, r)
+	}
+	return results
+}

@@ -1,0 +1,142 @@
+package connectivitycheck
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/cluster-network-operator/cno/internal/connectivity"
+)
+
+// service is a Service that is checked, or whose EndpointSlices are read.
+type service struct{ namespace, name string }
+
+// The services that the loop reads.
+var (
+	kubernetes    = service{"default", "kubernetes"}
+	kubeAPIServer = service{"openshift-kube-apiserver", "apiserver"}
+	openshiftAPI  = service{"openshift-apiserver", "api"}
+	targets       = service{connectivity.Namespace, connectivity.TargetName}
+	sources       = service{connectivity.Namespace, connectivity.SourceName}
+)
+
+// Owns are the kinds that the loop reads from a cache of its own: a few services and their EndpointSlices, and the checks
+// without what sources remember in them.
+func Owns() map[client.Object]cache.ByObject {
+	services, slices := map[string]cache.Config{}, map[string]cache.Config{}
+	for _, s := range []service{kubernetes, kubeAPIServer, openshiftAPI} {
+		services[s.namespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", s.name)}
+		slices[s.namespace] = cache.Config{LabelSelector: labels.SelectorFromSet(labels.Set{discoveryv1.LabelServiceName: s.name})}
+	}
+	services[connectivity.Namespace], slices[connectivity.Namespace] = cache.Config{}, cache.Config{}
+	return map[client.Object]cache.ByObject{
+		&corev1.Service{}:            {Namespaces: services},
+		&discoveryv1.EndpointSlice{}: {Namespaces: slices},
+		&operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{}: {
+			Namespaces: map[string]cache.Config{connectivity.Namespace: {}}, Transform: trim},
+	}
+}
+
+// trim keeps of a check what it checks, whose it is, and whether its target is reachable.
+func trim(o any) (any, error) {
+	object, ok := o.(*check)
+	if !ok {
+		return o, nil
+	}
+	kept := &check{ObjectMeta: metav1.ObjectMeta{
+		Name: object.Name, Namespace: object.Namespace, UID: object.UID, ResourceVersion: object.ResourceVersion,
+		DeletionTimestamp: object.DeletionTimestamp,
+	}, Spec: object.Spec}
+	if pod, said := object.Labels[connectivity.SourceLabel]; said {
+		kept.Labels = map[string]string{connectivity.SourceLabel: pod}
+	}
+	for _, owner := range object.OwnerReferences {
+		kept.OwnerReferences = append(kept.OwnerReferences, metav1.OwnerReference{Kind: owner.Kind, Name: owner.Name, UID: owner.UID})
+	}
+	for _, c := range object.Status.Conditions {
+		if c.Type != operatorcontrolplanev1alpha1.Reachable {
+			continue
+		}
+		if c.Status == metav1.ConditionTrue {
+			c.Reason, c.Message = "", ""
+		}
+		c.Message = strings.Clone(c.Message)
+		kept.Status.Conditions = []operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckCondition{c}
+	}
+	return kept, nil
+}
+
+// checkChanged lets through all changes but those of what is not kept.
+func checkChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*check)
+		after, also := e.ObjectNew.(*check)
+		return !ok || !also || before.Spec != after.Spec || !equality.Semantic.DeepEqual(before.Status, after.Status) ||
+			!equality.Semantic.DeepEqual(before.Labels, after.Labels) || !equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+	}}
+}
+
+// nodeChanged lets through nodes that come and go, and those whose addresses change or whose kubelet ceases to answer.
+func nodeChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*corev1.Node)
+		after, also := e.ObjectNew.(*corev1.Node)
+		return !ok || !also || isDown(before) != isDown(after) || !slices.Equal(before.Status.Addresses, after.Status.Addresses)
+	}}
+}
+
+// SetupConfiguration adds a second loop to a manager, which starts this one when what OpenShift's configuration says of
+// diagnostics has changed, or where its API servers are, and calls changed. It is set up where these kinds are served.
+func (c *Controller) SetupConfiguration(mgr manager.Manager, changed func()) error {
+	const name = Name + "-configuration"
+	pass := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		c.wake.Fire()
+		changed()
+		return reconcile.Result{}, nil
+	})
+	loop, err := controller.New(name, mgr, controller.Options{Reconciler: pass})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", name, err)
+	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+	for _, s := range []source.Source{
+		source.Kind(mgr.GetCache(), client.Object(&configv1.Network{}), once, predicate.Predicate(configurationChanged())),
+		source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once),
+	} {
+		if err := loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// ConfigurationKinds are those that SetupConfiguration watches.
+func ConfigurationKinds() []schema.GroupKind { return []schema.GroupKind{kindConfig, kindInfrastructure} }
+
+func configurationChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*configv1.Network)
+		after, also := e.ObjectNew.(*configv1.Network)
+		return !ok || !also || !equality.Semantic.DeepEqual(before.Spec.NetworkDiagnostics, after.Spec.NetworkDiagnostics)
+	}}
+}
