@@ -9,11 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
+	"github.com/cluster-network-operator/cno/internal/controller/connectivitycheck"
 	"github.com/cluster-network-operator/cno/internal/controller/egressrouter"
 	"github.com/cluster-network-operator/cno/internal/controller/hostnetworkconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
@@ -81,6 +83,9 @@ func loops(s *shared) []loop {
 		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Version: s.Facts.ReleaseVersion,
 		Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("loop", egressrouter.Name),
 	}
+	checks := &connectivitycheck.Controller{
+		Serves: s.serves, Board: s.board, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("loop", connectivitycheck.Name),
+	}
 	return append([]loop{
 		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: rollout.Setup},
 		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},
@@ -90,6 +95,9 @@ func loops(s *shared) []loop {
 		{name: egressrouter.Name, needs: []schema.GroupKind{egressrouter.Kind}, setup: routers.Setup, owns: egressrouter.Owns()},
 		{name: egressrouter.Name + "/attachments", needs: []schema.GroupKind{egressrouter.Kind, egressrouter.KindAttachment},
 			setup: routers.SetupAttachments, owns: egressrouter.OwnsAttachments()},
+		{name: connectivitycheck.Name, needs: []schema.GroupKind{kindNetwork, connectivitycheck.Kind}, setup: checks.Setup, owns: connectivitycheck.Owns()},
+		{name: connectivitycheck.Name + "/configuration", needs: connectivitycheck.ConfigurationKinds(),
+			setup: func(mgr manager.Manager) error { return checks.SetupConfiguration(mgr, s.network.Fire) }},
 	}, providerLoops(s)...)
 }
 
