@@ -2,21 +2,17 @@ package operator
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
 // routerReason returns the reason of a condition of a router.
@@ -50,16 +46,7 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 	c.create(router)
 	c.eventually("it waits for Multus", func() bool { return c.routerReason(shop, networkv1.EgressRouterProgressing) == "WaitingForMultus" })
 
-	root, err := apitest.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	definition, err := manifest.Decode[apiextensionsv1.CustomResourceDefinition](
-		os.DirFS(filepath.Join(root, "internal", "controller", "egressrouter", "testdata")), "network-attachment-definitions.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.create(definition)
+	c.Install(t, "network-attachment-definitions.k8s.cni.cncf.io")
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "egress-router-way-out"}}
 	exists := func() bool {
 		return c.Client.Get(t.Context(), client.ObjectKeyFromObject(deployment), deployment) == nil
