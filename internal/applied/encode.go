@@ -1,6 +1,7 @@
 package applied
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,6 +20,10 @@ const (
 	keyBase     = "baseRevision"
 	keyAcked    = "acknowledged"
 	keyBy       = "by"
+	keyKind     = "kind"
+	keySettling = "settling"
+	keyImages   = "images"
+	keyRejected = "rejected"
 )
 
 // CorruptError is the error for a record that cannot be understood. Nothing may be applied then: whether a change
@@ -42,9 +47,14 @@ func (e *CorruptError) Error() string {
 // Unwrap returns the cause.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
+// keys are all that this operator writes.
+var keys = [...]string{
+	KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked, keyBy, keyKind, keySettling, keyImages, keyRejected,
+}
+
 // Decode reads a record from the data of its ConfigMap. The error is a *CorruptError.
 func Decode(data map[string]string) (Record, error) {
-	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], By: data[keyBy], other: maps.Clone(data)}
+	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], By: data[keyBy], Kind: Kind(data[keyKind]), other: maps.Clone(data)}
 	for _, f := range []struct {
 		key  string
 		read func(string) error
@@ -53,6 +63,9 @@ func Decode(data map[string]string) (Record, error) {
 		{KeyIntent, func(v string) (err error) { r.Intent, err = parse(v); return err }},
 		{keyRevision, func(v string) (err error) { r.Number, err = readNumber(v); return err }},
 		{keyBase, func(v string) (err error) { r.Base, err = readNumber(v); return err }},
+		{keySettling, func(v string) (err error) { r.Settling, err = strconv.ParseBool(v); return err }},
+		{keyImages, func(v string) error { return json.Unmarshal([]byte(v), &r.Images) }},
+		{keyRejected, func(v string) error { return json.Unmarshal([]byte(v), &r.Rejected) }},
 		{keyForced, func(v string) (err error) { r.Forced, err = strconv.ParseBool(v); return err }},
 	} {
 		if v, ok := data[f.key]; ok {
@@ -61,7 +74,7 @@ func Decode(data map[string]string) (Record, error) {
 			}
 		}
 	}
-	for _, key := range []string{KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked, keyBy} {
+	for _, key := range keys {
 		delete(r.other, key)
 	}
 	return r.settle()
@@ -117,12 +130,7 @@ func (r Record) Encode() map[string]string {
 	if r.Acknowledged != "" {
 		data[keyAcked] = r.Acknowledged
 	}
-	if r.By != "" {
-		data[keyBy] = r.By
-	}
-	if r.Forced {
-		data[keyForced] = "true"
-	}
+	r.encodeStory(data)
 	if !r.Applied.IsZero() {
 		data[KeyApplied] = r.Applied.raw
 	}
@@ -130,4 +138,33 @@ func (r Record) Encode() map[string]string {
 		data[KeyIntent] = r.Intent.raw
 	}
 	return data
+}
+
+// encodeStory adds what is told of the revision besides the specifications.
+func (r Record) encodeStory(data map[string]string) {
+	for key, value := range map[string]string{keyBy: r.By, keyKind: string(r.Kind)} {
+		if value != "" {
+			data[key] = value
+		}
+	}
+	for key, is := range map[string]bool{keyForced: r.Forced, keySettling: r.Settling} {
+		if is {
+			data[key] = "true"
+		}
+	}
+	if len(r.Images) > 0 {
+		data[keyImages] = mustEncode(r.Images)
+	}
+	if r.Rejected != (Rejected{}) {
+		data[keyRejected] = mustEncode(r.Rejected)
+	}
+}
+
+// mustEncode writes strings as JSON, which can always be done.
+func mustEncode(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "null"
+	}
+	return string(raw)
 }

@@ -27,6 +27,10 @@ type Outcome string
 const (
 	// OutcomeApplied: all objects were applied.
 	OutcomeApplied Outcome = "applied"
+	// OutcomeHealthy: all objects were applied, and all that they make was seen to work.
+	OutcomeHealthy Outcome = "healthy"
+	// OutcomeRolledBack: it hung, and was taken back.
+	OutcomeRolledBack Outcome = "rolled-back"
 	// OutcomeAbandoned: another specification took its place before all objects were applied.
 	OutcomeAbandoned Outcome = "abandoned"
 )
@@ -43,7 +47,7 @@ type Revision struct {
 	OperatorVersion string `json:"operatorVersion"`
 	// Time is when it was applied or abandoned, in UTC and whole seconds.
 	Time time.Time `json:"time"`
-	// Outcome says which of the two.
+	// Outcome says which of them.
 	Outcome Outcome `json:"outcome"`
 	// Forced is true if it was not checked against the revision before.
 	Forced bool `json:"forced,omitempty"`
@@ -51,6 +55,10 @@ type Revision struct {
 	Acknowledged string `json:"acknowledged,omitempty"`
 	// By is the field manager that wrote the specification last, such as kubectl-edit; empty if that is not known.
 	By string `json:"by,omitempty"`
+	// Kind says what the rollout was about.
+	Kind Kind `json:"kind,omitempty"`
+	// Images are those that it was rendered with, by the name of the environment variable.
+	Images map[string]string `json:"images,omitempty"`
 }
 
 // Snapshot returns what was applied.
@@ -97,12 +105,31 @@ func (h History) Encode() (map[string]string, error) {
 	}
 }
 
-// Append returns the history with one more revision, and at most MaxRevisions. A revision with the same number as
-// one that is there takes its place: then the operator died before it could tell that it had written it.
+// Append returns the history with one more revision, and at most MaxRevisions, the last healthy one always among them. A
+// revision with the same number as one that is there takes its place: it has got further, or the operator died before
+// it could tell that it had written it.
 func (h History) Append(r Revision) History {
 	out := slices.DeleteFunc(slices.Clone(h), func(old Revision) bool { return old.Number == r.Number })
 	out = append(out, r)
-	return slices.Clone(out[max(0, len(out)-MaxRevisions):])
+	good, ok := out.Healthy(r.Number + 1)
+	for len(out) > MaxRevisions {
+		oldest := 0
+		if ok && out[0].Number == good.Number {
+			oldest = 1
+		}
+		out = slices.Delete(out, oldest, oldest+1)
+	}
+	return out
+}
+
+// Healthy returns the last revision before a number that was seen to work.
+func (h History) Healthy(before int) (Revision, bool) {
+	for _, r := range slices.Backward(h) {
+		if r.Number < before && r.Outcome == OutcomeHealthy {
+			return r, true
+		}
+	}
+	return Revision{}, false
 }
 
 // Next returns the number for a new revision: one more than all that the history and the record have.

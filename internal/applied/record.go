@@ -2,6 +2,7 @@ package applied
 
 import (
 	"errors"
+	"maps"
 	"time"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -22,6 +23,26 @@ const (
 	// StateApplied: all objects were applied.
 	StateApplied State = "applied"
 )
+
+// Kind says what a rollout is about.
+type Kind string
+
+// The kinds of rollouts. The empty kind is one of which that is not known.
+const (
+	KindInstall  Kind = "install"
+	KindConfig   Kind = "config"
+	KindUpgrade  Kind = "upgrade"
+	KindRollback Kind = "rollback"
+)
+
+// Rejected names what was rolled out, hung, and was taken back: a version, or the hash of a specification. The zero
+// value names nothing.
+type Rejected struct {
+	Version string `json:"version,omitempty"`
+	Hash    string `json:"hash,omitempty"`
+	// Why says what hung, in a sentence.
+	Why string `json:"why,omitempty"`
+}
 
 // ErrState is the error of a step that does not fit the state of the record. It is a bug of the caller.
 var ErrState = errors.New("the record is in another state")
@@ -48,6 +69,15 @@ type Record struct {
 	// Forced is true if that revision was not checked against the one before, since the record had been deleted.
 	Forced bool
 
+	// Kind is what the revision is about.
+	Kind Kind
+	// Settling is true from the beginning of a rollout until all of it was seen to work.
+	Settling bool
+	// Images are those that the revision is rendered with, by the name of the environment variable.
+	Images map[string]string
+	// Rejected is what must not be rolled out again before it has changed.
+	Rejected Rejected
+
 	other map[string]string // keys of a newer operator
 }
 
@@ -65,6 +95,12 @@ type Start struct {
 	Acknowledged string
 	// By is the field manager that wrote the specification last.
 	By string
+	// Images are those that it is rendered with.
+	Images map[string]string
+	// Back is true for a rollout that takes another one back, Rejected is that one. It is kept until what is rolled out
+	// is something else than what was held back.
+	Back     bool
+	Rejected Rejected
 }
 
 // Unfinished reports whether a rollout has begun and not ended.
@@ -74,11 +110,7 @@ func (r Record) Unfinished() bool { return r.State == StateIntent || r.State == 
 // if the intent is already applied, or being rolled out, by the same version of the operator. Otherwise the caller
 // writes it before it changes any object. When an unfinished rollout is replaced, first keep Revision(Abandoned).
 func (r Record) Begin(s Start) Record {
-	current := r.Applied
-	if r.Unfinished() {
-		current = r.Intent
-	}
-	if current.Equal(s.Intent) && r.OperatorVersion == s.OperatorVersion && (r.Forced || !s.Forced) {
+	if r.Current().Equal(s.Intent) && r.Runs(s.OperatorVersion, s.Images) && (r.Forced || !s.Forced) && r.Rejected == s.Rejected {
 		return r
 	}
 	next := r
@@ -86,12 +118,49 @@ func (r Record) Begin(s Start) Record {
 		next.Base = r.Number
 	}
 	next.Intent, next.Number, next.OperatorVersion, next.Forced = s.Intent, s.Number, s.OperatorVersion, s.Forced
-	next.Acknowledged, next.By = s.Acknowledged, s.By
+	next.Acknowledged, next.By, next.Images, next.Rejected = s.Acknowledged, s.By, s.Images, s.Rejected
+	next.Kind, next.Settling = r.kind(s), true
 	// Objects of a rollout that is replaced half way may be there: then the new one is under way, too.
 	if r.State != StateApplying {
 		next.State = StateIntent
 	}
 	return next
+}
+
+// Runs reports whether the revision is rendered with a version of the operands and their images. Images that are not
+// known are no others.
+func (r Record) Runs(version string, images map[string]string) bool {
+	return r.OperatorVersion == version && (r.Images == nil || images == nil || maps.Equal(r.Images, images))
+}
+
+// kind is what a rollout that begins now is about.
+func (r Record) kind(s Start) Kind {
+	switch {
+	case s.Back:
+		return KindRollback
+	case r.State == "":
+		return KindInstall
+	case r.Current().Equal(s.Intent) && !r.Runs(s.OperatorVersion, s.Images):
+		return KindUpgrade
+	}
+	return KindConfig
+}
+
+// Current is what is being rolled out, or what is applied if nothing is.
+func (r Record) Current() Snapshot {
+	if r.Unfinished() {
+		return r.Intent
+	}
+	return r.Applied
+}
+
+// MarkHealthy returns the record, and the revision for the history, when all that was applied was seen to work.
+func (r Record) MarkHealthy(now time.Time) (Record, Revision, error) {
+	if r.State != StateApplied {
+		return Record{}, Revision{}, ErrState
+	}
+	r.Settling = false
+	return r, r.Revision(OutcomeHealthy, now), nil
 }
 
 // MarkApplying returns the record to write before the first object is changed.
@@ -116,13 +185,10 @@ func (r Record) MarkApplied(now time.Time) (Record, Revision, error) {
 
 // Revision returns the entry for the history of what is being rolled out, or of what is applied.
 func (r Record) Revision(o Outcome, now time.Time) Revision {
-	s := r.Applied
-	if r.Unfinished() {
-		s = r.Intent
-	}
+	s := r.Current()
 	return Revision{
 		Number: r.Number, Hash: s.Hash(), Spec: []byte(s.raw), OperatorVersion: r.OperatorVersion,
-		Time: now.UTC().Truncate(time.Second), Outcome: o, Forced: r.Forced, Acknowledged: r.Acknowledged, By: r.By,
+		Time: now.UTC().Truncate(time.Second), Outcome: o, Forced: r.Forced, Acknowledged: r.Acknowledged, By: r.By, Kind: r.Kind, Images: r.Images,
 	}
 }
 

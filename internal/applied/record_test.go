@@ -76,7 +76,7 @@ func TestRolloutGoesThroughItsStates(t *testing.T) {
 	if r.State != StateApplied || baseline(r) != a || !r.Intent.IsZero() {
 		t.Errorf("after MarkApplied: %+v", r)
 	}
-	want := Revision{Number: 1, Hash: snapshot(t, a).Hash(), Spec: []byte(snapshot(t, a).String()), OperatorVersion: "v1", Time: noon.Truncate(time.Second), Outcome: OutcomeApplied}
+	want := Revision{Number: 1, Hash: snapshot(t, a).Hash(), Spec: []byte(snapshot(t, a).String()), OperatorVersion: "v1", Time: noon.Truncate(time.Second), Outcome: OutcomeApplied, Kind: KindInstall}
 	if d := cmp.Diff(want, rev); d != "" {
 		t.Error(d)
 	}

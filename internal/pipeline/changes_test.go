@@ -64,8 +64,10 @@ func TestAnAcknowledgementIsForOneChangeOfOneRevision(t *testing.T) {
 		t.Errorf("the acknowledged change: %v", err)
 	}
 	for why, change := range map[string]func(*Input){
-		"another value":          func(in *Input) { in.Desired = spec(mtu(1200)) },
-		"one more field":         func(in *Input) { in.Desired = spec(mtu(1300), func(s *operatorv1.NetworkSpec) { s.LogLevel = "Debug" }) },
+		"another value": func(in *Input) { in.Desired = spec(mtu(1200)) },
+		"one more field": func(in *Input) {
+			in.Desired = spec(mtu(1300), func(s *operatorv1.NetworkSpec) { s.LogLevel = "Debug" })
+		},
 		"from another value":     func(in *Input) { in.Applied = spec(mtu(1500)) },
 		"once more, later":       func(in *Input) { in.Revision = 9 },
 		"with a refused one":     func(in *Input) { in.Desired = spec(mtu(1300), services("172.31.0.0/16")) },

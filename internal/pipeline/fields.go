@@ -23,6 +23,7 @@ func common() []provider.Field {
 		{Path: "spec.disableNetworkDiagnostics", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "connectivity is checked, or no longer; traffic goes on"},
 		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic goes on"},
 		{Path: "spec.additionalRoutingCapabilities", Class: provider.Rolling, Disruption: provider.PodsRestart, Reason: "components beside the network are deployed or taken away"},
+		{Path: "spec.rollout", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "it counts for the next look at a rollout"},
 		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.NodesReboot, Reason: "it begins or ends a migration, whose phases are guided"},
 		{Path: "spec.serviceNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Reason: "services keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},

@@ -61,6 +61,10 @@ func standIn(p provider.Provider) bool {
 	return foreign || p.Traits().NotBuilt != ""
 }
 
+// progressDeadline is how many seconds a rollout may stand still, unless the user says otherwise. It is what OpenShift's
+// operator waits, and Kubernetes for a Deployment.
+const progressDeadline = 600
+
 // fillShared returns a copy with the defaults that hold for all networks.
 func fillShared(spec *operatorv1.NetworkSpec, t provider.Traits) *operatorv1.NetworkSpec {
 	out := spec.DeepCopy()
@@ -81,6 +85,12 @@ func fillShared(spec *operatorv1.NetworkSpec, t provider.Traits) *operatorv1.Net
 	}
 	if out.DeployKubeProxy == nil {
 		out.DeployKubeProxy = new(!t.ServiceProxy)
+	}
+	if out.Rollout == nil {
+		out.Rollout = &operatorv1.RolloutPolicy{}
+	}
+	if out.Rollout.ProgressDeadlineSeconds == nil {
+		out.Rollout.ProgressDeadlineSeconds = new(int32(progressDeadline))
 	}
 	return out
 }

@@ -19,6 +19,7 @@ func defaults(proxy bool) edit {
 	return func(s *operatorv1.NetworkSpec) {
 		s.ManagementState, s.LogLevel, s.OperatorLogLevel = osv1.Managed, osv1.Normal, osv1.Normal
 		s.DisableMultiNetwork, s.UseMultiNetworkPolicy, s.DeployKubeProxy = new(false), new(false), new(proxy)
+		s.Rollout = &operatorv1.RolloutPolicy{ProgressDeadlineSeconds: new(int32(600))}
 	}
 }
 

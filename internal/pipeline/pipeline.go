@@ -111,11 +111,17 @@ func (p Pipeline) Reconcile(ctx context.Context, in Input) (Result, error) {
 	if err == nil || in.Applied == nil || !refusedBy(err) {
 		return res, err
 	}
-	in.Desired = in.Applied
-	fallback, ferr := p.run(ctx, in, Render, true)
+	fallback, ferr := p.InForce(ctx, in)
 	fallback.Refused = err
 	fallback.Changes, fallback.Acknowledgement = res.Changes, res.Acknowledgement
 	return fallback, ferr
+}
+
+// InForce runs all stages for what is applied, which is neither validated nor checked: while what is desired has to
+// wait. Input.Applied must not be nil.
+func (p Pipeline) InForce(ctx context.Context, in Input) (Result, error) {
+	in.Desired = in.Applied
+	return p.run(ctx, in, Render, true)
 }
 
 // refusedBy reports whether the fault lies in the desired specification, so that the applied one may do better.

@@ -38,6 +38,7 @@ const (
 	RuleDualStack        = "dual-stack-unsupported"
 	RuleNodeAddress      = "node-address-in-pool"
 	RulePoolCapacity     = "pool-capacity"
+	RuleDeadline         = "progress-deadline-range"
 )
 
 var (
@@ -62,6 +63,7 @@ func validate(_ context.Context, s *state) error {
 		errs = append(errs, validateSettings(spec)...)
 		errs = append(errs, validateLevels(spec)...)
 		errs = append(errs, validateMigration(spec, traits)...)
+		errs = append(errs, validateRollout(spec)...)
 		errs = append(errs, validatePools(pools, traits)...)
 		errs = append(errs, s.validateNodes(pools)...)
 		errs = append(errs, s.network.Validate(spec)...)
@@ -73,6 +75,17 @@ func validate(_ context.Context, s *state) error {
 		return nil
 	}
 	return refusals(errs, lookup{}, lookupIn(spec))
+}
+
+// validateRollout checks how changes go round the nodes.
+func validateRollout(spec *operatorv1.NetworkSpec) field.ErrorList {
+	if spec.Rollout == nil || spec.Rollout.ProgressDeadlineSeconds == nil {
+		return nil
+	}
+	if s := *spec.Rollout.ProgressDeadlineSeconds; s < 30 || s > 86400 {
+		return field.ErrorList{field.Invalid(specPath.Child("rollout", "progressDeadlineSeconds"), s, "is out of range; it must be 30 to 86400").WithOrigin(RuleDeadline)}
+	}
+	return nil
 }
 
 func validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {

@@ -36,6 +36,7 @@ type Board struct {
 	findings map[string][]status.Finding
 	awaited  map[string]bool
 	rollout  *Rollout
+	hung     string
 	changed  []func()
 }
 
@@ -97,6 +98,24 @@ func (b *Board) Snapshot() (findings []status.Finding, rollout Rollout, ready bo
 		return findings, Rollout{}, false
 	}
 	return findings, *b.rollout, true
+}
+
+// SetHung replaces what the status loop says of rollouts that do not get further, in a sentence; empty if all do.
+func (b *Board) SetHung(what string) {
+	b.mu.Lock()
+	same := b.hung == what
+	b.hung = what
+	b.mu.Unlock()
+	if !same {
+		b.notify()
+	}
+}
+
+// Hung is what SetHung was told last.
+func (b *Board) Hung() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.hung
 }
 
 // OnChange has f called after every change. f must not block, and may call Snapshot.

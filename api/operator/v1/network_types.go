@@ -152,9 +152,27 @@ type NetworkSpec struct {
 	// +optional
 	Migration *osv1.NetworkMigration `json:"migration,omitempty"`
 
+	// rollout says how changes go round the nodes. Safe to change.
+	// +optional
+	Rollout *RolloutPolicy `json:"rollout,omitempty"`
+
 	// additionalRoutingCapabilities enables components that exchange routes with the machine network.
 	// +optional
 	AdditionalRoutingCapabilities *osv1.AdditionalRoutingCapabilities `json:"additionalRoutingCapabilities,omitempty"`
+}
+
+// RolloutPolicy says how changes go round the nodes.
+type RolloutPolicy struct {
+	// autoRollback takes a change back by itself when its rollout hangs: to the last revision that was healthy, with its
+	// configuration, images and version. The default is false: the rollout stops, and says why.
+	// +optional
+	AutoRollback bool `json:"autoRollback,omitempty"`
+
+	// progressDeadlineSeconds is how long a rollout may stand still before it counts as hung, 30 to 86400. The default is
+	// 600.
+	// +kubebuilder:validation:XValidation:rule="self >= 30 && self <= 86400",messageExpression="'%d is out of range; it must be 30 to 86400'.format([self])"
+	// +optional
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
 // ClusterNetworkEntry is one address pool for pods. Each node gets a block of it.

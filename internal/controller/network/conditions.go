@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/rollout"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -54,6 +55,7 @@ func (p *pass) findings(err error) []status.Finding {
 	found = append(found, p.recordFindings(err, failing)...)
 	found = append(found, p.refusalFindings()...)
 	found = append(found, p.poolFindings()...)
+	found = append(found, p.turnFindings()...)
 	found = append(found, p.renderFindings(failing)...)
 	found = append(found, p.applyFindings(failing)...)
 	for reason := range p.failing {
@@ -98,6 +100,20 @@ func (p *pass) refusalFindings() []status.Finding {
 		message = fmt.Sprintf("Not applying unsafe configuration change: %s. Use 'kubectl edit network.operator.openshift.io cluster' to undo the change.%s", text, inForce)
 	}
 	return degraded("", reasonInvalid, message)
+}
+
+// turnFindings tells of what waits for something else, or was taken back.
+func (p *pass) turnFindings() []status.Finding {
+	switch {
+	case p.turn.Reason == rollout.ReasonRolledBack:
+		return degraded("", p.turn.Reason, p.turn.Message)
+	case p.turn.Reason != "":
+		return []status.Finding{
+			{Effect: status.Progressing, Reason: p.turn.Reason, Message: p.turn.Message},
+			{Effect: status.NotUpgradeable, Reason: p.turn.Reason, Message: p.turn.Message},
+		}
+	}
+	return nil
 }
 
 // poolFindings tells of pools in use that do not fit the nodes, which would have been refused when they were new.

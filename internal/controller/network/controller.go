@@ -147,7 +147,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.last = p.rollout()
 	c.Board.Report(Name, findings...)
 	c.Board.SetRollout(c.last)
-	return reconcile.Result{}, err
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
 // deleted notes that there is no Network. What was applied stays, and is no longer looked after.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/rollout"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -40,6 +42,13 @@ type pass struct {
 	failed, applyErr error
 	kept             []plan.Action
 	applied          bool
+
+	// facts are those that was rendered with: of an older version, when the new one has to wait.
+	facts facts.Cluster
+	// turn says what is held or taken back.
+	turn rollout.Turn
+	// again is after how long another pass may do something although nothing happens.
+	again time.Duration
 }
 
 // run looks at everything and does what is missing. The error asks for another pass; what users should know of
@@ -60,10 +69,9 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.records.publish(ctx, cluster); err != nil {
 		return err
 	}
-	p.result, p.failed = p.Pipeline.Reconcile(ctx, pipeline.Input{
-		Desired: &p.network.Spec, Applied: p.memory.record.Baseline(), Revision: p.memory.record.BaselineNumber(),
-		Acknowledged: p.network.Annotations[pipeline.AcknowledgeAnnotation], Cluster: cluster, Reader: p.Client,
-	})
+	if err := p.render(ctx, cluster); err != nil {
+		return err
+	}
 	if p.failed != nil && len(p.result.Outputs) == 0 {
 		return p.retryable()
 	}

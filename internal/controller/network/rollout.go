@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/rollout"
 )
 
 // catchUp is how long the cache may take to show what was written. When it takes longer, the next pass may write
@@ -20,6 +21,9 @@ const catchUp = 2 * time.Second
 // is changed, and that it is applied only when all of it has been.
 func (p *pass) rollOut(ctx context.Context) error {
 	if err := p.Operands.Watch(ctx, p.kinds()); err != nil {
+		return err
+	}
+	if err := p.gate(ctx); err != nil {
 		return err
 	}
 	todo, err := plan.Make(plan.Input{
@@ -50,17 +54,18 @@ func (p *pass) begin(ctx context.Context) (applied.Record, error) {
 		return before, err
 	}
 	forced := p.memory.decision == applied.Forced
-	start := applied.Start{Intent: intent, Number: p.memory.history.Next(before), OperatorVersion: p.Facts.ReleaseVersion, Forced: forced, By: author(p.network)}
+	start := applied.Start{Intent: intent, Number: p.memory.history.Next(before), OperatorVersion: p.facts.ReleaseVersion, Images: p.facts.Images, Forced: forced, By: author(p.network)}
+	p.takeBack(&start)
 	if p.result.Acknowledged {
 		start.Acknowledged = p.result.Acknowledgement
 	}
 	record := before.Begin(start)
 	if !maps.Equal(record.Encode(), before.Encode()) {
-		if before.Unfinished() {
-			if err := p.records.remember(ctx, p.memory.history, before.Revision(applied.OutcomeAbandoned, p.Now())); err != nil {
+		if outcome, told := p.outcome(before); told {
+			if err := p.records.remember(ctx, p.memory.history, before.Revision(outcome, p.Now())); err != nil {
 				return before, err
 			}
-			p.memory.history = p.memory.history.Append(before.Revision(applied.OutcomeAbandoned, p.Now()))
+			p.memory.history = p.memory.history.Append(before.Revision(outcome, p.Now()))
 		}
 		if forced {
 			p.Events.Warning(p.network, "ForcedChange", "the record of the applied network was deleted: the specification is applied without checking that the change is safe")
@@ -152,7 +157,7 @@ func (p *pass) finish(ctx context.Context, record applied.Record) error {
 	}
 	p.applied = true
 	if record.State != applied.StateApplying {
-		return nil
+		return p.confirm(ctx, record)
 	}
 	done, revision, err := record.MarkApplied(p.Now())
 	if err != nil {
@@ -166,5 +171,62 @@ func (p *pass) finish(ctx context.Context, record applied.Record) error {
 	}
 	p.Log.Info("applied", "revision", revision.Number, "hash", revision.Hash, "forced", revision.Forced)
 	p.Events.Normal(p.network, "NetworkApplied", fmt.Sprintf("revision %d of the network is applied", revision.Number))
+	p.memory.history = p.memory.history.Append(revision)
+	return p.confirm(ctx, done)
+}
+
+// confirm writes down that what was applied works, once it does. Until then, operands that get further start a pass.
+func (p *pass) confirm(ctx context.Context, record applied.Record) error {
+	if record.State != applied.StateApplied || !record.Settling {
+		return nil
+	}
+	works, err := p.healthy(ctx)
+	if err != nil {
+		return err
+	}
+	if !works {
+		p.waiting.Store(true)
+		return nil
+	}
+	done, revision, err := record.MarkHealthy(p.Now())
+	if err != nil {
+		return fmt.Errorf("record that the network is healthy: %w", err)
+	}
+	if err := p.records.remember(ctx, p.memory.history, revision); err != nil {
+		return err
+	}
+	if err := p.records.save(ctx, done); err != nil {
+		return err
+	}
+	p.Log.Info("healthy", "revision", revision.Number)
+	p.Events.Normal(p.network, "NetworkHealthy", fmt.Sprintf("revision %d of the network works on all nodes", revision.Number))
+	if p.turn.HoldConfig || p.turn.HoldVersion {
+		p.Changed.Fire() // what has waited goes on
+	}
 	return nil
+}
+
+// outcome says what becomes of the revision before, when another one takes its place.
+func (p *pass) outcome(before applied.Record) (applied.Outcome, bool) {
+	if p.turn.Back != nil {
+		return applied.OutcomeRolledBack, true
+	}
+	return applied.OutcomeAbandoned, before.Unfinished()
+}
+
+// takeBack completes the beginning of a rollout that takes another one back, or while one is held back.
+func (p *pass) takeBack(start *applied.Start) {
+	before := p.memory.record
+	switch {
+	case p.turn.Back == nil && p.turn.Reason == rollout.ReasonRolledBack:
+		start.Rejected = before.Rejected
+	case p.turn.Back == nil:
+	case p.turn.Back.OperatorVersion != before.OperatorVersion:
+		start.Back, start.Rejected = true, applied.Rejected{Version: before.OperatorVersion, Why: p.turn.Message}
+	default:
+		start.Back, start.Rejected = true, applied.Rejected{Hash: before.Applied.Hash(), Why: p.turn.Message}
+	}
+	if start.Back {
+		p.Events.Warning(p.network, rollout.ReasonRolledBack, p.turn.Message)
+	}
 }
