@@ -39,8 +39,11 @@ func (k *Kit) LoadImages(ctx context.Context) error {
 }
 
 // InstallOperator applies config/lab.
-func (k *Kit) InstallOperator(ctx context.Context) error {
-	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Root, "config/lab"))
+func (k *Kit) InstallOperator(ctx context.Context) error { return k.InstallFrom(ctx, "lab") }
+
+// InstallFrom applies a folder of config that installs the operator.
+func (k *Kit) InstallFrom(ctx context.Context, folder string) error {
+	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Root, "config", folder))
 	if err != nil {
 		return err
 	}

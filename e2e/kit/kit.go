@@ -13,6 +13,10 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	osv1 "github.com/openshift/api/operator/v1"
+	controlplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -20,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
@@ -95,7 +100,8 @@ func (k *Kit) Connect() error {
 	}
 	cfg.QPS, cfg.Burst = 100, 200
 	s := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme,
+		configv1.Install, controlplanev1alpha1.Install, machineconfigv1.Install, addIngressController} {
 		if err := add(s); err != nil {
 			return err
 		}
@@ -130,4 +136,11 @@ func Poll(ctx context.Context, limit time.Duration, f func(context.Context) erro
 		case <-tick.C:
 		}
 	}
+}
+
+// addIngressController registers the one kind of OpenShift's group operator.openshift.io that suites use; Network is this
+// project's own there.
+func addIngressController(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(osv1.GroupVersion, &osv1.IngressController{}, &osv1.IngressControllerList{})
+	return nil
 }

@@ -14,10 +14,20 @@ import (
 // status. A request of the operator or its operands that was refused for want of rights is a failure, too. The lab
 // is left as it is when something fails, and with -reuse, which takes the one that is up.
 func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
+	return run(m, lab, func(k *Kit) []Step { return k.Install(sample, up...) })
+}
+
+// MainOpenShift is Main for a lab as OpenShift makes its clusters: their kinds and objects are there before the operator
+// is, and the network comes from Network.config.
+func MainOpenShift(m *testing.M, lab **Kit, up ...string) int {
+	return run(m, lab, func(k *Kit) []Step { return k.OpenShift(up...) })
+}
+
+func run(m *testing.M, lab **Kit, steps func(*Kit) []Step) int {
 	reuse := flag.Bool("reuse", false, "use the lab that is up, and leave it up")
 	flag.Parse()
 	begun := time.Now()
-	if err := prepare(lab, *reuse, sample, up); err != nil {
+	if err := prepare(lab, *reuse, steps); err != nil {
 		fmt.Fprintf(os.Stderr, "%v\nthe lab is left as it is: look with 'lab status' and 'lab logs'\n", err)
 		return 1
 	}
@@ -36,7 +46,7 @@ func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
 	return 0
 }
 
-func prepare(lab **Kit, reuse bool, sample string, up []string) error {
+func prepare(lab **Kit, reuse bool, steps func(*Kit) []Step) error {
 	k, err := New()
 	if err != nil {
 		return err
@@ -45,5 +55,5 @@ func prepare(lab **Kit, reuse bool, sample string, up []string) error {
 	if reuse {
 		return k.Connect()
 	}
-	return Run(context.Background(), os.Stdout, k.Install(sample, up...))
+	return Run(context.Background(), os.Stdout, steps(k))
 }

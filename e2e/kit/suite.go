@@ -43,7 +43,20 @@ func (k *Kit) Install(sample string, up ...string) []Step {
 
 // Bare lists the steps from no lab to one with the operator in it and nothing for it to do. The arguments are those
 // of lab up.
-func (k *Kit) Bare(up ...string) []Step {
+func (k *Kit) Bare(up ...string) []Step { return k.bare(k.InstallOperator, up) }
+
+// OpenShift lists the steps from no lab to one as OpenShift makes its clusters, whose network is settled: it comes from
+// Network.config alone. The arguments are further ones of lab up.
+func (k *Kit) OpenShift(up ...string) []Step {
+	install := func(ctx context.Context) error { return k.InstallFrom(ctx, "lab-openshift") }
+	return append(k.bare(install, append([]string{"--openshift"}, up...)),
+		Step{"wait until the network is available and every node ready", func(ctx context.Context) error {
+			return k.WaitSettled(ctx, 4*time.Minute)
+		}},
+	)
+}
+
+func (k *Kit) bare(install func(context.Context) error, up []string) []Step {
 	return []Step{
 		{"take down what is left of an earlier lab", func(ctx context.Context) error { _, err := k.Lab(ctx, "down"); return err }},
 		{"bring up a cluster whose nodes have no network", func(ctx context.Context) error {
@@ -53,7 +66,7 @@ func (k *Kit) Bare(up ...string) []Step {
 			return k.Connect()
 		}},
 		{"load the images into every node", k.LoadImages},
-		{"install the operator", k.InstallOperator},
+		{"install the operator", install},
 	}
 }
 

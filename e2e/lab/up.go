@@ -126,6 +126,8 @@ func (l *Lab) doForAll(ctx context.Context, v plan.Verb) error {
 		return l.awaitCluster(ctx)
 	case plan.ApplyAddons:
 		return l.applyAddons(ctx)
+	case plan.ApplyOpenShift:
+		return l.applyOpenShift(ctx)
 	case plan.AwaitAccounts:
 		return l.awaitAccounts(ctx)
 	}

@@ -32,6 +32,9 @@ const (
 	// ApplyAddons creates the objects every cluster has: its name server and
 	// the roles of its programs.
 	ApplyAddons Verb = "apply add-ons"
+	// ApplyOpenShift creates OpenShift's kinds and the objects that its
+	// clusters are born with.
+	ApplyOpenShift Verb = "apply OpenShift's kinds and objects"
 	// AwaitAccounts waits for what the API server refuses pods without.
 	AwaitAccounts Verb = "await the service accounts"
 	// AwaitNode waits until a node has registered itself and labels it.
@@ -76,6 +79,10 @@ type Plan []Stage
 
 // Up brings a whole lab up.
 func Up(t topology.Topology) Plan {
+	addons := Stage{{Verb: ApplyAddons}}
+	if t.OpenShift {
+		addons = append(addons, Action{Verb: ApplyOpenShift})
+	}
 	return Plan{
 		{{Verb: MakeUnderlay}},
 		forNodes(t.Nodes, Action{Verb: MakeNode}),
@@ -84,7 +91,7 @@ func Up(t topology.Topology) Plan {
 		// Images are imported while the API server starts: both take seconds.
 		append(forNodes(t.ControlPlanes(), Action{Verb: AwaitAPI}), forNodes(t.Nodes, Action{Verb: LoadImages})...),
 		{{Verb: AwaitCluster}},
-		append(startAllBut(t, t.Nodes, config.Etcd, config.APIServer, config.Containerd), Action{Verb: ApplyAddons}),
+		append(startAllBut(t, t.Nodes, config.Etcd, config.APIServer, config.Containerd), addons...),
 		append(forNodes(t.Nodes, Action{Verb: AwaitNode}), Action{Verb: AwaitAccounts}),
 	}
 }

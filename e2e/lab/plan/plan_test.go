@@ -23,6 +23,14 @@ await the registration of cp-0, await the registration of worker-0, await the se
 	}
 }
 
+func TestOpenShiftIsThereBeforeTheLabIsUp(t *testing.T) {
+	lab := newTopology(t, 1, 1)
+	lab.OpenShift = true
+	if got := describe(Up(lab)); !strings.Contains(got, "apply add-ons, apply OpenShift's kinds and objects\nawait the registration") {
+		t.Error(got)
+	}
+}
+
 func TestNode(t *testing.T) {
 	lab := newTopology(t, 1, 1)
 	tests := map[string]string{

@@ -30,6 +30,7 @@ type Options struct {
 	// empty means the lab's own choice.
 	ServiceNetwork []netip.Prefix
 	KubeProxy      bool
+	OpenShift      bool
 }
 
 // New lays out a lab. Its error names every option that cannot be.
@@ -41,7 +42,7 @@ func New(o Options) (Topology, error) {
 	if err := errors.Join(checkCounts(o), checkServices(o.Family, service)); err != nil {
 		return Topology{}, err
 	}
-	t := Topology{Family: o.Family, ServiceNetwork: service, KubeProxy: o.KubeProxy}
+	t := Topology{Family: o.Family, ServiceNetwork: service, KubeProxy: o.KubeProxy, OpenShift: o.OpenShift}
 	for range o.ControlPlanes {
 		t = t.add(ControlPlane)
 	}

@@ -41,6 +41,9 @@ type Topology struct {
 	// KubeProxy makes the lab itself run kube-proxy on every node, for
 	// clusters on which nobody else brings a service proxy.
 	KubeProxy bool `json:"kubeProxy,omitempty"`
+	// OpenShift makes the lab serve OpenShift's kinds and hold the objects that
+	// a cluster of OpenShift is born with.
+	OpenShift bool `json:"openShift,omitempty"`
 }
 
 // Node returns the named node.
