@@ -86,6 +86,7 @@ func loops(s *shared) []loop {
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("loop", connectivitycheck.Name),
 	}
+	others := append(certificateLoops(s), providerLoops(s)...)
 	return append([]loop{
 		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: rollout.Setup},
 		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},
@@ -98,7 +99,7 @@ func loops(s *shared) []loop {
 		{name: connectivitycheck.Name, needs: []schema.GroupKind{kindNetwork, connectivitycheck.Kind}, setup: checks.Setup, owns: connectivitycheck.Owns()},
 		{name: connectivitycheck.Name + "/configuration", needs: connectivitycheck.ConfigurationKinds(),
 			setup: func(mgr manager.Manager) error { return checks.SetupConfiguration(mgr, s.network.Fire) }},
-	}, providerLoops(s)...)
+	}, others...)
 }
 
 // serves reports whether the API server serves a kind. An API server that does not answer is another matter than one

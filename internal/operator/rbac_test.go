@@ -21,8 +21,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
-const serviceAccount = "cluster-network-operator"
-
 // shippedRBAC returns the objects of config/rbac.
 func shippedRBAC(t *testing.T) []manifest.Typed {
 	t.Helper()

@@ -6,13 +6,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/internal/controller/signer"
 )
 
 // What is kept in memory of the objects that a large cluster has thousands of. Each function is called for an
 // object that nobody else sees yet, and returns what is kept of it.
 
 // trimNode keeps what facts are made of: name, labels, age, internal addresses, kernel and whether the kubelet
-// answers. A node as the server sends it is ten kilobytes and more, most of it names of images.
+// answers; and its other names, for which certificates are signed. A node as the server sends it is ten kilobytes and
+// more, most of it names of images.
 func trimNode(o any) (any, error) {
 	n, ok := o.(*corev1.Node)
 	if !ok {
@@ -21,9 +24,13 @@ func trimNode(o any) (any, error) {
 	kept := &corev1.Node{ObjectMeta: trimMeta(n.ObjectMeta)}
 	kept.Labels = nodeLabels(n.Labels)
 	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			kept.Status.Addresses = append(kept.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: strings.Clone(a.Address)})
+		other := a.Type == corev1.NodeHostName || a.Type == corev1.NodeInternalDNS
+		if a.Type == corev1.NodeInternalIP || other && a.Address != n.Name {
+			kept.Status.Addresses = append(kept.Status.Addresses, corev1.NodeAddress{Type: a.Type, Address: strings.Clone(a.Address)})
 		}
+	}
+	if id, ok := n.Annotations[signer.ChassisAnnotation]; ok {
+		kept.Annotations = map[string]string{signer.ChassisAnnotation: strings.Clone(id)}
 	}
 	kept.Status.NodeInfo.KernelVersion = strings.Clone(n.Status.NodeInfo.KernelVersion)
 	for _, c := range n.Status.Conditions {

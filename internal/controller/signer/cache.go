@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Cached is what the loop keeps: the requests of its signer, whole while they are open.
-func Cached() map[client.Object]cache.ByObject {
+// Owns is what the loop keeps in a cache of its own: the requests of its signer, whole while they are open.
+func Owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", SignerName), Transform: trim},
 	}

@@ -117,7 +117,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, err
 	}
 	err = c.carryOut(ctx, csr, decision)
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	if !isAuthority(err) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
 		// Somebody else has answered, or the cache has yet to see what was written.
 		return reconcile.Result{RequeueAfter: retryFirst}, nil
 	}

@@ -95,13 +95,13 @@ func attacks() []attack {
 	}
 }
 
-// newHostile makes a request with some attacks in it, and says which.
-func newHostile(tb testing.TB, r *randv2.Rand, key crypto.Signer) (csr *certificatesv1.CertificateSigningRequest, how string) {
+// newHostile makes a request of a node with some attacks in it, and says which.
+func newHostile(tb testing.TB, r *randv2.Rand, key crypto.Signer, node string) (csr *certificatesv1.CertificateSigningRequest, how string) {
 	tb.Helper()
 	all := attacks()
-	h := &hostile{template: named("master-0"), key: key, mangle: func(der []byte) []byte { return der }, csr: &certificatesv1.CertificateSigningRequest{
+	h := &hostile{template: named(node), key: key, mangle: func(der []byte) []byte { return der }, csr: &certificatesv1.CertificateSigningRequest{
 		Spec: certificatesv1.CertificateSigningRequestSpec{SignerName: SignerName, Usages: []certificatesv1.KeyUsage{certificatesv1.UsageIPsecTunnel},
-			Username: "system:ovn-node:master-0", Groups: []string{"system:ovn-nodes", "system:authenticated"}}}}
+			Username: userPrefix + node, Groups: []string{"system:ovn-nodes", "system:authenticated"}}}}
 	for range 1 + r.IntN(3) {
 		a := pick(r, all)
 		a.do(h, r)
@@ -113,7 +113,7 @@ func newHostile(tb testing.TB, r *randv2.Rand, key crypto.Signer) (csr *certific
 	}
 	der, err := x509.CreateCertificateRequest(rand.Reader, h.template, h.key)
 	if err != nil { // the library does not let one ask for some of it
-		return newHostile(tb, r, key)
+		return newHostile(tb, r, key, node)
 	}
 	h.csr.Spec.Request = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: h.mangle(der)})
 	return h.csr, how
@@ -123,7 +123,7 @@ func TestThousandsOfHostileRequestsYieldNone(t *testing.T) {
 	key := newKey(t)
 	reasons := map[string]int{}
 	for seed := range uint64(5000) {
-		csr, how := newHostile(t, randv2.New(randv2.NewPCG(seed, 7)), key)
+		csr, how := newHostile(t, randv2.New(randv2.NewPCG(seed, 7)), key, "master-0")
 		node := Node{}
 		if csr.Spec.Username == "system:ovn-node:master-0" {
 			node = master()
@@ -144,7 +144,7 @@ func FuzzDecide(f *testing.F) {
 	key := newKey(f)
 	f.Add(good(f).Spec.Request, "ipsec tunnel", int32(600), "master-0")
 	for seed := range uint64(20) {
-		csr, _ := newHostile(f, randv2.New(randv2.NewPCG(seed, 9)), key)
+		csr, _ := newHostile(f, randv2.New(randv2.NewPCG(seed, 9)), key, "master-0")
 		f.Add(csr.Spec.Request, string(csr.Spec.Usages[0]), int32(1<<30), "master-0")
 	}
 	ca, err := certs.NewAuthority("signer-ca", now, 1000*24*time.Hour)

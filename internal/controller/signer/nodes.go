@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// chassisAnnotation holds the name of a node in Open vSwitch, by which OVN's IPsec knows it.
-const chassisAnnotation = "k8s.ovn.org/node-chassis-id"
+// ChassisAnnotation holds the name of a node in Open vSwitch, by which OVN's IPsec knows it.
+const ChassisAnnotation = "k8s.ovn.org/node-chassis-id"
 
 // indexIdentity is the index of cached nodes by what identifies them beside their name.
 const indexIdentity = "signer.identity"
@@ -53,7 +53,7 @@ func identities(node *corev1.Node) (names []string, addresses []netip.Addr) {
 			}
 		}
 	}
-	if id := node.Annotations[chassisAnnotation]; uuid.MatchString(id) {
+	if id := node.Annotations[ChassisAnnotation]; uuid.MatchString(id) {
 		names = append(names, id)
 	}
 	return names, addresses

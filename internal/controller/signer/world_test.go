@@ -1,0 +1,224 @@
+package signer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	certificatesclient "k8s.io/client-go/kubernetes/typed/certificates/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	apitest.Main(m, apitest.Options{Audit: true})
+}
+
+// world is the API server with the authority's namespace, and users who may request certificates.
+type world struct {
+	*apitest.Server
+	tb       testing.TB
+	requests *certificatesclient.CertificatesV1Client
+	events   *events.FakeRecorder
+
+	mu       sync.Mutex
+	findings []status.Finding
+}
+
+func newWorld(tb testing.TB) *world {
+	tb.Helper()
+	s := apitest.Shared(tb)
+	requests, err := certificatesclient.NewForConfig(s.Config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := &world{Server: s, tb: tb, requests: requests, events: events.NewFakeRecorder(20000)}
+	ctx := context.Background()
+	for _, o := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: authorityNamespace}},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "request-certificates"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get"}}}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "request-certificates"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "request-certificates"},
+			Subjects: []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:authenticated"}}},
+	} {
+		if err := s.Client.Create(ctx, o); client.IgnoreAlreadyExists(err) != nil {
+			tb.Fatal(err)
+		}
+	}
+	tb.Cleanup(func() {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: authorityNamespace, Name: authoritySecret}}
+		if err := s.Client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
+			tb.Error(err)
+		}
+		for _, o := range []client.Object{&corev1.Node{}, &certificatesv1.CertificateSigningRequest{}} {
+			if err := s.Client.DeleteAllOf(ctx, o); err != nil {
+				tb.Error(err)
+			}
+		}
+	})
+	return w
+}
+
+// setAuthority writes the authority's Secret.
+func (w *world) setAuthority(pair certs.Pair) {
+	w.tb.Helper()
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: authorityNamespace, Name: authoritySecret},
+		Data: map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key}}
+	err := w.Client.Create(context.Background(), secret)
+	if err != nil {
+		err = w.Client.Update(context.Background(), secret)
+	}
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+func newAuthority(tb testing.TB) *certs.Authority {
+	tb.Helper()
+	ca, err := certs.NewAuthority("openshift-ovn-kubernetes_signer-ca", time.Now(), 365*24*time.Hour)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ca
+}
+
+// node makes a node with an address.
+func (w *world) node(name, address string) {
+	w.tb.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if err := w.Client.Create(context.Background(), node); err != nil {
+		w.tb.Fatal(err)
+	}
+	if address == "" {
+		return
+	}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}, {Type: corev1.NodeHostName, Address: name}}
+	if err := w.Client.Status().Update(context.Background(), node); err != nil {
+		w.tb.Fatal(err)
+	}
+}
+
+// request creates a request as its user, who is written in it. The API server may refuse it.
+func (w *world) request(csr *certificatesv1.CertificateSigningRequest) (*certificatesv1.CertificateSigningRequest, error) {
+	sent := &certificatesv1.CertificateSigningRequest{ObjectMeta: metav1.ObjectMeta{GenerateName: "ipsec-csr-"}, Spec: csr.Spec}
+	post := w.requests.RESTClient().Post().Resource("certificatesigningrequests").Body(sent).SetHeader("Impersonate-User", csr.Spec.Username)
+	if len(csr.Spec.Groups) > 0 {
+		post = post.SetHeader("Impersonate-Group", csr.Spec.Groups...)
+	}
+	stored := &certificatesv1.CertificateSigningRequest{}
+	return stored, post.Do(context.Background()).Into(stored)
+}
+
+func (w *world) mustRequest(csr *certificatesv1.CertificateSigningRequest) *certificatesv1.CertificateSigningRequest {
+	w.tb.Helper()
+	stored, err := w.request(csr)
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return stored
+}
+
+func (w *world) get(name string) *certificatesv1.CertificateSigningRequest {
+	w.tb.Helper()
+	var csr certificatesv1.CertificateSigningRequest
+	if err := w.Client.Get(context.Background(), client.ObjectKey{Name: name}, &csr); err != nil {
+		w.tb.Fatal(err)
+	}
+	return &csr
+}
+
+func (w *world) report(f ...status.Finding) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.findings = f
+}
+
+func (w *world) reported() []status.Finding {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.findings
+}
+
+func (w *world) controller(cached client.Client) *Controller {
+	w.tb.Helper()
+	metrics, err := NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	return &Controller{Client: cached, Live: cached, Policy: Nodes(), Report: w.report, Events: w.events, Metrics: metrics,
+		Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+}
+
+// start runs the loop until the test ends, with caches as the operator has them.
+func (w *world) start() *Controller {
+	w.tb.Helper()
+	yes := true
+	mgr, err := manager.New(w.Config, manager.Options{Scheme: w.Client.Scheme(), Cache: cache.Options{ByObject: Owns()}, Logger: logr.Discard(),
+		Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes}})
+	if err != nil {
+		w.tb.Fatal(err)
+	}
+	c := w.controller(mgr.GetClient())
+	c.Live = w.Client
+	if err := c.Setup(mgr); err != nil {
+		w.tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	w.tb.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.tb.Error(err)
+		}
+	})
+	return c
+}
+
+// await polls until a condition holds.
+func (w *world) await(limit time.Duration, promise string, holds func() bool) {
+	w.tb.Helper()
+	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.tb.Fatalf("after %s: not so: %s", limit, promise)
+		}
+	}
+}
+
+// of makes a request a node's.
+func of(csr *certificatesv1.CertificateSigningRequest, node string) *certificatesv1.CertificateSigningRequest {
+	csr.Spec.Username = userPrefix + node
+	return csr
+}
+
+// condition returns one that a request has; the zero value if it has not.
+func condition(csr *certificatesv1.CertificateSigningRequest, kind certificatesv1.RequestConditionType) certificatesv1.CertificateSigningRequestCondition {
+	for _, c := range csr.Status.Conditions {
+		if c.Type == kind {
+			return c
+		}
+	}
+	return certificatesv1.CertificateSigningRequestCondition{}
+}
+
+func nodeName(i int) string { return fmt.Sprintf("node-%d", i) }

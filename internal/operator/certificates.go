@@ -1,0 +1,53 @@
+package operator
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/controller/pki"
+	"github.com/cluster-network-operator/cno/internal/controller/signer"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// serviceAccount is the operator's own, in its namespace.
+const serviceAccount = "cluster-network-operator"
+
+// certificateLoops lists the loops that make certificates.
+func certificateLoops(s *shared) []loop {
+	return []loop{
+		{name: pki.Name, needs: []schema.GroupKind{{Group: networkv1.GroupVersion.Group, Kind: "OperatorPKI"}}, setup: s.setupPKI},
+		{name: signer.Name, setup: s.setupSigner, owns: signer.Owns()},
+	}
+}
+
+func (s *shared) setupPKI(mgr manager.Manager) error {
+	expiration, err := pki.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("register metrics of %s: %w", pki.Name, err)
+	}
+	c := &pki.Controller{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Account: client.ObjectKey{Namespace: s.Namespace, Name: serviceAccount},
+		Report: func(found ...status.Finding) { s.board.Report(pki.Name, found...) },
+		Events: mgr.GetEventRecorder(pki.Name), Metrics: expiration, Now: time.Now, Log: s.Log.With("loop", pki.Name),
+	}
+	return c.Setup(mgr)
+}
+
+func (s *shared) setupSigner(mgr manager.Manager) error {
+	counts, err := signer.NewMetrics(metrics.Registry)
+	if err != nil {
+		return fmt.Errorf("register metrics of %s: %w", signer.Name, err)
+	}
+	c := &signer.Controller{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: signer.Nodes(),
+		Report: func(found ...status.Finding) { s.board.Report(signer.Name, found...) },
+		Events: mgr.GetEventRecorder(signer.Name), Metrics: counts, Now: time.Now, Log: s.Log.With("loop", signer.Name),
+	}
+	return c.Setup(mgr)
+}
