@@ -1,6 +1,7 @@
 package connectivity
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/netip"
@@ -55,14 +56,16 @@ func IsOurs(check string) bool { return strings.HasPrefix(check, SourceName+"-")
 
 func first(node string) string {
 	if a, err := netip.ParseAddr(node); err == nil {
-		return strings.Trim(dashes(a.WithZone("").String()), "-")
+		return Dashes(a.WithZone("").String())
 	}
 	label, _, _ := strings.Cut(node, ".")
 	return label
 }
 
-// dashes writes an address so that it can be part of a name.
-func dashes(address string) string { return strings.NewReplacer(".", "-", ":", "-").Replace(address) }
+// Dashes writes an address so that it can be part of a name, at its end, too.
+func Dashes(address string) string {
+	return cmp.Or(strings.Trim(strings.NewReplacer(".", "-", ":", "-").Replace(address), "-"), "0")
+}
 
 func hashed(node string) string {
 	short := first(node)

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
@@ -212,7 +211,7 @@ func (seen *observed) nameOf(e discoveryv1.Endpoint) string {
 		node = *e.NodeName
 	}
 	if _, known := seen.world.Nodes[node]; !known {
-		return strings.Trim(strings.NewReplacer(".", "-", ":", "-").Replace(e.Addresses[0]), "-")
+		return connectivity.Dashes(e.Addresses[0])
 	}
 	return seen.names().Of(node)
 }

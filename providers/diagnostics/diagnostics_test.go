@@ -1,0 +1,203 @@
+package diagnostics
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+var update = flag.Bool("update", false, "write the expected outputs anew")
+
+// api is a reader of a cluster that serves some kinds and has at most one object.
+type api struct {
+	client.Reader
+	kinds  []schema.GroupVersionKind
+	config *configv1.Network
+	err    error
+}
+
+func (a api) RESTMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	for _, k := range a.kinds {
+		m.Add(k, meta.RESTScopeRoot)
+	}
+	return m
+}
+
+func (a api) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	if a.err != nil {
+		return a.err
+	}
+	if a.config == nil || key.Name != "cluster" {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "networks"}, key.Name)
+	}
+	a.config.DeepCopyInto(into.(*configv1.Network))
+	return nil
+}
+
+var (
+	kindCheck  = operatorcontrolplanev1alpha1.GroupVersion.WithKind("PodNetworkConnectivityCheck")
+	kindConfig = configv1.GroupVersion.WithKind("Network")
+)
+
+func cluster(nodes int) facts.Cluster {
+	return facts.Cluster{NodeCount: nodes, Images: facts.Images{OwnImageVariable: "registry.example.com/cno:v1"}}
+}
+
+func render(t *testing.T, r client.Reader, spec *operatorv1.NetworkSpec, f facts.Cluster) provider.Output {
+	t.Helper()
+	renderer, err := Component{}.Observe(t.Context(), r, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := renderer.Render(spec, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func TestRenderedObjects(t *testing.T) {
+	const file = "testdata/default.out.yaml"
+	out := render(t, nil, &operatorv1.NetworkSpec{}, cluster(3))
+	got, err := manifest.Encode(out.Objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-) is not what is rendered (+); if the change is meant, run with -update:\n%s", file, diff)
+	}
+	for _, o := range out.Objects {
+		if !o.Policy.NonCritical {
+			t.Errorf("something waits for %s", o.Key())
+		}
+	}
+}
+
+func TestWhereAndWhetherToCheckIsSaidByTheCluster(t *testing.T) {
+	said := func(d configv1.NetworkDiagnostics) api {
+		return api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}, config: &configv1.Network{Spec: configv1.NetworkSpec{NetworkDiagnostics: d}}}
+	}
+	placed := configv1.NetworkDiagnostics{
+		SourcePlacement: configv1.NetworkDiagnosticsSourcePlacement{NodeSelector: map[string]string{"infra": ""}, Tolerations: []corev1.Toleration{{Key: "s"}}},
+		TargetPlacement: configv1.NetworkDiagnosticsTargetPlacement{NodeSelector: map[string]string{"zone": "a"}, Tolerations: []corev1.Toleration{{Key: "t"}}},
+	}
+	for _, tc := range []struct {
+		why      string
+		from     client.Reader
+		disabled bool
+		want     bool
+	}{
+		{"no cluster", nil, false, true},
+		{"no cluster, and turned off", nil, true, false},
+		{"plain Kubernetes", api{kinds: []schema.GroupVersionKind{kindCheck}}, false, true},
+		{"plain Kubernetes, and turned off", api{kinds: []schema.GroupVersionKind{kindCheck}}, true, false},
+		{"the kind is served and the object missing", api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}}, false, true},
+		{"OpenShift, which says nothing", said(configv1.NetworkDiagnostics{}), true, false},
+		{"OpenShift says so", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsAll}), true, true},
+		{"OpenShift says not", said(configv1.NetworkDiagnostics{Mode: configv1.NetworkDiagnosticsDisabled}), false, false},
+		{"OpenShift says where", said(placed), true, true},
+	} {
+		out := render(t, tc.from, &operatorv1.NetworkSpec{DisableNetworkDiagnostics: tc.disabled}, cluster(3))
+		if got := len(out.Objects) > 0; got != tc.want || out.Unavailable != "" {
+			t.Errorf("%s: %d objects, %q", tc.why, len(out.Objects), out.Unavailable)
+		}
+	}
+	out := render(t, said(placed), &operatorv1.NetworkSpec{}, cluster(3))
+	source, target := find[appsv1.Deployment](t, out, "Deployment").Spec.Template.Spec, find[appsv1.DaemonSet](t, out, "DaemonSet").Spec.Template.Spec
+	got := []any{source.NodeSelector, source.Tolerations, target.NodeSelector, target.Tolerations}
+	want := []any{placed.SourcePlacement.NodeSelector, placed.SourcePlacement.Tolerations, placed.TargetPlacement.NodeSelector, placed.TargetPlacement.Tolerations}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func find[T any](t *testing.T, out provider.Output, kind string) *T {
+	t.Helper()
+	for _, o := range out.Objects {
+		if o.Object.GetKind() == kind {
+			into := new(T)
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, into); err != nil {
+				t.Fatal(err)
+			}
+			return into
+		}
+	}
+	t.Fatalf("there is no %s", kind)
+	return nil
+}
+
+func TestSourcesGrowWithTheClusterButSlowly(t *testing.T) {
+	for nodes, want := range map[int]int32{0: 1, 1: 1, 2: 2, 3: 3, 500: 3, 750: 3, 751: 4, 5000: 20} {
+		if got := *find[appsv1.Deployment](t, render(t, nil, &operatorv1.NetworkSpec{}, cluster(nodes)), "Deployment").Spec.Replicas; got != want {
+			t.Errorf("%d nodes have %d sources, want %d", nodes, got, want)
+		}
+	}
+}
+
+func TestWithoutTheKindNothingIsDeployedAndTheStatusSaysSo(t *testing.T) {
+	out := render(t, api{}, &operatorv1.NetworkSpec{}, cluster(3))
+	if len(out.Objects) > 0 || !strings.Contains(out.Unavailable, "PodNetworkConnectivityCheck") {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestWhatCannotBeReadIsAnError(t *testing.T) {
+	broken := api{kinds: []schema.GroupVersionKind{kindCheck, kindConfig}, err: errors.New("timeout")}
+	if _, err := (Component{}).Observe(t.Context(), broken, &operatorv1.NetworkSpec{}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestImagesOfTheirOwnTakePrecedence(t *testing.T) {
+	f := cluster(3)
+	f.Images[SourceImageVariable], f.Images[TargetImageVariable] = "source:v1", "target:v1"
+	out := render(t, nil, &operatorv1.NetworkSpec{}, f)
+	got := []string{find[appsv1.Deployment](t, out, "Deployment").Spec.Template.Spec.Containers[0].Image, find[appsv1.DaemonSet](t, out, "DaemonSet").Spec.Template.Spec.Containers[0].Image}
+	if diff := cmp.Diff([]string{"source:v1", "target:v1"}, got); diff != "" {
+		t.Error(diff)
+	}
+	renderer, _ := Component{}.Observe(t.Context(), nil, &operatorv1.NetworkSpec{})
+	if _, err := renderer.Render(nil, facts.Cluster{}); !errors.Is(err, facts.ErrNoImage) || !strings.Contains(err.Error(), SourceImageVariable) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNothingIsFilledInNorRefused(t *testing.T) {
+	on, off := &operatorv1.NetworkSpec{}, &operatorv1.NetworkSpec{DisableNetworkDiagnostics: true}
+	c := Component{}
+	if errs := append(c.Validate(off, provider.Traits{}), c.CheckChange(on, off)...); len(errs) > 0 {
+		t.Error(errs)
+	}
+	if diff := cmp.Diff(off, c.Default(off, nil, provider.Traits{}, facts.Cluster{})); diff != "" || !c.Enabled(off) {
+		t.Error(diff)
+	}
+}
