@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/noproxy"
@@ -57,9 +59,11 @@ func (p *prober) get(ctx context.Context, asker *http.Client, e endpointOf) stri
 		return "the endpoint's URL cannot be read"
 	}
 	request.Header.Set("User-Agent", "cluster-network-operator")
-	response, err := asker.Do(request)
+	var connected atomic.Bool
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }, ConnectDone: func(_, _ string, err error) { connected.Store(err == nil) }}
+	response, err := asker.Do(request.WithContext(httptrace.WithClientTrace(ctx, trace)))
 	if err != nil {
-		return noproxy.Scrub(p.describe(err), e.proxy, e.url)
+		return noproxy.Scrub(p.describe(err, connected.Load()), e.proxy, e.url)
 	}
 	_ = response.Body.Close() // nobody reads it
 	switch code := response.StatusCode; {
@@ -72,20 +76,20 @@ func (p *prober) get(ctx context.Context, asker *http.Client, e endpointOf) stri
 	}
 }
 
-// describe says what went wrong, without the URL, which may have a password in it.
-func (p *prober) describe(err error) string {
+// describe says what went wrong before or after the proxy was connected to, without the URL, which may have a password in
+// it.
+func (p *prober) describe(err error, connected bool) string {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
-	seconds := fmt.Sprintf("%g s", p.timeout.Seconds())
-	operation, isOperation := errors.AsType[*net.OpError](err)
 	timeout, isTimeout := errors.AsType[net.Error](err)
+	late := isTimeout && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
 	_, untrusted := errors.AsType[x509.UnknownAuthorityError](err)
 	switch {
-	case isOperation && operation.Op == "dial" && operation.Timeout():
-		return "connect timeout " + seconds
-	case errors.Is(err, context.DeadlineExceeded), isTimeout && timeout.Timeout():
-		return "no answer within " + seconds
+	case late && !connected:
+		return fmt.Sprintf("connect timeout %g s", p.timeout.Seconds())
+	case late:
+		return fmt.Sprintf("no answer within %g s", p.timeout.Seconds())
 	case untrusted:
 		return fmt.Sprintf("%v; put that authority in the ConfigMap that spec.trustedCA names", err)
 	case err.Error() == http.StatusText(http.StatusProxyAuthRequired):
