@@ -81,7 +81,7 @@ func loops(s *shared) []loop {
 	}
 	routers := &egressrouter.Controller{
 		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Version: s.Facts.ReleaseVersion,
-		Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("loop", egressrouter.Name),
+		Metrics: egressrouter.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("loop", egressrouter.Name),
 	}
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("loop", connectivitycheck.Name),

@@ -150,15 +150,15 @@ func (c *Controller) metadata(ctx context.Context, o *unstructured.Unstructured)
 
 // tell makes an event of what was applied.
 func (c *Controller) tell(r *networkv1.EgressRouter, want, have *unstructured.Unstructured, drift []string) {
-	name := want.GetKind() + " " + want.GetName()
+	reason, note := "Updated", want.GetKind()+" "+want.GetName()
 	switch {
 	case have == nil:
-		c.event(r, corev1.EventTypeNormal, "Created", name)
+		reason = "Created"
 	case have.GetAnnotations()[manifest.AnnotationHash] == want.GetAnnotations()[manifest.AnnotationHash]:
-		c.event(r, corev1.EventTypeNormal, "Repaired", name+" was changed by somebody else: "+strings.Join(drift, "; "))
-	default:
-		c.event(r, corev1.EventTypeNormal, "Updated", name)
+		reason, note = "Repaired", note+" was changed by somebody else: "+strings.Join(drift, "; ")
 	}
+	c.event(r, corev1.EventTypeNormal, reason, note)
+	c.Metrics.applied.WithLabelValues(strings.ToLower(reason)).Inc()
 	c.Log.Info("applied", "namespace", r.Namespace, "router", r.Name, "kind", want.GetKind(), "name", want.GetName(), "why", drift)
 }
 
@@ -224,6 +224,7 @@ func (c *Controller) delete(ctx context.Context, r *networkv1.EgressRouter, o *u
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s %s: %w", o.GetKind(), o.GetName(), err)
 	}
+	c.Metrics.applied.WithLabelValues("deleted").Inc()
 	c.event(r, corev1.EventTypeNormal, "Deleted", fmt.Sprintf("%s %s, %s", o.GetKind(), o.GetName(), why))
 	c.Log.Info("deleted", "namespace", r.Namespace, "router", r.Name, "kind", o.GetKind(), "name", o.GetName(), "why", why)
 	return nil

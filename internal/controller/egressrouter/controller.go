@@ -54,6 +54,7 @@ type Controller struct {
 	Image string
 	// Version is that of the operator.
 	Version string
+	Metrics *Metrics
 	Events  events.EventRecorder
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -118,6 +119,9 @@ func newAttachment() *unstructured.Unstructured {
 // Setup adds the loop to a manager that has the caches of Owns.
 func (c *Controller) Setup(mgr manager.Manager) error {
 	c.client, c.known = mgr.GetClient(), map[types.NamespacedName]*known{}
+	if err := c.Metrics.register(); err != nil {
+		return err
+	}
 	var err error
 	if c.loop, err = controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)}); err != nil {
 		return fmt.Errorf("make %s controller: %w", Name, err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,7 +62,7 @@ func newClusterOn(t *testing.T, server *apitest.Server) *cluster {
 	c := &cluster{Server: server, t: t, told: &told{}, multus: true, now: time.Now()}
 	c.namespace = c.Namespace(t)
 	c.Controller = &Controller{
-		Live: c.Client, Image: "egress-router-cni:v1", Version: "v1", Events: c.told, Log: slog.New(slog.DiscardHandler),
+		Live: c.Client, Image: "egress-router-cni:v1", Version: "v1", Events: c.told, Metrics: NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
 		Now:    func() time.Time { return c.now },
 		Serves: func(gk schema.GroupKind) (bool, error) { return gk == KindAttachment && c.multus, nil },
 		client: c.Client, known: map[types.NamespacedName]*known{},
