@@ -38,7 +38,6 @@ type world struct {
 	*apitest.Server
 	tb       testing.TB
 	requests *certificatesclient.CertificatesV1Client
-	events   *events.FakeRecorder
 
 	mu       sync.Mutex
 	findings []status.Finding
@@ -51,7 +50,7 @@ func newWorld(tb testing.TB) *world {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &world{Server: s, tb: tb, requests: requests, events: events.NewFakeRecorder(20000)}
+	w := &world{Server: s, tb: tb, requests: requests}
 	ctx := context.Background()
 	for _, o := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: authorityNamespace}},
@@ -165,7 +164,7 @@ func (w *world) controller(cached client.Client) *Controller {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	return &Controller{Client: cached, Live: cached, Policy: Nodes(), Report: w.report, Events: w.events, Metrics: metrics,
+	return &Controller{Client: cached, Live: cached, Policy: Nodes(), Report: w.report, Events: events.NewFakeRecorder(100), Metrics: metrics,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
@@ -179,7 +178,7 @@ func (w *world) start() *Controller {
 		w.tb.Fatal(err)
 	}
 	c := w.controller(mgr.GetClient())
-	c.Live = w.Client
+	c.Live, c.Events = w.Client, mgr.GetEventRecorder(Name)
 	if err := c.Setup(mgr); err != nil {
 		w.tb.Fatal(err)
 	}
