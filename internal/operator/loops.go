@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"slices"
 	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -86,7 +87,7 @@ func loops(s *shared) []loop {
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("loop", connectivitycheck.Name),
 	}
-	others := append(certificateLoops(s), providerLoops(s)...)
+	others := slices.Concat(certificateLoops(s), openShiftLoops(s), providerLoops(s))
 	return append([]loop{
 		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: rollout.Setup},
 		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},
