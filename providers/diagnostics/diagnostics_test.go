@@ -36,7 +36,7 @@ type api struct {
 }
 
 func (a api) RESTMapper() meta.RESTMapper {
-	m := meta.NewDefaultRESTMapper(nil)
+	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{kindCheck.GroupVersion(), kindConfig.GroupVersion()})
 	for _, k := range a.kinds {
 		m.Add(k, meta.RESTScopeRoot)
 	}

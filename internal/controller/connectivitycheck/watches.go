@@ -131,7 +131,9 @@ func (c *Controller) SetupConfiguration(mgr manager.Manager, changed func()) err
 }
 
 // ConfigurationKinds are those that SetupConfiguration watches.
-func ConfigurationKinds() []schema.GroupKind { return []schema.GroupKind{kindConfig, kindInfrastructure} }
+func ConfigurationKinds() []schema.GroupKind {
+	return []schema.GroupKind{kindConfig, kindInfrastructure}
+}
 
 func configurationChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
