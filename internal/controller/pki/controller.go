@@ -67,6 +67,7 @@ type Controller struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
+	rights   rights
 	troubles troubles
 }
 

@@ -252,7 +252,7 @@ func TestAKilledOperatorGoesOnWhereItWas(t *testing.T) {
 	n := 0
 	for _, at := range []time.Duration{0, 50, 500, 510, 1000, 1010} {
 		w.now = start.Add(at * time.Hour)
-		for kill := 1; kill <= 5; kill++ {
+		for kill := 1; kill <= 8; kill++ {
 			w.fresh(killedAt(watching, kill, n%2 == 0))
 			if _, err := w.Reconcile(t.Context(), reconcile.Request{NamespacedName: w.key}); err != nil {
 				n++

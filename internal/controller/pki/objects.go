@@ -52,6 +52,9 @@ func isTaken(err error) bool {
 
 // bring reads what there is, decides, and writes what is to change. The plan is nil if nothing could be decided.
 func (c *Controller) bring(ctx context.Context, pki *networkv1.OperatorPKI) (*plan, error) {
+	if err := c.ensureRights(ctx, pki); err != nil {
+		return nil, err
+	}
 	found, err := c.read(ctx, pki)
 	if err != nil {
 		return nil, err
@@ -99,7 +102,8 @@ func (c *Controller) read(ctx context.Context, pki *networkv1.OperatorPKI) (*obj
 		switch {
 		case apierrors.IsNotFound(err):
 		case secret && apierrors.IsForbidden(err):
-			return nil, c.claim(ctx, pki, err)
+			c.rights.set(pki.Namespace, false) // somebody has taken it away
+			return nil, errRightsComing
 		case err != nil:
 			return nil, fmt.Errorf("read %s %s: %w", kindOf(row.into), row.name, err)
 		case !mayTake(row.into, pki):

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,9 +26,50 @@ var errRightsComing = errors.New("the right to the Secrets of the namespace take
 
 func rightsAreComing(err error) bool { return errors.Is(err, errRightsComing) }
 
+// rights remembers the namespaces whose Secrets the operator may read. Its zero value is ready.
+type rights struct {
+	mu  sync.Mutex
+	may map[string]bool
+}
+
+func (r *rights) has(namespace string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.may[namespace]
+}
+
+func (r *rights) set(namespace string, may bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.may == nil {
+		r.may = map[string]bool{}
+	}
+	r.may[namespace] = may
+}
+
+// ensureRights sees to it that the operator may read the Secrets of the namespace of an OperatorPKI. It asks before it reads,
+// so that the API server has nothing to refuse.
+func (c *Controller) ensureRights(ctx context.Context, pki *networkv1.OperatorPKI) error {
+	if c.rights.has(pki.Namespace) {
+		return nil
+	}
+	for _, verb := range []string{"get", "create", "update"} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: pki.Namespace, Verb: verb, Resource: "secrets"}}}
+		if err := c.Client.Create(ctx, review); err != nil {
+			return fmt.Errorf("ask for the right to %s Secrets: %w", verb, err)
+		}
+		if !review.Status.Allowed {
+			return c.claim(ctx, pki)
+		}
+	}
+	c.rights.set(pki.Namespace, true)
+	return nil
+}
+
 // claim gives the operator the right to the Secrets of the namespace of an OperatorPKI. The binding is owned by the OperatorPKIs
-// of the namespace, and goes with the last of them. If it is there already, the refusal stands.
-func (c *Controller) claim(ctx context.Context, pki *networkv1.OperatorPKI, refusal error) error {
+// of the namespace, and goes with the last of them.
+func (c *Controller) claim(ctx context.Context, pki *networkv1.OperatorPKI) error {
 	var binding rbacv1.RoleBinding
 	err := c.Live.Get(ctx, client.ObjectKey{Namespace: pki.Namespace, Name: roleName}, &binding)
 	if client.IgnoreNotFound(err) != nil {
@@ -45,7 +88,7 @@ func (c *Controller) claim(ctx context.Context, pki *networkv1.OperatorPKI, refu
 		if c.Now().Sub(binding.CreationTimestamp.Time).Abs() < lookAgain {
 			return errRightsComing
 		}
-		return fmt.Errorf("read Secrets: %w", refusal)
+		return fmt.Errorf("the RoleBinding %s gives no right to the Secrets of the namespace; is the ClusterRole of that name there?", roleName)
 	}
 	if binding.Labels[manifest.LabelManagedBy] != manifest.ManagedBy {
 		return &takenError{"RoleBinding " + roleName}
