@@ -7,10 +7,8 @@ import (
 	"strings"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/connectivity"
@@ -129,20 +127,16 @@ func (c *Controller) publish(ctx context.Context, seen *observed) error {
 	if c.said == said && have == nil {
 		return nil // the API server does not keep it
 	}
-	conditions := []any{}
-	if want != nil {
-		since := metav1.Time{Time: c.Now()}
-		if have != nil && have.Status == want.Status {
-			since = have.LastTransitionTime
-		}
-		conditions = append(conditions, map[string]any{"type": want.Type, "status": string(want.Status), "reason": want.Reason, "message": want.Message,
-			"lastTransitionTime": stamp(since.Time)})
+	changed := seen.config.DeepCopy()
+	if want == nil {
+		meta.RemoveStatusCondition(&changed.Status.Conditions, conditionAvailable)
+	} else {
+		want.LastTransitionTime = metav1.Time{Time: c.Now()}
+		meta.SetStatusCondition(&changed.Status.Conditions, *want)
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": configv1.GroupVersion.String(), "kind": "Network", "metadata": map[string]any{"name": seen.config.Name},
-		"status": map[string]any{"conditions": conditions},
-	}}
-	if err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldManager, client.ForceOwnership); err != nil {
+	// The list is written as a whole, and others have conditions in it.
+	unchanged := client.MergeFromWithOptions(seen.config, client.MergeFromWithOptimisticLock{})
+	if err := c.Client.Patch(ctx, changed, unchanged, fieldManager); err != nil {
 		return fmt.Errorf("write condition of network configuration: %w", err)
 	}
 	c.said = said

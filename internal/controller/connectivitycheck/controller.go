@@ -11,6 +11,7 @@ package connectivitycheck
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -115,18 +116,15 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if seen.enabled {
 		plan = connectivity.Plan(seen.world)
 	}
-	if err := c.publish(ctx, seen); err != nil {
-		return reconcile.Result{}, err
-	}
 	results := seen.results(plan)
 	verdict := connectivity.Judge(results, seen.ready(), c.Now())
 	c.Board.Report(Name, findings(verdict, seen.down)...)
 	c.Metrics.set(results, verdict)
 	more, err := c.write(ctx, changes(plan, seen.checks))
-	switch {
-	case err != nil:
+	if err := errors.Join(err, c.publish(ctx, seen)); err != nil {
 		return reconcile.Result{}, err
-	case more:
+	}
+	if more {
 		return reconcile.Result{RequeueAfter: breather}, nil
 	}
 	return reconcile.Result{RequeueAfter: verdict.Again}, nil
