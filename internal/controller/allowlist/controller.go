@@ -1,0 +1,150 @@
+// Package allowlist brings the list of the sysctls that pods may set on their interfaces to the nodes, where the CNI plug-in tuning reads
+// it.
+//
+// Input: the ConfigMap cni-sysctl-allowlist in the namespace of Multus, which people edit, and default-cni-sysctl-allowlist, if Multus
+// brings one. Output: that ConfigMap, if there is none; while nodes need another list than the default one, or have one, a DaemonSet
+// that writes it; findings and events.
+//
+// It must never bring a list to nodes that the plug-in cannot read, nor wait inside a pass, nor change a list that somebody wrote.
+package allowlist
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/cluster-network-operator/cno/internal/report"
+)
+
+const (
+	// Name is the name of the loop in logs, events and on the board.
+	Name = "allowlist"
+	// Namespace is that of Multus.
+	Namespace = "openshift-multus"
+	// listName is the ConfigMap that people edit, defaultName the one that Multus brings.
+	listName, defaultName = "cni-sysctl-allowlist", "default-cni-sysctl-allowlist"
+	// workload is the name of the DaemonSet, and of its pods' label app.
+	workload = "cni-sysctl-allowlist-ds"
+	// fieldManager owns the fields of what the loop makes.
+	fieldManager = client.FieldOwner("cluster-network-operator/allowlist")
+)
+
+// Controller is the loop. The exported fields must be set, but for Image and Version, which may be empty.
+type Controller struct {
+	// Live reads what no cache has.
+	Live client.Reader
+	// Image is Multus's own, MULTUS_IMAGE; any with a shell would do.
+	Image   string
+	Version string
+	Board   *report.Board
+	Events  events.EventRecorder
+	Now     func() time.Time
+	Log     *slog.Logger
+
+	// client reads from the loop's caches, and writes. Setup sets it.
+	client client.Client
+	// told is what was told last, so that it is not told twice.
+	told string
+}
+
+// Owns are the kinds that the loop reads from a cache of its own: nothing outside of the namespace of Multus.
+func Owns() map[client.Object]cache.ByObject {
+	there := map[string]cache.Config{Namespace: {}}
+	ours := labels.SelectorFromSet(labels.Set{"app": workload})
+	return map[client.Object]cache.ByObject{
+		&corev1.ConfigMap{}: {Namespaces: there},
+		&appsv1.DaemonSet{}: {Namespaces: there},
+		&corev1.Pod{}:       {Namespaces: there, Label: ours},
+	}
+}
+
+// Setup adds the loop to a manager that has the caches of Owns.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	c.client = mgr.GetClient()
+	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", Name, err)
+	}
+	// Every namespace has a ConfigMap, that of the cluster's authority, by which it is seen that there is one.
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+	for _, kind := range []client.Object{&corev1.ConfigMap{}, &appsv1.DaemonSet{}, &corev1.Pod{}} {
+		if err := loop.Watch(source.Kind(mgr.GetCache(), kind, once)); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// Reconcile looks how far the list is, and does the next step.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	w, err := c.gather(ctx)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	d, err := decide(w)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	c.Board.Report(Name, d.Findings...)
+	c.tell(w, d)
+	if err := c.apply(ctx, w, d); err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: d.Again}, nil
+}
+
+// gather reads what there is.
+func (c *Controller) gather(ctx context.Context) (w world, err error) {
+	w.Image, w.Now = c.Image, c.Now()
+	namespace := &metav1.PartialObjectMetadata{}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	err = c.Live.Get(ctx, client.ObjectKey{Name: Namespace}, namespace)
+	if client.IgnoreNotFound(err) != nil {
+		return w, fmt.Errorf("read namespace %s: %w", Namespace, err)
+	}
+	if w.Multus = err == nil && namespace.DeletionTimestamp == nil; !w.Multus {
+		return w, nil
+	}
+	if w.List, err = get(ctx, c.client, listName, &corev1.ConfigMap{}); err != nil {
+		return w, err
+	}
+	if w.Default, err = get(ctx, c.client, defaultName, &corev1.ConfigMap{}); err != nil {
+		return w, err
+	}
+	if w.DaemonSet, err = get(ctx, c.client, workload, &appsv1.DaemonSet{}); err != nil {
+		return w, err
+	}
+	var pods corev1.PodList
+	if err := c.client.List(ctx, &pods, client.InNamespace(Namespace), client.MatchingLabels{"app": workload}); err != nil {
+		return w, fmt.Errorf("list pods: %w", err)
+	}
+	w.Pods = pods.Items
+	return w, nil
+}
+
+// get reads an object of the namespace into o, and returns nil if there is none.
+func get[T client.Object](ctx context.Context, r client.Reader, name string, o T) (found T, err error) {
+	err = r.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: name}, o)
+	if apierrors.IsNotFound(err) {
+		return found, nil
+	}
+	if err != nil {
+		return found, fmt.Errorf("read %T %s/%s: %w", o, Namespace, name, err)
+	}
+	return o, nil
+}

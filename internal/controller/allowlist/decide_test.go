@@ -1,0 +1,144 @@
+package allowlist
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// valueOf returns the value of the variable in a DaemonSet.
+func valueOf(t testing.TB, o manifest.Object) string {
+	t.Helper()
+	return typed(t, o).Spec.Template.Spec.Containers[0].Env[0].Value
+}
+
+func typed(t testing.TB, o manifest.Object) *appsv1.DaemonSet {
+	t.Helper()
+	ds := &appsv1.DaemonSet{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, ds); err != nil {
+		t.Fatal(err)
+	}
+	return ds
+}
+
+// expand replaces what Kubernetes replaces in the value of a variable, where no other variable is known: $$ is a plain $.
+func expand(value string) string {
+	var out strings.Builder
+	for i := 0; i < len(value); i++ {
+		if value[i] == '$' && i+1 < len(value) && value[i+1] == '$' {
+			i++
+		}
+		out.WriteByte(value[i])
+	}
+	return out.String()
+}
+
+func configMap(list string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{Data: map[string]string{key: list}}
+}
+
+// bringing returns a DaemonSet that has brought a list to some of three nodes, and was made some time before noon.
+func bringing(t testing.TB, list string, to int32, ago time.Duration) *appsv1.DaemonSet {
+	t.Helper()
+	object, err := daemonSet(list, settings{Image: "i", Since: noon.Add(-ago)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds := typed(t, object)
+	ds.Generation = 1
+	ds.Status = appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: 3, UpdatedNumberScheduled: 3, NumberAvailable: to}
+	return ds
+}
+
+func TestEveryStateHasItsStep(t *testing.T) {
+	standard, err := shipped()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const custom = "^mine$"
+	pulling := corev1.Pod{Spec: corev1.PodSpec{NodeName: "worker-1"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "allowlist", Image: "i", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}}}}
+	newer := bringing(t, custom, 3, time.Hour)
+	newer.Generation = 2
+	for _, row := range []struct {
+		why    string
+		world  world
+		create string
+		bring  string // "" is nothing
+		remove bool
+		says   string // reason and a part of the message of the finding
+		again  time.Duration
+	}{
+		{why: "without Multus there is nothing to do", world: world{Image: "i"}},
+		{why: "a list is made", world: world{Multus: true, Image: "i"}, create: standard},
+		{why: "of what Multus brings", world: world{Multus: true, Image: "i", Default: configMap("^theirs$")}, create: "^theirs$"},
+		{why: "unless that is wrong", world: world{Multus: true, Image: "i", Default: configMap("(")}, create: standard},
+		{why: "the default needs nobody", world: world{Multus: true, List: configMap("\n" + standard + "\n")}},
+		{why: "another list is brought to nodes", world: world{Multus: true, Image: "i", List: configMap(custom)}, bring: custom, says: "Distributing nodes get another list"},
+		{why: "there is no image to bring it", world: world{Multus: true, List: configMap(custom)}, says: "NoImage set MULTUS_IMAGE"},
+		{why: "some nodes have it", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, time.Minute), Pods: []corev1.Pod{pulling}},
+			bring: custom, says: "Distributing 2 of 3 nodes have the list (worker-1: ImagePullBackOff", again: slowAfter - time.Minute},
+		{why: "some nodes do not get it", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, slowAfter), Pods: []corev1.Pod{pulling}},
+			bring: custom, says: "AllowlistNotDistributed worker-1"},
+		{why: "all nodes have it, and those that come later get it", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: custom},
+		{why: "a change that has not been looked at", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: newer}, bring: custom, says: "AllowlistNotDistributed 3 of 3"},
+		{why: "it changes again", world: world{Multus: true, Image: "i", List: configMap("^new$"), DaemonSet: bringing(t, custom, 3, time.Hour)}, bring: "^new$", says: "Distributing"},
+		{why: "a mistake leaves nodes as they are", world: world{Multus: true, Image: "i", List: configMap("("), DaemonSet: bringing(t, custom, 3, time.Hour)}, says: "InvalidAllowlist nodes keep the list"},
+		{why: "deleted, the default comes back to nodes, too", world: world{Multus: true, Image: "i", DaemonSet: bringing(t, custom, 3, time.Hour)},
+			create: standard, bring: standard, says: "Distributing"},
+		{why: "not all nodes have it back", world: world{Multus: true, Image: "i", List: configMap(standard), DaemonSet: bringing(t, standard, 2, 0)}, bring: standard, says: "Distributing 2 of 3", again: slowAfter},
+		{why: "all nodes have it back", world: world{Multus: true, Image: "i", List: configMap(standard), DaemonSet: bringing(t, standard, 3, time.Minute)}, remove: true},
+		{why: "what OpenShift's operator has left", world: world{Multus: true, Image: "i", List: configMap(standard), DaemonSet: &appsv1.DaemonSet{}}, bring: standard, says: "Distributing"},
+		{why: "an empty list is one", world: world{Multus: true, Image: "i", List: configMap(""), DaemonSet: &appsv1.DaemonSet{}}, bring: "", says: "Distributing"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			row.world.Now = noon
+			d, err := decide(row.world)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(row.create, deref(d.Create)); diff != "" {
+				t.Error("created", diff)
+			}
+			if diff := cmp.Diff(row.bring, deref(d.Distribute)); diff != "" {
+				t.Error("brought", diff)
+			}
+			if d.Remove != row.remove || d.Again != row.again {
+				t.Errorf("removed %v, again after %v", d.Remove, d.Again)
+			}
+			reason, part, _ := strings.Cut(row.says, " ")
+			switch {
+			case reason == "" && len(d.Findings) == 0:
+			case len(d.Findings) != 1 || d.Findings[0].Reason != reason || !strings.Contains(d.Findings[0].Message, part) || !d.Findings[0].Aside:
+				t.Errorf("it says %+v, want %s", d.Findings, row.says)
+			}
+		})
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+func TestManyNodesAreCounted(t *testing.T) {
+	w := world{}
+	for _, node := range []string{"e", "d", "c", "b", "a"} {
+		w.Pods = append(w.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.PodSpec{NodeName: node}})
+	}
+	if got := laggards(w); got != " (a: NotReady, b: NotReady, c: NotReady, and 2 more)" {
+		t.Error(got)
+	}
+}
