@@ -1,0 +1,243 @@
+package cabundleinjection
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+func TestWhoAsksGetsTheCertificatesAndKeepsEverythingElse(t *testing.T) {
+	c := newCluster(t)
+	first, second := authority(t, "first"), authority(t, "second")
+	c.trust(first)
+	c.asking("before", func(cm *corev1.ConfigMap) {
+		cm.Data, cm.BinaryData = map[string]string{"mine": "1", "ca-bundle.crt": "placeholder"}, map[string][]byte{"raw": {0xff}}
+		cm.Annotations = map[string]string{ownerAnnotation: "team a"}
+	})
+	c.start()
+	c.awaitInjected("before", first)
+	c.asking("after")
+	c.awaitInjected("after", first)
+	if cm := c.get("before"); cm.Data["mine"] != "1" || len(cm.BinaryData["raw"]) != 1 || cm.Annotations[ownerAnnotation] != "team a" {
+		t.Errorf("what is not ours has changed: %v, %v, %v", cm.Data["mine"], cm.BinaryData, cm.Annotations)
+	}
+	if got := c.get("after").Annotations[ownerAnnotation]; got != owner {
+		t.Errorf("the owner is %q", got)
+	}
+	c.trust(first + second)
+	c.awaitInjected("before", first+second)
+	c.awaitInjected("after", first+second)
+	c.settled("all have them")
+	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateInjected); got != 2 {
+		t.Errorf("the metric counts %v", got)
+	}
+	c.edit("after", func(cm *corev1.ConfigMap) { cm.Data["mine"] = "2" })
+	c.settled("another key was written")
+	c.edit("after", func(cm *corev1.ConfigMap) { delete(cm.Data, "ca-bundle.crt") })
+	c.awaitInjected("after", first+second)
+	if c.get("after").Data["mine"] != "2" {
+		t.Error("another key has changed")
+	}
+}
+
+func TestRestartedLoopWritesNothingThatIsRight(t *testing.T) {
+	c := newCluster(t)
+	first := authority(t, "first")
+	c.trust(first)
+	c.asking("a")
+	c.start()
+	c.awaitInjected("a", first)
+	c.stop()
+	before := c.writes()
+	c.edit("a", func(cm *corev1.ConfigMap) { cm.Data["mine"] = "1" })
+	c.start()
+	c.asking("b")
+	c.awaitInjected("b", first)
+	if n := c.writes() - before; n != 1 {
+		t.Errorf("%d writes after a restart, of which one was needed", n)
+	}
+	c.stop()
+	c.edit("a", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"] = "forged" })
+	c.start()
+	c.awaitInjected("a", first)
+}
+
+func TestWhoStopsAskingLosesTheCertificatesAndNothingElse(t *testing.T) {
+	c := newCluster(t)
+	first := authority(t, "first")
+	c.trust(first)
+	for _, name := range []string{"watched", "meanwhile", "own"} {
+		c.asking(name, func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"mine": "1"} })
+	}
+	c.start()
+	for _, name := range []string{"watched", "meanwhile", "own"} {
+		c.awaitInjected(name, first)
+	}
+	gone := func(name string) func() bool {
+		return func() bool {
+			cm := c.get(name)
+			_, has := cm.Data["ca-bundle.crt"]
+			return !has && cm.Data["mine"] == "1" && len(cm.Annotations) == 0 && cm.Labels[markLabel] == ""
+		}
+	}
+	c.edit("watched", func(cm *corev1.ConfigMap) { delete(cm.Labels, InjectLabel) })
+	eventually(t, "the key is gone, and the rest is there", gone("watched"))
+	c.awaitEvent("watched", "Normal CABundleRemoved")
+	// What its owner has written since is theirs.
+	c.edit("own", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"], cm.Labels[InjectLabel] = "mine", "false" })
+	eventually(t, "the mark is gone", func() bool { return c.get("own").Labels[markLabel] == "" })
+	if got := c.get("own").Data["ca-bundle.crt"]; got != "mine" {
+		t.Errorf("the owner's key is %q", got)
+	}
+	c.stop()
+	c.edit("meanwhile", func(cm *corev1.ConfigMap) { delete(cm.Labels, InjectLabel) })
+	c.start()
+	eventually(t, "who stopped asking while nobody looked is found", gone("meanwhile"))
+	c.edit("watched", func(cm *corev1.ConfigMap) { cm.Labels = map[string]string{InjectLabel: "true"} })
+	c.awaitInjected("watched", first)
+}
+
+func TestWhatCannotBeWrittenIsSaidThereAndNotTriedAgain(t *testing.T) {
+	c := newCluster(t)
+	first := authority(t, "first")
+	c.trust(first)
+	yes := true
+	c.asking("immutable", func(cm *corev1.ConfigMap) { cm.Immutable = &yes })
+	c.asking("large", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"mine": strings.Repeat("x", 1<<20-100)} })
+	c.asking("fine")
+	c.start()
+	c.awaitInjected("fine", first)
+	c.awaitEvent("immutable", "Warning CABundleImmutable: the ConfigMap is immutable, so that trusted certificates cannot be put in it: make it anew without immutable")
+	c.awaitEvent("large", "Warning CABundleTooLarge: with the trusted certificates the ConfigMap would have more than the 1048576 bytes")
+	c.settled("two are refused")
+	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused); got != 2 {
+		t.Errorf("the metric counts %v", got)
+	}
+	c.edit("large", func(cm *corev1.ConfigMap) { cm.Data["mine"] = "small" })
+	c.awaitInjected("large", first)
+	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused); got != 1 {
+		t.Errorf("the metric counts %v", got)
+	}
+	if n := len(c.events("immutable")); n != 1 {
+		t.Errorf("%d events", n)
+	}
+}
+
+func TestRefusingAdmissionIsSaidOnTheConfigMap(t *testing.T) {
+	c := newCluster(t)
+	first := authority(t, "first")
+	c.trust(first)
+	c.asking("guarded")
+	fail := admissionv1.Fail
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "guard"}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: &fail,
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Update}, Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}}}}}},
+		Validations: []admissionv1.Validation{{Expression: "object.metadata.name != 'guarded' || has(object.metadata.annotations) && 'probe' in object.metadata.annotations", Message: "hands off"}},
+	}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "guard"}, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: "guard", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
+	c.Create(t, policy)
+	c.Create(t, binding)
+	eventually(t, "the policy is in force", func() bool {
+		cm := c.get("guarded")
+		cm.Data = map[string]string{"x": time.Now().String()}
+		return c.Client.Update(t.Context(), cm, client.DryRunAll) != nil
+	})
+	c.start()
+	c.awaitEvent("guarded", "hands off")
+	c.settled("it is refused")
+}
+
+func TestNamespaceThatGoesIsNoTrouble(t *testing.T) {
+	c := newCluster(t)
+	first, second := authority(t, "first"), authority(t, "second")
+	c.trust(first)
+	c.asking("going", func(cm *corev1.ConfigMap) { cm.Finalizers = []string{"example.com/held"} })
+	c.start()
+	c.awaitInjected("going", first)
+	if err := c.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Client.Delete(t.Context(), c.get("going")); err != nil {
+		t.Fatal(err)
+	}
+	c.trust(second)
+	c.settled("the namespace goes")
+	c.edit("going", func(cm *corev1.ConfigMap) { cm.Finalizers = nil })
+	c.settled("the ConfigMap is gone")
+}
+
+func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
+	c := newCluster(t)
+	c.asking("a", func(cm *corev1.ConfigMap) { cm.Data = map[string]string{"ca-bundle.crt": "mine"} })
+	c.start()
+	c.settled("there is no source")
+	first := authority(t, "first")
+	c.trust(first)
+	c.awaitInjected("a", first)
+	for why, data := range map[string]map[string]string{
+		"has no key ca-bundle.crt":       {"other": "x"},
+		"is a private key":               {"ca-bundle.crt": first + "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"},
+		"has no certificate in PEM form": {"ca-bundle.crt": "nonsense"},
+		"has no END line":                {"ca-bundle.crt": first + first[:50]},
+	} {
+		c.origin(data)
+		eventually(t, "a finding with "+why, func() bool {
+			findings, _, _ := c.board.Snapshot()
+			return len(findings) == 1 && findings[0].Component == "InjectorConfig" && findings[0].Reason == "InvalidInjectorConfig" &&
+				findings[0].Effect == status.Degraded && strings.Contains(findings[0].Message, why)
+		})
+		if c.get("a").Data["ca-bundle.crt"] != first {
+			t.Errorf("%s: certificates were taken away", why)
+		}
+	}
+	c.trust(first)
+	eventually(t, "the finding is gone", func() bool { findings, _, _ := c.board.Snapshot(); return len(findings) == 0 })
+}
+
+func TestWhoKeepsWritingTheKeyIsNamedAndNotFoughtWith(t *testing.T) {
+	c := newCluster(t)
+	first := authority(t, "first")
+	c.trust(first)
+	c.asking("fought")
+	c.start()
+	for i := range contestedAfter + 1 {
+		c.awaitInjected("fought", first)
+		time.Sleep(50 * time.Millisecond) // the loop sees its own write, as it would in life
+		c.edit("fought", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"] = strings.Repeat("theirs", i+1) })
+	}
+	c.awaitEvent("fought", `Warning CABundleContested: the field manager "somebody" keeps writing the key ca-bundle.crt`)
+	c.settled("it is contested")
+	c.edit("fought", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"] = "again" })
+	c.settled("it is written once more")
+	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateContested); got != 1 {
+		t.Errorf("the metric counts %v", got)
+	}
+	// Other certificates are another matter.
+	second := authority(t, "second")
+	c.trust(second)
+	c.awaitInjected("fought", second)
+}
+
+func TestSourceItselfIsNeverATarget(t *testing.T) {
+	c := newCluster(t)
+	first := authority(t, "first")
+	c.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: bundleNamespace, Name: bundleName, Labels: map[string]string{InjectLabel: "true"}},
+		Data: map[string]string{"ca-bundle.crt": first}})
+	c.asking("a")
+	c.start()
+	c.awaitInjected("a", first)
+	c.settled("the source asks for itself")
+	var cm corev1.ConfigMap
+	if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: bundleNamespace, Name: bundleName}, &cm); err != nil || cm.Annotations[hashAnnotation] != "" {
+		t.Errorf("%v, %v", cm.Annotations, err)
+	}
+}

@@ -1,0 +1,178 @@
+package cabundleinjection
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+func entry(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+	return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+}
+
+// all are the fields that this loop writes.
+const all = `{"f:data":{"f:ca-bundle.crt":{}},"f:metadata":{"f:annotations":{"f:network.operator.openshift.io/trusted-ca-bundle-hash":{}},"f:labels":{}}}`
+
+func TestOnlyWhatIsOursCountsAsCurrent(t *testing.T) {
+	apply, update := metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate
+	me := string(fieldManager)
+	for _, row := range []struct {
+		why     string
+		label   string
+		entries []metav1.ManagedFieldsEntry
+		want    map[string]string
+	}{
+		{"all is ours", marked, []metav1.ManagedFieldsEntry{entry(me, apply, all)}, map[string]string{hashAnnotation: "h"}},
+		{"others have other keys", marked, []metav1.ManagedFieldsEntry{entry("kubectl", update, `{"f:data":{"f:mine":{}}}`), entry(me, apply, all)}, map[string]string{hashAnnotation: "h"}},
+		{"the key was taken over", marked, []metav1.ManagedFieldsEntry{entry("kubectl", update, `{"f:data":{"f:ca-bundle.crt":{}}}`),
+			entry(me, apply, strings.Replace(all, "f:ca-bundle.crt", "f:x", 1))}, map[string]string{contenderAnnotation: "kubectl"}},
+		{"the hash was taken over", marked, []metav1.ManagedFieldsEntry{entry(me, apply, strings.Replace(all, "-hash", "-x", 1))}, map[string]string{}},
+		{"the same name has updated, not applied", marked, []metav1.ManagedFieldsEntry{entry(me, update, all)}, map[string]string{contenderAnnotation: me}},
+		{"the mark is gone", "", []metav1.ManagedFieldsEntry{entry(me, apply, all)}, map[string]string{}},
+		{"nobody knows who has written what", marked, nil, map[string]string{}},
+		{"fields that cannot be read", marked, []metav1.ManagedFieldsEntry{entry(me, apply, "x")}, map[string]string{}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			m := target(types.NamespacedName{Namespace: "n", Name: "a"})
+			m.Annotations = map[string]string{hashAnnotation: "h", "long": strings.Repeat("x", 1000)}
+			m.Labels = map[string]string{InjectLabel: "true", markLabel: row.label}
+			m.ManagedFields = row.entries
+			for range 2 { // once more changes nothing
+				kept, err := trim(m)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m = kept.(*metav1.PartialObjectMetadata)
+				if diff := cmp.Diff(row.want, m.Annotations); diff != "" || m.Labels != nil || m.ManagedFields != nil {
+					t.Errorf("labels %v\n%s", m.Labels, diff)
+				}
+			}
+		})
+	}
+	if other, err := trim(&corev1.Pod{}); err != nil || other == nil {
+		t.Errorf("another kind: %v, %v", other, err)
+	}
+}
+
+func TestBodyHasOurFieldsOnly(t *testing.T) {
+	m := target(types.NamespacedName{Namespace: "n", Name: "a"})
+	m.UID = "u"
+	for why, row := range map[string]struct {
+		bundle *bundle
+		want   string
+	}{
+		"certificates": {&bundle{hash: "h", encoded: []byte(`"a\nb"`)}, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","uid":"u",
+			"annotations":{"network.operator.openshift.io/trusted-ca-bundle-hash":"h","openshift.io/owning-component":"Networking / cluster-network-operator"},
+			"labels":{"network.operator.openshift.io/trusted-ca-bundle":"injected"}},"data":{"ca-bundle.crt":"a\nb"}}`},
+		"nothing": {nil, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","namespace":"n","uid":"u"}}`},
+	} {
+		content, err := body(m, row.bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got, want any
+		if err := errors.Join(json.Unmarshal(content, &got), json.Unmarshal([]byte(row.want), &want)); err != nil {
+			t.Fatalf("%s: %v\n%s", why, err, content)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s:\n%s", why, diff)
+		}
+	}
+}
+
+func TestAnswersOfTheAPIServerAreUnderstood(t *testing.T) {
+	kind, resource := schema.GroupKind{Kind: "ConfigMap"}, schema.GroupResource{Resource: "configmaps"}
+	terminating := apierrors.NewForbidden(resource, "a", errors.New("because it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	for _, row := range []struct {
+		why, reason string
+		err         error
+		quiet       bool
+		again       time.Duration
+	}{
+		{"it is gone", "", apierrors.NewNotFound(resource, "a"), true, 0},
+		{"another one has its name", "", apierrors.NewConflict(resource, "a", errors.New("uid mismatch")), true, 0},
+		{"its namespace goes", "", terminating, true, 0},
+		{"immutable", reasonImmutable, apierrors.NewInvalid(kind, "a", field.ErrorList{field.Forbidden(field.NewPath("data"), "field is immutable when `immutable` is set")}), false, 0},
+		{"too long", reasonTooLarge, apierrors.NewInvalid(kind, "a", field.ErrorList{field.TooLong(field.NewPath(""), "", 1048576)}), false, 0},
+		{"too long for the server", reasonTooLarge, apierrors.NewRequestEntityTooLargeError("limit is 3145728"), false, 0},
+		{"too long for etcd", reasonTooLarge, apierrors.NewInternalError(errors.New("etcdserver: request is too large")), false, 0},
+		{"a quota", reasonRefused, apierrors.NewForbidden(resource, "a", errors.New("exceeded quota")), false, refusedAgain},
+		{"an admission webhook", reasonRefused, apierrors.NewBadRequest(`admission webhook "x" denied the request`), false, refusedAgain},
+		{"the server is busy", "none", apierrors.NewTooManyRequests("later", 1), false, 0},
+		{"the server has trouble", "none", apierrors.NewInternalError(errors.New("x")), false, 0},
+		{"no answer", "none", &http.MaxBytesError{}, false, 0},
+	} {
+		got := refusalOf(row.err)
+		if row.reason == "none" {
+			if got != nil {
+				t.Errorf("%s: %+v", row.why, got)
+			}
+			continue
+		}
+		if got == nil || got.reason != row.reason || got.quiet != row.quiet || got.again != row.again || (got.message == "") != row.quiet {
+			t.Errorf("%s: %+v", row.why, got)
+		}
+	}
+}
+
+func TestMemoryPutsThingsBackEverMoreSeldom(t *testing.T) {
+	counts := map[string]int{}
+	m := &memory{known: map[types.NamespacedName]*past{}, changed: func(state string, by int) { counts[state] += by }}
+	key, now, version := types.NamespacedName{Name: "a"}, time.Unix(1_000_000, 0), 100
+	next := func() string {
+		version++
+		return metav1.ObjectMeta{ResourceVersion: string(rune('0'+version/100)) + string(rune('0'+version/10%10)) + string(rune('0'+version%10))}.ResourceVersion
+	}
+	if v := m.consider(key, "u", next(), "h", now); !v.write {
+		t.Fatal("the first time is not written")
+	}
+	stale := next()
+	m.written(key, "u", next(), "h", now)
+	if v := m.consider(key, "u", stale, "h", now); v.write || v.again != 0 {
+		t.Errorf("a version from before the write is taken for a change: %+v", v)
+	}
+	var waits []time.Duration
+	for range 14 {
+		v := m.consider(key, "u", next(), "h", now)
+		if !v.write {
+			waits = append(waits, v.again)
+			if again := m.consider(key, "u", next(), "h", now.Add(v.again/2)); again.write || again.contested || again.again != v.again-v.again/2 {
+				t.Errorf("while it waits: %+v", again)
+			}
+			now = now.Add(v.again)
+			if again := m.consider(key, "u", next(), "h", now); !again.write {
+				t.Errorf("after it has waited: %+v", again)
+			}
+		}
+		m.written(key, "u", next(), "h", now)
+	}
+	s := time.Second
+	if diff := cmp.Diff([]time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 600 * s, 600 * s, 600 * s, 600 * s, 600 * s}, waits); diff != "" {
+		t.Error(diff)
+	}
+	if v := m.consider(key, "u", next(), "h", now.Add(contestedWithin+s)); !v.write {
+		t.Errorf("after a long peace: %+v", v)
+	}
+	if v := m.consider(key, "another", next(), "h", now); !v.write {
+		t.Errorf("another one of that name: %+v", v)
+	}
+	m.forget(key)
+	m.forget(key)
+	for state, n := range counts {
+		if n != 0 {
+			t.Errorf("%d are %s after all are forgotten", n, state)
+		}
+	}
+}

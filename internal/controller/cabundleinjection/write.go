@@ -1,0 +1,149 @@
+package cabundleinjection
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// inject writes certificates to a ConfigMap that does not have them, unless that has been found to be of no use.
+func (c *Controller) inject(ctx context.Context, m *metav1.PartialObjectMetadata, b *bundle) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(m)
+	v := c.memory.consider(key, m.UID, m.ResourceVersion, b.hash, c.Now())
+	if v.contested {
+		c.tell(m, reasonContested, fmt.Sprintf("%s keeps writing the key ca-bundle.crt, which the label %s asks to be filled: have it leave the key alone, or take the label off",
+			contender(m), InjectLabel))
+	}
+	if !v.write {
+		return reconcile.Result{RequeueAfter: v.again}, nil
+	}
+	version, err := c.apply(ctx, m, b)
+	if err == nil {
+		c.Metrics.wrote("injected")
+		c.memory.written(key, m.UID, version, b.hash, c.Now())
+		c.Log.Debug("trusted certificates are injected", "namespace", m.Namespace, "configmap", m.Name)
+		return reconcile.Result{}, nil
+	}
+	refused := refusalOf(err)
+	switch {
+	case refused == nil:
+		c.Metrics.wrote("failed")
+		return reconcile.Result{}, fmt.Errorf("inject trusted certificates: %w", err)
+	case refused.quiet:
+		c.memory.forget(key)
+		return reconcile.Result{}, nil
+	}
+	c.Metrics.wrote("refused")
+	if c.memory.refuse(key, m.UID, m.ResourceVersion, b.hash, refused.message, c.Now(), refused.again) {
+		c.tell(m, refused.reason, refused.message)
+		c.Log.Info("trusted certificates cannot be injected", "namespace", m.Namespace, "configmap", m.Name, "reason", refused.reason)
+	}
+	return reconcile.Result{RequeueAfter: refused.again}, nil
+}
+
+// contender names who else writes the key.
+func contender(m *metav1.PartialObjectMetadata) string {
+	if name := m.Annotations[contenderAnnotation]; name != "" {
+		return fmt.Sprintf("the field manager %q", name)
+	}
+	return "somebody"
+}
+
+// apply applies certificates, or nothing, and returns the version that the ConfigMap has then. Of the answer only the
+// metadata is asked for.
+func (c *Controller) apply(ctx context.Context, m *metav1.PartialObjectMetadata, b *bundle) (version string, err error) {
+	content, err := body(m, b)
+	if err != nil {
+		return "", err
+	}
+	answer := target(client.ObjectKeyFromObject(m))
+	if err := c.Client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, content), fieldManager, client.ForceOwnership); err != nil {
+		return "", err
+	}
+	return answer.ResourceVersion, nil
+}
+
+// release takes away what this loop has put in a ConfigMap that no longer asks for it.
+func (c *Controller) release(ctx context.Context, key types.NamespacedName) error {
+	c.memory.forget(key)
+	m := target(key)
+	if err := c.Live.Get(ctx, key, m); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil
+		}
+		return fmt.Errorf("read ConfigMap: %w", err)
+	}
+	ours, _ := owners(m.ManagedFields)
+	if m.Labels[InjectLabel] == "true" || !ours.any || m.DeletionTimestamp != nil {
+		return nil
+	}
+	if _, err := c.apply(ctx, m, nil); err != nil {
+		refused := refusalOf(err)
+		if refused == nil {
+			return fmt.Errorf("take away trusted certificates: %w", err)
+		}
+		if !refused.quiet {
+			c.tell(m, refused.reason, fmt.Sprintf("the trusted certificates stay in the ConfigMap, which no longer asks for them: %v", err))
+		}
+		return nil
+	}
+	c.Metrics.wrote("removed")
+	c.Log.Info("trusted certificates are taken away", "namespace", m.Namespace, "configmap", m.Name)
+	c.Events.Eventf(about(m), nil, corev1.EventTypeNormal, reasonRemoved, action(reasonRemoved), "the label %s is gone, and the trusted certificates with it", InjectLabel)
+	return nil
+}
+
+// releaseOrphans releases ConfigMaps that have stopped asking while nobody was looking.
+func (c *Controller) releaseOrphans(ctx context.Context) error {
+	mark, err := labels.NewRequirement(markLabel, selection.Equals, []string{marked})
+	if err != nil {
+		return err
+	}
+	silent, err := labels.NewRequirement(InjectLabel, selection.NotEquals, []string{"true"})
+	if err != nil {
+		return err
+	}
+	list := targets()
+	if err := c.Live.List(ctx, list, client.MatchingLabelsSelector{Selector: labels.NewSelector().Add(*mark, *silent)}); err != nil {
+		return fmt.Errorf("list ConfigMaps that no longer ask for certificates: %w", err)
+	}
+	for i := range list.Items {
+		if err := c.release(ctx, client.ObjectKeyFromObject(&list.Items[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// longestNote is how many bytes the API server lets the text of an event have, with some room for the mark that it was
+// cut.
+const longestNote = 1000
+
+// tell makes an event on a ConfigMap.
+func (c *Controller) tell(m *metav1.PartialObjectMetadata, reason, message string) {
+	if len(message) > longestNote {
+		message = message[:longestNote] + "..."
+	}
+	c.Events.Eventf(about(m), nil, corev1.EventTypeWarning, reason, action(message), "%s", message)
+}
+
+// action is what the loop was doing, for events. The recorder takes events that differ only in their text for repetitions,
+// and shows the first text for all; so the action tells texts apart.
+func action(text string) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(text)) // a hash takes everything
+	return fmt.Sprintf("Inject-%08x", sum.Sum32())
+}
+
+// about refers to a ConfigMap.
+func about(m *metav1.PartialObjectMetadata) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
+}
