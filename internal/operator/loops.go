@@ -15,6 +15,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/controller/allowlist"
 	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
 	"github.com/cluster-network-operator/cno/internal/controller/connectivitycheck"
 	"github.com/cluster-network-operator/cno/internal/controller/egressrouter"
@@ -33,6 +34,9 @@ const hostNetworkImage = "HOST_NETWORK_IMAGE"
 
 // egressRouterImage is the environment variable that names the image of the pods of EgressRouters.
 const egressRouterImage = "EGRESS_ROUTER_CNI_IMAGE"
+
+// multusImage is the environment variable that names the image of Multus.
+const multusImage = "MULTUS_IMAGE"
 
 // loop is one controller, and the kinds that the API server must serve before it can start.
 type loop struct {
@@ -84,6 +88,10 @@ func loops(s *shared) []loop {
 		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Version: s.Facts.ReleaseVersion,
 		Metrics: egressrouter.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("loop", egressrouter.Name),
 	}
+	sysctls := &allowlist.Controller{
+		Live: s.manager.GetAPIReader(), Image: s.Facts.Images[multusImage], Version: s.Facts.ReleaseVersion, Board: s.board,
+		Events: s.manager.GetEventRecorder(allowlist.Name), Now: time.Now, Log: s.Log.With("loop", allowlist.Name),
+	}
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("loop", connectivitycheck.Name),
 	}
@@ -97,6 +105,7 @@ func loops(s *shared) []loop {
 		{name: egressrouter.Name, needs: []schema.GroupKind{egressrouter.Kind}, setup: routers.Setup, owns: egressrouter.Owns()},
 		{name: egressrouter.Name + "/attachments", needs: []schema.GroupKind{egressrouter.Kind, egressrouter.KindAttachment},
 			setup: routers.SetupAttachments, owns: egressrouter.OwnsAttachments()},
+		{name: allowlist.Name, setup: sysctls.Setup, owns: allowlist.Owns()},
 		{name: connectivitycheck.Name, needs: []schema.GroupKind{kindNetwork, connectivitycheck.Kind}, setup: checks.Setup, owns: connectivitycheck.Owns()},
 		{name: connectivitycheck.Name + "/configuration", needs: connectivitycheck.ConfigurationKinds(),
 			setup: func(mgr manager.Manager) error { return checks.SetupConfiguration(mgr, s.network.Fire) }},

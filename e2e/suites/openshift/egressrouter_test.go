@@ -24,20 +24,20 @@ import (
 // get no further interface; any image with a shell runs.
 const routerImage = "EGRESS_ROUTER_CNI_IMAGE"
 
-// setRouterImage gives the operator an image for routers until the test ends.
-func setRouterImage(t *testing.T) {
+// setEnvironment gives the operator a variable until the test ends.
+func setEnvironment(t *testing.T, name, value string) {
 	t.Helper()
-	set := func(ctx context.Context, value string) error {
-		_, err := lab.Kubectl(ctx, "-n", kit.OperatorNamespace, "set", "env", "deployment/"+kit.OperatorDeployment, value)
+	set := func(ctx context.Context, variable string) error {
+		_, err := lab.Kubectl(ctx, "-n", kit.OperatorNamespace, "set", "env", "deployment/"+kit.OperatorDeployment, variable)
 		return err
 	}
-	if err := set(t.Context(), routerImage+"="+kit.Agnhost); err != nil {
+	if err := set(t.Context(), name+"="+value); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := errors.Join(set(ctx, routerImage+"-"), lab.OperatorRuns(ctx)); err != nil {
+		if err := errors.Join(set(ctx, name+"-"), lab.OperatorRuns(ctx)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -114,7 +114,7 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	a := createRouter(t, namespace, "a", "192.168.12.99/24")
 	kit.Eventually(t, 30*time.Second, "a router says that the operator has no image", routerSays(a, "Degraded", "True", "NoImage"))
 	settled(t)
-	setRouterImage(t)
+	setEnvironment(t, routerImage, kit.Agnhost)
 	if _, err := lab.Kubectl(t.Context(), "apply", "--server-side", "-f",
 		filepath.Join(lab.Root, "internal/openshift/thirdparty/network-attachment-definitions.k8s.cni.cncf.io.yaml")); err != nil {
 		t.Fatal(err)
