@@ -122,6 +122,19 @@ func (h History) Append(r Revision) History {
 	return out
 }
 
+// UsedUp returns the acknowledgement that was used last, as far back as the history goes; empty if none was.
+func (h History) UsedUp(r Record) string {
+	if r.Acknowledged != "" {
+		return r.Acknowledged
+	}
+	for _, rev := range slices.Backward(h) {
+		if rev.Acknowledged != "" {
+			return rev.Acknowledged
+		}
+	}
+	return ""
+}
+
 // Healthy returns the last revision before a number that was seen to work.
 func (h History) Healthy(before int) (Revision, bool) {
 	for _, r := range slices.Backward(h) {

@@ -13,6 +13,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/offline"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -25,6 +26,8 @@ type World struct {
 	Input pipeline.Input
 	// Look returns what is there of some objects.
 	Look func(context.Context, []apply.Ref) (plan.Lookup, error)
+	// UsedUp is the acknowledgement that was used up last.
+	UsedUp string
 	// Inventory and Serves are those of plan.Input.
 	Inventory plan.Inventory
 	Serves    func(schema.GroupKind) bool
@@ -112,8 +115,10 @@ func (a *Answer) objects(ctx context.Context, p pipeline.Pipeline, w World) erro
 	}
 	in := plan.Input{Inventory: w.Inventory, Serves: w.Serves, Health: func(*unstructured.Unstructured) (bool, string) { return true, "" }}
 	for _, o := range res.Outputs {
-		in.Desired = append(in.Desired, o.Output.Objects...)
 		a.heard(o, &in)
+	}
+	if in.Desired, err = network.Desired(p.Registry, res, a.usedUp(w)); err != nil {
+		return err
 	}
 	if in.Live, err = w.Look(ctx, refs(in)); err != nil {
 		return err
@@ -131,6 +136,14 @@ func (a *Answer) objects(ctx context.Context, p pipeline.Pipeline, w World) erro
 		}
 	}
 	return nil
+}
+
+// usedUp is the acknowledgement that is used up then.
+func (a *Answer) usedUp(w World) string {
+	if a.Acknowledgement != "" {
+		return a.Acknowledgement
+	}
+	return w.UsedUp
 }
 
 // heard notes what a component says of what it renders. While it does not render everything, nothing is deleted.

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
@@ -26,9 +27,9 @@ func Offline(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) (World
 		w.Notes = append(w.Notes, fmt.Sprintf("what is applied cannot be rendered, so that all objects are told as new: %v", err))
 		return w, nil
 	}
-	var objects []manifest.Object
-	for _, o := range res.Outputs {
-		objects = append(objects, o.Output.Objects...)
+	objects, err := network.Desired(p.Registry, res, "")
+	if err != nil {
+		return w, err
 	}
 	w.Look, w.Inventory = known(objects), inventory(objects)
 	w.Notes = append(w.Notes, "there is no cluster to ask: objects are compared with those that the applied configuration makes, without what has changed since")

@@ -33,7 +33,7 @@ func common() []provider.Field {
 			Reason: "pods keep the addresses they have; only a shorter prefix that begins at the same address is possible, where the network's pools can grow"},
 		{Path: "spec.clusterNetwork.hostPrefix", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "nodes hold blocks of the old length"},
 		{Path: "spec.defaultNetwork", Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "settings of a network that is not the one in use"},
-		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network"},
+		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network", Fixed: RuleTypeChange},
 	}
 }
 

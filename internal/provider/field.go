@@ -41,4 +41,9 @@ type Field struct {
 	Acknowledge bool
 	// Reason is a sentence that says why, for people.
 	Reason string
+	// Fixed is the rule that refuses every change from one value of a single field to another, leaving it out excepted;
+	// empty if there is no such rule. The API server itself then refuses them, by what is applied.
+	Fixed string
+	// Unset is true if having no value is one that Fixed holds fast, too.
+	Unset bool
 }

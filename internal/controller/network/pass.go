@@ -15,6 +15,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/guard"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -62,7 +63,7 @@ func (p *pass) run(ctx context.Context) error {
 		}
 		return err
 	}
-	cluster, err := p.cluster(ctx)
+	cluster, err := p.Cluster(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,8 +76,8 @@ func (p *pass) run(ctx context.Context) error {
 	if p.failed != nil && len(p.result.Outputs) == 0 {
 		return p.retryable()
 	}
-	for _, o := range p.result.Outputs {
-		p.desired = append(p.desired, o.Output.Objects...)
+	if p.desired, err = Desired(p.Pipeline.Registry, p.result, p.usedUp()); err != nil {
+		return err
 	}
 	p.rendered = true
 	if !p.managed {
@@ -87,6 +88,25 @@ func (p *pass) run(ctx context.Context) error {
 		return p.applyErr
 	}
 	return p.retryable()
+}
+
+// Desired returns all objects that a result stands for: those of its components, and the guard of the network. usedUp is
+// the acknowledgement that was used up last.
+func Desired(registry pipeline.Registry, res pipeline.Result, usedUp string) ([]manifest.Object, error) {
+	var objects []manifest.Object
+	for _, o := range res.Outputs {
+		objects = append(objects, o.Output.Objects...)
+	}
+	g, err := guard.Object(res.Spec, res.Traits, registry.Fields(res.Traits.Type), usedUp)
+	return append(objects, g), err
+}
+
+// usedUp is the acknowledgement of the change that is made now, or was made last.
+func (p *pass) usedUp() string {
+	if p.result.Acknowledged {
+		return p.result.Acknowledgement
+	}
+	return p.memory.history.UsedUp(p.memory.record)
 }
 
 func isCorrupt(err error) bool {
@@ -103,18 +123,23 @@ func (p *pass) retryable() error {
 	return p.failed
 }
 
-// cluster gathers the facts.
-func (p *pass) cluster(ctx context.Context) (facts.Cluster, error) {
+// Cluster gathers the facts as they are now.
+func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
+	known := c.Facts
+	var err error
+	if known.Platform, err = c.platform(ctx); err != nil {
+		return facts.Cluster{}, err
+	}
 	var nodes corev1.NodeList
-	if err := p.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
 		return facts.Cluster{}, fmt.Errorf("list nodes: %w", err)
 	}
 	var cm corev1.ConfigMap
-	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: hostmtu.ConfigMap}, &cm)
+	err = c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: hostmtu.ConfigMap}, &cm)
 	if client.IgnoreNotFound(err) != nil {
 		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
 	}
-	return Facts(p.Facts, nodes.Items, hostmtu.Settled(cm.Data)), nil
+	return Facts(known, nodes.Items, hostmtu.Settled(cm.Data)), nil
 }
 
 // incomplete says why what was rendered is not everything, or nothing.
@@ -133,11 +158,14 @@ func (p *pass) incomplete() string {
 
 // rollout is what the status loop needs to know. While nothing could be rendered, what was rendered before counts.
 func (p *pass) rollout() report.Rollout {
-	r := report.Rollout{Generation: p.network.Generation, Components: p.last.Components, Wanted: p.last.Wanted, Related: p.last.Related}
+	r := report.Rollout{Generation: p.network.Generation, Components: p.last.Components, Wanted: p.last.Wanted, Related: p.last.Related, MTU: p.last.MTU}
 	if !p.rendered {
 		return r
 	}
 	r.Applied, r.Wanted, r.Components = p.applied, nil, nil
+	if p.applied {
+		r.MTU = p.result.MTU
+	}
 	for _, o := range p.result.Outputs {
 		r.Components = append(r.Components, o.Name)
 	}

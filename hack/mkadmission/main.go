@@ -1,0 +1,19 @@
+// Command mkadmission writes the admission policies of config/admission from the table of fields.
+//
+//	go run ./hack/mkadmission > config/admission/policies.yaml
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/networks"
+)
+
+func main() {
+	if err := guard.Write(os.Stdout, networks.Registry().Fields("")); err != nil {
+		fmt.Fprintf(os.Stderr, "mkadmission: %v\n", err)
+		os.Exit(1)
+	}
+}

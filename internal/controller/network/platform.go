@@ -1,0 +1,80 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// PlatformName is the name of the loop that follows the platform, in logs.
+const PlatformName = Name + "/platform"
+
+// infrastructureName is the name of the one Infrastructure of a cluster.
+const infrastructureName = "cluster"
+
+// KindInfrastructure tells the platform of a cluster.
+func KindInfrastructure() schema.GroupKind {
+	return schema.GroupKind{Group: configv1.GroupName, Kind: "Infrastructure"}
+}
+
+// platform returns the platform of the cluster: that of the Infrastructure where there is one, and else what is known
+// since the start.
+func (c *Controller) platform(ctx context.Context) (string, error) {
+	if !c.Operands.Serves(KindInfrastructure()) {
+		return c.Facts.Platform, nil
+	}
+	var infra configv1.Infrastructure
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: infrastructureName}, &infra); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read infrastructure: %w", err)
+	}
+	return cmp.Or(Platform(&infra), c.Facts.Platform), nil
+}
+
+// Platform returns the platform that an Infrastructure tells: in its status, where early installers had another field
+// for it. It is empty while none is told.
+func Platform(infra *configv1.Infrastructure) string {
+	if s := infra.Status.PlatformStatus; s != nil && s.Type != "" {
+		return string(s.Type)
+	}
+	return string(infra.Status.Platform)
+}
+
+// SetupPlatform has the loop, and others, make a pass when the platform of the cluster turns out to be another one. The
+// API server must serve Infrastructure.
+func (c *Controller) SetupPlatform(mgr manager.Manager, changed ...func()) error {
+	pass := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		c.Changed.Fire()
+		for _, f := range changed {
+			f()
+		}
+		return reconcile.Result{}, nil
+	})
+	loop, err := controller.New(PlatformName, mgr, controller.Options{Reconciler: pass})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", PlatformName, err)
+	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once, predicate.Predicate(platformChanged()))); err != nil {
+		return fmt.Errorf("watch for %s controller: %w", PlatformName, err)
+	}
+	return nil
+}
+
+func platformChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*configv1.Infrastructure)
+		after, also := e.ObjectNew.(*configv1.Infrastructure)
+		return !ok || !also || Platform(before) != Platform(after) || before.Generation != after.Generation
+	}}
+}

@@ -1,0 +1,104 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// AllowDeletion is the annotation with which somebody says that what a network in use stands on may be deleted.
+const AllowDeletion = "networkoperator.openshift.io/allow-deletion"
+
+// operator is the user name of the operator, for whom nothing is refused here.
+const operator = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
+
+// prefix begins the names of all policies.
+const prefix = "cluster-network-operator-"
+
+// Policies returns all policies, and the bindings that put them into force. fields are those of all networks that can be
+// installed.
+func Policies(fields []provider.Field) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
+	policies := []admissionv1.ValidatingAdmissionPolicy{
+		edits("network", "operator.openshift.io", "networks", "cluster", networkProblems(fields)),
+		edits("networkconfig", "networkoperator.openshift.io", "networkconfigs", "default", shortProblems(fields)),
+		edits("clusterconfig", "config.openshift.io", "networks", "cluster", configProblems()),
+		deletions(),
+	}
+	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
+	for _, p := range policies {
+		allow := admissionv1.AllowAction
+		bindings = append(bindings, admissionv1.ValidatingAdmissionPolicyBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
+			ObjectMeta: metav1.ObjectMeta{Name: p.Name},
+			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName: p.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+				ParamRef: &admissionv1.ParamRef{Name: networkoperatorv1.NetworkGuardName, ParameterNotFoundAction: &allow},
+			},
+		})
+	}
+	return policies, bindings
+}
+
+// policy is what all of them have in common.
+func policy(name string, rules []admissionv1.NamedRuleWithOperations) admissionv1.ValidatingAdmissionPolicy {
+	ignore := admissionv1.Ignore
+	return admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: prefix + name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy:    &ignore,
+			ParamKind:        &admissionv1.ParamKind{APIVersion: networkoperatorv1.GroupVersion.String(), Kind: "NetworkGuard"},
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
+			MatchConditions: []admissionv1.MatchCondition{
+				{Name: "not-the-operator", Expression: fmt.Sprintf("request.userInfo.username != %q", operator)},
+			},
+		},
+	}
+}
+
+func on(group, resource string, operations []admissionv1.OperationType, names ...string) admissionv1.NamedRuleWithOperations {
+	return admissionv1.NamedRuleWithOperations{ResourceNames: names, RuleWithOperations: admissionv1.RuleWithOperations{
+		Operations: operations, Rule: admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"*"}, Resources: []string{resource}},
+	}}
+}
+
+// edits refuses changes of one object, all of them in one message.
+func edits(name, group, resource, object string, p problems) admissionv1.ValidatingAdmissionPolicy {
+	out := policy(name+"-edits", []admissionv1.NamedRuleWithOperations{on(group, resource, []admissionv1.OperationType{admissionv1.Create, admissionv1.Update})})
+	out.Spec.MatchConditions = append(out.Spec.MatchConditions,
+		admissionv1.MatchCondition{Name: "the-one", Expression: fmt.Sprintf("object.metadata.name == %q", object)},
+		admissionv1.MatchCondition{Name: "spec-changes", Expression: "oldObject == null || !has(oldObject.spec) || object.spec != oldObject.spec"},
+	)
+	out.Spec.Variables = append(out.Spec.Variables, admissionv1.Variable{Name: "acknowledged", Expression: fmt.Sprintf(
+		"object.metadata.?annotations[?%[1]q].orValue('') != '' && object.metadata.?annotations[?%[1]q].orValue('') != params.data[%[2]q]", pipeline.AcknowledgeAnnotation, keyAcknowledged)})
+	out.Spec.Variables = append(out.Spec.Variables, p.variables...)
+	out.Spec.Variables = append(out.Spec.Variables, admissionv1.Variable{Name: "problems", Expression: "[" + strings.Join(p.texts, ",\n") + "].filter(p, p != '')"})
+	out.Spec.Validations = []admissionv1.Validation{{
+		Expression:        "size(variables.problems) == 0",
+		MessageExpression: "variables.problems.join('; ')",
+	}}
+	return out
+}
+
+// deletions refuses to delete what a network in use stands on.
+func deletions() admissionv1.ValidatingAdmissionPolicy {
+	del := []admissionv1.OperationType{admissionv1.Delete}
+	out := policy("deletions", []admissionv1.NamedRuleWithOperations{
+		on("operator.openshift.io", "networks", del, "cluster"),
+		on("apiextensions.k8s.io", "customresourcedefinitions", del,
+			"networks.operator.openshift.io", "networkconfigs.networkoperator.openshift.io", "networkguards.networkoperator.openshift.io"),
+		on("", "namespaces", del, "openshift-network-operator"),
+	})
+	out.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf("oldObject.metadata.?annotations[?%q].orValue('') == 'true'", AllowDeletion),
+		MessageExpression: fmt.Sprintf("request.resource.resource + ' ' + request.name + ': must not be deleted while a network of type ' + params.data['spec.defaultNetwork.type'] + ' is in use: the network stays as it is, and nobody looks after it; to delete it nevertheless, annotate it with %s=true (deletion-in-use)'",
+			AllowDeletion),
+	}}
+	return out
+}

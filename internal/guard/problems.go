@@ -1,0 +1,119 @@
+package guard
+
+import (
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// problems are CEL expressions, each of which is the text of what is wrong, or an empty text.
+type problems struct {
+	variables []admissionv1.Variable
+	texts     []string
+}
+
+// variable adds a variable that other expressions refer to as variables.<name>.
+func (p *problems) variable(name, expression string) {
+	p.variables = append(p.variables, admissionv1.Variable{Name: name, Expression: expression})
+}
+
+// changed adds the problem that a value is not the one that is applied. field is how users write its path, key that of
+// the applied value, value an expression for the new one as text, unless one that holds when nothing is wrong.
+func (p *problems) changed(field, key, value, unless, why, rule string) {
+	p.texts = append(p.texts, fmt.Sprintf("%[1]q in params.data && %[2]s != params.data[%[1]q] && !(%[3]s) ? %[4]q + params.data[%[1]q] + '\" -> \"' + %[2]s + %[5]q : ''",
+		key, value, unless, field+": \"", fmt.Sprintf("\": %s (%s)", why, rule)))
+}
+
+const (
+	putBack     = "; put the old value back"
+	acknowledge = putBack + ", or acknowledge the change with the annotation " + pipeline.AcknowledgeAnnotation + ", for which cno plan prints the hash"
+)
+
+// networkProblems are those of Network/cluster.
+func networkProblems(fields []provider.Field) problems {
+	var p problems
+	p.variable("cidrs", pools("object.spec.?clusterNetwork", "e.cidr"))
+	p.variable("hostPrefixes", "object.spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
+	p.variable("services", services("object.spec.?serviceNetwork.orValue([])"))
+	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
+	p.fixed(fields)
+	p.variable("disableMultiNetwork", "string(object.spec.?disableMultiNetwork.orValue(false))")
+	p.changed("spec.disableMultiNetwork", keyMulti, "variables.disableMultiNetwork", "false",
+		"pods that run would have networks that nobody serves, or none that they were to have"+putBack, "multi-network-change")
+	return p
+}
+
+// shortProblems are those of NetworkConfig/default.
+func shortProblems(fields []provider.Field) problems {
+	var p problems
+	p.variable("cidrs", pools("object.spec.?clusterNetworks", "e.cidr"))
+	p.variable("hostPrefixes", "object.spec.?clusterNetworks.orValue([]).map(e, string((cidr(e.cidr).ip().family() == 4 ? 32 : 128) - int(e.hostSubnetLength))).join(',')")
+	p.variable("services", services("[object.spec.?serviceNetwork.orValue('')]"))
+	p.pools("spec.clusterNetworks", "spec.clusterNetworks[].hostSubnetLength (as a prefix)", "spec.serviceNetwork")
+	p.fixed(fields)
+	return p
+}
+
+// configProblems are those of Network.config/cluster.
+func configProblems() problems {
+	var p problems
+	p.variable("cidrs", pools("object.spec.?clusterNetwork", "e.cidr"))
+	p.variable("hostPrefixes", "object.spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
+	p.variable("services", services("object.spec.?serviceNetwork.orValue([])"))
+	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
+	p.variable("networkType", "object.spec.?networkType.orValue('')")
+	p.changed("spec.networkType", "spec.defaultNetwork.type", "variables.networkType",
+		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", "pods would lose their network"+putBack, pipeline.RuleTypeChange)
+	return p
+}
+
+// pools writes networks without host bits, so that spelling does not matter.
+func pools(list, cidr string) string {
+	return fmt.Sprintf("%s.orValue([]).map(e, string(cidr(%s).masked())).join(',')", list, cidr)
+}
+
+func services(list string) string {
+	return fmt.Sprintf("%s.map(s, string(cidr(s).masked())).join(',')", list)
+}
+
+// pools adds the problems of address pools. Where the network can convert between one and two families, or its pools can
+// grow, only the operator can tell.
+func (p *problems) pools(cidrs, prefixes, services string) {
+	converts := fmt.Sprintf("params.data[%q] == 'true' && variables.services.split(',').size() != params.data[%q].split(',').size()", keyConvert, keyServices)
+	grows := fmt.Sprintf("params.data[%q] == 'true'", keyGrow)
+	p.changed(services, keyServices, "variables.services", converts, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
+	p.changed(cidrs, keyCIDRs, "variables.cidrs", grows+" || "+converts, "pods would keep their old addresses"+putBack, pipeline.RuleClusterChange)
+	p.changed(prefixes, keyHostPrefixes, "variables.hostPrefixes",
+		fmt.Sprintf("%s || %s || variables.cidrs.split(',').size() != params.data[%q].split(',').size()", grows, converts, keyCIDRs),
+		"nodes hold blocks of the old length"+putBack, pipeline.RuleHostPrefixChange)
+}
+
+// fixed adds the problems of single fields that may not get another value. One that is left out, or is empty or zero,
+// keeps what it has.
+func (p *problems) fixed(fields []provider.Field) {
+	for _, f := range fields {
+		if f.Fixed == "" {
+			continue
+		}
+		name := strings.ReplaceAll(strings.TrimPrefix(f.Path, "spec.defaultNetwork."), ".", "_")
+		p.variable(name, fmt.Sprintf("string(object.%s.orValue(''))", strings.ReplaceAll(f.Path, ".", ".?")))
+		value := "variables." + name
+		unless := fmt.Sprintf("%[1]s == '' || %[1]s == '0'", value)
+		why := f.Reason + putBack
+		if f.Acknowledge {
+			why, unless = f.Reason+acknowledge, unless+" || variables.acknowledged"
+		}
+		if f.Fixed == pipeline.RuleTypeChange {
+			unless += fmt.Sprintf(" || %s.lowerAscii() == params.data[%q].lowerAscii()", value, f.Path)
+		}
+		p.changed(f.Path, f.Path, value, unless, why, f.Fixed)
+	}
+	etcd := "object.spec.?defaultNetwork.?flannelConfig.?etcd"
+	p.variable("etcd", etcd+".?external.hasValue() ? 'external' : 'managed'")
+	p.changed("spec.defaultNetwork.flannelConfig.etcd", keyEtcd, "variables.etcd", fmt.Sprintf("!%[1]s.?external.hasValue() && !%[1]s.?managed.hasValue()", etcd),
+		"the subnets that nodes hold are written in the etcd that is in use"+putBack, "flannel-etcd-change")
+}
