@@ -78,7 +78,8 @@ func newDoor(t *testing.T, network *operatorv1.Network) *door {
 func (d *door) inForce() {
 	d.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if d.edit(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" }) != nil {
+		edited := d.edit(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
+		if edited != nil && d.Client.Delete(d.t.Context(), d.network, client.DryRunAll) != nil {
 			return
 		}
 	}
