@@ -65,7 +65,7 @@ func (c *Controller) apply(ctx context.Context, m *metav1.PartialObjectMetadata,
 		return "", err
 	}
 	answer := target(client.ObjectKeyFromObject(m))
-	if err := c.Client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, content), fieldManager, client.ForceOwnership); err != nil {
+	if err := c.Client.Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, content), fieldManager, client.ForceOwnership, client.FieldValidation(metav1.FieldValidationIgnore)); err != nil {
 		return "", err
 	}
 	return answer.ResourceVersion, nil
