@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -71,7 +73,16 @@ func newDoor(t *testing.T, network *operatorv1.Network) *door {
 	}
 	d.Create(t, o.Object)
 	d.inForce()
+	t.Cleanup(d.allowDeletion)
 	return d
+}
+
+// allowDeletion annotates the network.
+func (d *door) allowDeletion() {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, AllowDeletion)
+	if err := d.Client.Patch(context.Background(), d.network, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		d.t.Error(err)
+	}
 }
 
 // inForce waits until the API server refuses what it must refuse.
@@ -288,10 +299,7 @@ func TestWhatANetworkStandsOnIsNotDeletedByAccident(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), AllowDeletion+"=true") {
 		t.Errorf("Network/cluster: %v", err)
 	}
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, AllowDeletion)
-	if err := d.Client.Patch(t.Context(), d.network, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
+	d.allowDeletion()
 	if err := d.Client.Delete(t.Context(), d.network, client.DryRunAll); err != nil {
 		t.Errorf("with the annotation: %v", err)
 	}
