@@ -24,6 +24,8 @@ type Rollout struct {
 	Related []Reference
 	// Applied is true once everything that was rendered has been applied.
 	Applied bool
+	// MTU is that of pods in bytes, in what was applied last; 0 if the network does not say, or nothing was applied yet.
+	MTU int
 }
 
 // Reference names an object or, with an empty Name, all of a kind.
