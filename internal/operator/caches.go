@@ -56,19 +56,24 @@ func inNamespaces(namespaces []string) map[string]cache.Config {
 // ConfigMaps those of the operator's namespaces, and the reports of nodes.
 func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: stripManagedFields,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Node{}:        {Transform: trimNode},
-			&operatorv1.Network{}: {Transform: keepAll}, // the history tells who wrote it
-			&corev1.Pod{}:         {Label: managedByUs(), Transform: trimPod},
-			&corev1.ConfigMap{}:   {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
-			definitions():         {Transform: trimDefinition},
+			&corev1.Node{}:      {Transform: trimNode},
+			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
+			&corev1.ConfigMap{}: {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
+			definitions():       {Transform: trimDefinition},
 		},
 	}
 }
 
-// keepAll keeps an object as it is, who wrote it included.
-func keepAll(o any) (any, error) { return o, nil }
+// stripManagedFields drops which fields have which manager, but for the Network, of which the history tells who wrote it. The Network has no
+// entry of its own in ByObject: a cache with one cannot be made before the kind is served.
+func stripManagedFields(o any) (any, error) {
+	if network, ok := o.(*operatorv1.Network); ok {
+		return network, nil
+	}
+	return cache.TransformStripManagedFields()(o)
+}
 
 // definitions is the metadata of CustomResourceDefinitions: enough to know that one has come.
 func definitions() *metav1.PartialObjectMetadata {
