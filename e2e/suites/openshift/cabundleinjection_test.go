@@ -43,19 +43,24 @@ func injected(namespace, name, begin string) func(context.Context) error {
 	}
 }
 
+// told returns nil if the events on a ConfigMap are those with one reason.
+func told(namespace, name, reason string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		reasons, err := lab.Kubectl(ctx, "-n", namespace, "get", "events.events.k8s.io", "-o", fmt.Sprintf(`jsonpath={.items[?(@.regarding.name==%q)].reason}`, name))
+		if err == nil && reasons != reason {
+			return fmt.Errorf("the events are %q", reasons)
+		}
+		return err
+	}
+}
+
 // TestWhoAsksGetsWhatTheClusterTrusts walks a new authority from the administrator's ConfigMap to those of tenants, and back.
 func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 	namespace := lab.Namespace(t)
 	asking(t, namespace, "asks", false)
 	asking(t, namespace, "immutable", true)
 	kit.Eventually(t, 30*time.Second, "what is trusted arrives", injected(namespace, "asks", "-----BEGIN CERTIFICATE-----\n"))
-	kit.Eventually(t, 30*time.Second, "who cannot have it is told", func(ctx context.Context) error {
-		reasons, err := lab.Kubectl(ctx, "-n", namespace, "get", "events.events.k8s.io", "-o", `jsonpath={.items[?(@.regarding.name=="immutable")].reason}`)
-		if err == nil && reasons != "CABundleImmutable" {
-			return fmt.Errorf("the events are %q", reasons)
-		}
-		return err
-	})
+	kit.Eventually(t, 30*time.Second, "who cannot have it is told", told(namespace, "immutable", "CABundleImmutable"))
 	user := authority(t, "new")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
@@ -73,6 +78,7 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 		}
 		return nil
 	})
+	kit.Eventually(t, 10*time.Second, "and is told so", told(namespace, "asks", "CABundleRemoved"))
 	if err := lab.Settled(t.Context()); err != nil {
 		t.Errorf("a tenant's mistake is the cluster's: %v", err)
 	}
