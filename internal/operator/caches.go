@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	osv1 "github.com/openshift/api/operator/v1"
 	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,13 +30,19 @@ func newScheme() (*runtime.Scheme, error) {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme, configv1.Install,
 		machineconfigv1.Install,
-		operatorcontrolplanev1alpha1.Install,
+		operatorcontrolplanev1alpha1.Install, addIngressController,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("make scheme: %w", err)
 		}
 	}
 	return scheme, nil
+}
+
+// addIngressController registers one kind of a group that has this project's Network, too.
+func addIngressController(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(osv1.GroupVersion, &osv1.IngressController{}, &osv1.IngressControllerList{})
+	return nil
 }
 
 // managedByUs selects what the operator has made.
