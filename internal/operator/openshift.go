@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/config/monitoring"
+	"github.com/cluster-network-operator/cno/internal/controller/dashboards"
 	"github.com/cluster-network-operator/cno/internal/controller/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/tlsprofile"
 	settings "github.com/cluster-network-operator/cno/internal/tlsprofile"
@@ -15,8 +17,10 @@ import (
 // openShiftLoops are those that only have to do where OpenShift's kinds are served.
 func openShiftLoops(s *shared) []loop {
 	pools := &machineconfig.Controller{Namespace: s.Namespace, Board: s.board, Log: s.Log.With("loop", machineconfig.Name)}
+	console := &dashboards.Controller{Dashboards: monitoring.Dashboards(), Board: s.board, Log: s.Log.With("loop", dashboards.Name)}
 	profile := &tlsprofile.Controller{Started: s.Facts.TLS, Restart: s.end, Board: s.board, Log: s.Log.With("loop", tlsprofile.Name)}
 	return []loop{
+		{name: dashboards.Name, needs: dashboards.Needs(), setup: console.Setup, owns: dashboards.Owns()},
 		{name: machineconfig.Name, needs: machineconfig.Needs(), setup: pools.Setup, owns: machineconfig.Owns()},
 		{name: tlsprofile.Name, needs: []schema.GroupKind{tlsprofile.Kind}, setup: profile.Setup, owns: tlsprofile.Owns()},
 	}
