@@ -82,7 +82,11 @@ func on(nodes []string) string {
 	if len(nodes) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:most], ", "), len(nodes)-most)
 	}
-	return strings.Join(nodes, " and ")
+	last := len(nodes) - 1
+	if last <= 0 {
+		return strings.Join(nodes, "")
+	}
+	return strings.Join(nodes[:last], ", ") + " and " + nodes[last]
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
