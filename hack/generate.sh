@@ -7,3 +7,4 @@ gen=${CONTROLLER_GEN:-go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.
 $gen object paths=./api/...
 $gen crd:crdVersions=v1 paths=./api/... output:crd:dir=api/crds
 go run ./hack/mkadmission > config/admission/policies.yaml
+go run ./hack/mksafety
