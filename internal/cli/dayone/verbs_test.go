@@ -114,7 +114,13 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 
 		{"a role is needed", "", []string{"render", "--as", "machineconfig", "-f", "@m"}, exit.Unusable, "--role"},
 		{"a file for nobody", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd"}, exit.Refused, "for no host"},
-		{"an unsound document is shown", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-"}, exit.OK, "warning: interfaces: there is no ovs-bridge"},
+		{"what validate refuses", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-"}, exit.Refused, "interfaces: there is no ovs-bridge"},
+		{"the way out", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.OK, "warning: interfaces: there is no ovs-bridge"},
+		{"no way out for what cannot be read", "interfaces: 5", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.Refused, "interfaces"},
+		{"nor for a file for nobody", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd", "--allow-unsound"}, exit.Refused, "for no host"},
+		{"a network without the bridge", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]",
+			[]string{"render", "--as", "machineconfig", "--role", "worker", "-f", "-", "--without-bridge"}, exit.OK, "10-br-ex-worker"},
+		{"a way out that is none", document, []string{"render", "--as", "secret", "-f", "-", "--allow-unsound"}, exit.Unusable, "--allow-unsound"},
 		{"hosts share everything", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@m", "--host", "a"}, exit.Unusable, "--host"},
 		{"before the boot, of an object", object + "  \n", []string{"render", "--as", "secret", "-f", "-"}, exit.Unusable, "no host"},
 

@@ -2,9 +2,9 @@ package render
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
@@ -15,8 +15,8 @@ import (
 // machineConfig is the form of the time after the boot: it takes the documents of all hosts of a role, and makes one object.
 const machineConfig = "machineconfig"
 
-// machineConfigs writes the object of each role. A document that cannot be read is refused; one that is unsound is shown, and
-// `cno dayone validate` refuses it.
+// machineConfigs writes the object of each role, if `cno dayone validate` finds nothing wrong in what was given. What makes a document
+// unsound can be let pass; what keeps it from being read cannot.
 func (o *options) machineConfigs(cmd *cobra.Command) error {
 	if o.base != "" || len(o.hosts) > 0 {
 		return fmt.Errorf("--base and --host are of no use with --as %s: all hosts of a role get all documents", machineConfig)
@@ -25,8 +25,10 @@ func (o *options) machineConfigs(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	out, problems := output{separator: "---\n"}, found.Problems
-	rendered := 0
+	if err := roles.Print(cmd.ErrOrStderr(), o.judgeRoles(found)); err != nil {
+		return err
+	}
+	out := output{separator: "---\n"}
 	for _, role := range found.Roles {
 		switch {
 		case role.Name == "":
@@ -34,36 +36,36 @@ func (o *options) machineConfigs(cmd *cobra.Command) error {
 		case o.role != "" && role.Name != o.role:
 			continue
 		}
-		rendered++
-		unusable := placement.CheckFiles(role)
-		problems = append(problems, unusable...)
-		for _, p := range placement.Validate([]placement.Role{role}, placement.Surroundings{WithoutBridge: found.WithoutBridge}) {
-			if !contains(unusable, p) {
-				p.Warning = true
-				problems = append(problems, p)
-			}
-		}
-		if unusable.HasErrors() {
-			continue
-		}
 		object, _, err := placement.MachineConfig(role.Name, documents(role))
 		if err != nil {
 			return &exit.Code{Status: exit.Refused, Err: err}
 		}
-		text, err := yaml.Marshal(object.Object)
-		if err != nil {
-			return fmt.Errorf("encode MachineConfig: %w", err)
+		if err := out.object(placement.MachineConfigName(role.Name)+".yaml", object.Object); err != nil {
+			return err
 		}
-		out.files = append(out.files, file{placement.MachineConfigName(role.Name) + ".yaml", text})
-		out.stream = append(out.stream, text)
 	}
-	if err := roles.Print(cmd.ErrOrStderr(), problems); err != nil {
-		return err
-	}
-	if rendered == 0 {
+	if len(out.files) == 0 {
 		return fmt.Errorf("there is no document for the first boot in what was given")
 	}
 	return out.write(cmd.OutOrStdout(), o.dir)
+}
+
+// judgeRoles returns what is wrong; what the user lets pass is a warning.
+func (o *options) judgeRoles(found roles.Found) nmstate.Problems {
+	s := found.Surroundings()
+	s.WithoutBridge = s.WithoutBridge || o.withoutBridge
+	problems := roles.Validate(found, s)
+	if !o.allowUnsound {
+		return problems
+	}
+	fatal := slices.Clone(found.Problems)
+	for _, role := range found.Roles {
+		fatal = append(fatal, placement.CheckFiles(role)...)
+	}
+	for i := range problems {
+		problems[i].Warning = problems[i].Warning || !slices.Contains(fatal, problems[i])
+	}
+	return problems
 }
 
 // documents are the files that nodes read.
@@ -73,13 +75,4 @@ func documents(role placement.Role) placement.Files {
 		files = append(files, index)
 	}
 	return files
-}
-
-func contains(all nmstate.Problems, p nmstate.Problem) bool {
-	for _, have := range all {
-		if have == p {
-			return true
-		}
-	}
-	return false
 }

@@ -21,6 +21,8 @@ type options struct {
 	base      string
 	role      string
 	dir       string
+	// withoutBridge and allowUnsound are for MachineConfigs.
+	withoutBridge, allowUnsound bool
 }
 
 // form is one way to render documents.
@@ -66,7 +68,8 @@ func New() *cobra.Command {
 For the first boot of the installed system:
 
   machineconfig  the MachineConfig that brings the documents of all hosts of a role to its nodes;
-                 cluster.yml is for hosts that have none of their own
+                 cluster.yml is for hosts that have none of their own. What "cno dayone validate"
+                 finds wrong is refused, unless --allow-unsound turns it into a warning
 
 The name of a file without its extension is the name of its host. A folder stands for its
 .yml and .yaml files, an install-config for the hosts in it, and a HostNetworkConfig for the
@@ -93,6 +96,8 @@ cannot be read or the call is wrong.`,
 	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
 	f.StringVar(&o.dir, "dir", "", "the folder to write files to, instead of standard output")
 	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig")
+	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig")
+	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig of documents that can be read, whatever else is wrong with them")
 	_ = cmd.MarkFlagRequired("file")
 	_ = cmd.MarkFlagRequired("as")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig), cobra.ShellCompDirectiveNoFileComp))
@@ -106,6 +111,9 @@ func (o *options) run(cmd *cobra.Command) error {
 	chosen, err := o.form()
 	if err != nil {
 		return err
+	}
+	if o.withoutBridge || o.allowUnsound {
+		return fmt.Errorf("--without-bridge and --allow-unsound are of no use with --as %s: only a MachineConfig is checked for them", o.as)
 	}
 	source := source{stdin: cmd.InOrStdin(), only: o.hosts, named: chosen.named || o.dir != ""}
 	hosts, problems, err := source.hosts(o.files)

@@ -12,7 +12,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
-	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 )
 
 // answer is the JSON form of what is found.
@@ -77,16 +76,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	problems := found.Problems
-	s.PreBoot = map[string]*nmstate.Document{}
-	for _, host := range found.PreBoot {
-		doc, wrong := preboot.Parse("before the boot of "+host.Name, host.Document)
-		problems = append(problems, wrong...)
-		if doc != nil {
-			s.PreBoot[placement.ShortName(host.Name)] = doc
-		}
-	}
-	problems = append(problems, placement.Validate(found.Roles, s)...).Sorted()
+	problems := roles.Validate(found, s)
 	if o.output == "text" {
 		return roles.Print(cmd.OutOrStdout(), problems)
 	}
@@ -105,7 +95,8 @@ func (o *options) run(cmd *cobra.Command) error {
 }
 
 func (o *options) surroundings(found roles.Found) (placement.Surroundings, error) {
-	s := placement.Surroundings{WithoutBridge: o.withoutBridge || found.WithoutBridge, MachineNetworks: found.MachineNetworks, VIPs: found.VIPs}
+	s := found.Surroundings()
+	s.WithoutBridge = s.WithoutBridge || o.withoutBridge
 	for _, text := range o.networks {
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
