@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/cluster-network-operator/cno/internal/controller/proxyconfig"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/host/residency"
 	"github.com/cluster-network-operator/cno/internal/logging"
@@ -42,6 +43,7 @@ const (
 // flags are those of start.
 type flags struct {
 	kubeconfig, namespace, metrics, health string
+	systemTrust                            []string
 	withoutLease                           bool
 }
 
@@ -55,6 +57,7 @@ func start() *cobra.Command {
 	cmd.Flags().StringVar(&f.namespace, "namespace", "", "the namespace in which the operator keeps its records (default: that of the pod, or "+defaultNamespace+")")
 	cmd.Flags().StringVar(&f.metrics, "metrics-address", ":9104", "where to serve metrics; empty is nowhere")
 	cmd.Flags().StringVar(&f.health, "health-address", "127.0.0.1:9105", "where to serve /healthz and /readyz; empty is nowhere")
+	cmd.Flags().StringSliceVar(&f.systemTrust, "system-trust", nil, "files with the certificate authorities that the system trusts; the first that has some counts (default: where distributions have them)")
 	cmd.Flags().BoolVar(&f.withoutLease, "without-lease", false, "start to work without waiting for the lease; never do this where another one may run")
 	return cmd
 }
@@ -80,6 +83,10 @@ func runOperator(ctx context.Context, f flags) error {
 		Namespace:      cmp.Or(f.namespace, podNamespace(), defaultNamespace),
 		Registry:       networks.Registry(),
 		Facts:          facts.Cluster{Platform: "None", APIServer: at, Images: images(os.Environ()), ReleaseVersion: release},
+		Proxy: proxyconfig.Settings{
+			TrustFiles: f.systemTrust, HostedControlPlane: os.Getenv("HYPERSHIFT") != "",
+			ProxyInternalAPIServer: os.Getenv("PROXY_INTERNAL_APISERVER_ADDRESS") == "true",
+		},
 		MetricsAddress: f.metrics,
 		HealthAddress:  f.health,
 		WithoutLease:   f.withoutLease,

@@ -21,6 +21,8 @@ const (
 	OperatorNamespace = "openshift-network-operator"
 	FlannelNamespace  = "openshift-flannel"
 	ProxyNamespace    = "openshift-kube-proxy"
+	// DiagnosticsNamespace is where connectivity checks, their sources and their targets are.
+	DiagnosticsNamespace = "openshift-network-diagnostics"
 	// OperatorDeployment is the Deployment of the operator, in its namespace.
 	OperatorDeployment = "network-operator"
 )

@@ -280,6 +280,16 @@ func TestOneMessageSaysEverything(t *testing.T) {
 	}
 }
 
+func TestAnUnsafeChangeIsStoredWhenSomebodySaysSo(t *testing.T) {
+	d := newDoor(t, applied())
+	next := d.network.DeepCopy()
+	next.Annotations = map[string]string{AllowUnsafe: "true"}
+	next.Spec.ClusterNetwork[0].CIDR = "10.200.0.0/16"
+	if err := d.Client.Update(t.Context(), next, client.DryRunAll); err != nil {
+		t.Errorf("it is refused: %v", err)
+	}
+}
+
 func TestTheOperatorItselfIsNeverRefused(t *testing.T) {
 	d := newDoor(t, applied())
 	c, err := d.ClientFor(d.User(t, operator, "system:masters"))

@@ -15,6 +15,10 @@ import (
 // AllowDeletion is the annotation with which somebody says that what a network in use stands on may be deleted.
 const AllowDeletion = "networkoperator.openshift.io/allow-deletion"
 
+// AllowUnsafe is the annotation with which somebody says that an unsafe change of an object may be stored. It is not
+// applied before it is forced: the operator checks it, too.
+const AllowUnsafe = "networkoperator.openshift.io/allow-unsafe"
+
 // operator is the user name of the operator, for whom nothing is refused here.
 const operator = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
 
@@ -73,6 +77,7 @@ func edits(name, group, resource, object string, p problems) admissionv1.Validat
 	out := policy(name+"-edits", []admissionv1.NamedRuleWithOperations{on(group, resource, []admissionv1.OperationType{admissionv1.Create, admissionv1.Update})})
 	out.Spec.MatchConditions = append(out.Spec.MatchConditions,
 		admissionv1.MatchCondition{Name: "the-one", Expression: fmt.Sprintf("object.metadata.name == %q", object)},
+		admissionv1.MatchCondition{Name: "not-allowed", Expression: fmt.Sprintf("object.metadata.?annotations[?%q].orValue('') != 'true'", AllowUnsafe)},
 		admissionv1.MatchCondition{Name: "spec-changes", Expression: "oldObject == null || !has(oldObject.spec) || object.spec != oldObject.spec"},
 	)
 	out.Spec.Variables = append(out.Spec.Variables, admissionv1.Variable{Name: "acknowledged", Expression: fmt.Sprintf(
@@ -81,7 +86,7 @@ func edits(name, group, resource, object string, p problems) admissionv1.Validat
 	out.Spec.Variables = append(out.Spec.Variables, admissionv1.Variable{Name: "problems", Expression: "[" + strings.Join(p.texts, ",\n") + "].filter(p, p != '')"})
 	out.Spec.Validations = []admissionv1.Validation{{
 		Expression:        "size(variables.problems) == 0",
-		MessageExpression: "variables.problems.join('; ')",
+		MessageExpression: fmt.Sprintf("variables.problems.join('; ') + '. To force it, annotate the object with %s=true, change it, and delete the ConfigMap applied-cluster of the operator'", AllowUnsafe),
 	}}
 	return out
 }

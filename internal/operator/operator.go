@@ -23,6 +23,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/controller/proxyconfig"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/report"
@@ -59,6 +60,9 @@ type Options struct {
 	Registry pipeline.Registry
 	// Facts that do not change while the operator runs: images, version, API server, platform.
 	Facts facts.Cluster
+	// Proxy is what bears on the proxy of the cluster. Without TrustFiles, the system's authorities are looked for where
+	// distributions have them.
+	Proxy proxyconfig.Settings
 	// MetricsAddress and HealthAddress are where to listen; empty is nowhere.
 	MetricsAddress, HealthAddress string
 	// WithoutLease starts to work at once, for tests and for people who run it by hand.

@@ -77,6 +77,8 @@ func editShortForm(t *testing.T, change func(*networkoperatorv1.NetworkConfigSpe
 		if err != nil {
 			return err
 		}
+		// Without it the API server does not store an unsafe change, which is forced here.
+		c.Annotations = map[string]string{"networkoperator.openshift.io/allow-unsafe": "true"}
 		change(&c.Spec)
 		return lab.Client.Update(ctx, c)
 	})

@@ -2,6 +2,8 @@ package single
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -31,6 +34,9 @@ func operandPods(t *testing.T) map[string][]types.UID {
 	return found
 }
 
+// allowDeletion is the annotation with which the API server lets an object of a network in use be deleted.
+const allowDeletion = "networkoperator.openshift.io/allow-deletion"
+
 func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
 	pods, before := lab.ServerOnEachNode(t, lab.Namespace(t), nil), operandPods(t)
 	history := configMap(t, "applied-history").Data
@@ -40,6 +46,13 @@ func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
 	}
 	fresh := func() *operatorv1.Network {
 		return &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: n.Name}, Spec: *n.Spec.DeepCopy()}
+	}
+	if err := lab.Client.Delete(t.Context(), n); err == nil || !strings.Contains(err.Error(), allowDeletion) {
+		t.Fatalf("it is deleted by accident: %v", err)
+	}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, allowDeletion)
+	if err := lab.Client.Patch(t.Context(), n, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Fatal(err)
 	}
 	if err := lab.Client.Delete(t.Context(), n); err != nil {
 		t.Fatal(err)

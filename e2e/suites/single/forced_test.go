@@ -22,7 +22,7 @@ func force(ctx context.Context) error {
 
 func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 	ns := lab.Namespace(t)
-	edit(t, func(s *operatorv1.NetworkSpec) {
+	editUnsafe(t, func(s *operatorv1.NetworkSpec) {
 		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Backend: operatorv1.FlannelBackendVXLAN}
 	})
 	// The way back is unsafe too, and is forced before edit puts the old spec back and waits.

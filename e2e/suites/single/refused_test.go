@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -36,9 +39,39 @@ func edit(t *testing.T, change func(*operatorv1.NetworkSpec)) {
 	}
 }
 
+// editUnsafe does what edit does, for a change that the API server stores only if it is told that it may.
+func editUnsafe(t *testing.T, change func(*operatorv1.NetworkSpec)) {
+	t.Helper()
+	allowUnsafe(t.Context(), t, "true")
+	t.Cleanup(func() { allowUnsafe(context.Background(), t, "") })
+	edit(t, change)
+}
+
+// allowUnsafe annotates Network/cluster.
+func allowUnsafe(ctx context.Context, t *testing.T, value string) {
+	t.Helper()
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{"networkoperator.openshift.io/allow-unsafe":%q}}}`, value)
+	if err := lab.Client.Patch(ctx, n, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnUnsafeEditDoesNotGetIn(t *testing.T) {
+	err := update(t.Context(), func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
+	if err == nil {
+		t.Fatal("the API server stores it")
+	}
+	for _, want := range []string{"spec.clusterNetwork", "10.244.0.0/16", "10.200.0.0/16", "put the old value back", "cluster-network-change"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the message does not mention %s:\n%v", want, err)
+		}
+	}
+}
+
 // update changes the spec of Network/cluster.
 func update(ctx context.Context, change func(*operatorv1.NetworkSpec)) error {
-	return kit.Poll(ctx, 10*time.Second, func(ctx context.Context) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		n, err := lab.Network(ctx)
 		if err != nil {
 			return err
@@ -51,7 +84,7 @@ func update(ctx context.Context, change func(*operatorv1.NetworkSpec)) error {
 func TestAnUnsafeEditIsRefusedWhileDriftIsStillRepaired(t *testing.T) {
 	ns := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, ns, nil)
-	edit(t, func(s *operatorv1.NetworkSpec) {
+	editUnsafe(t, func(s *operatorv1.NetworkSpec) {
 		s.ClusterNetwork[0].CIDR = "10.200.0.0/16"
 		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Backend: operatorv1.FlannelBackendVXLAN}
 	})

@@ -1,0 +1,154 @@
+package openshift
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	osv1 "github.com/openshift/api/operator/v1"
+	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+// reachable returns nil if there are checks between all nodes and all of them say that their target is reachable.
+func reachable(ctx context.Context) error {
+	var checks operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckList
+	if err := lab.Client.List(ctx, &checks, client.InNamespace(kit.DiagnosticsNamespace)); err != nil {
+		return err
+	}
+	between := 0
+	var wrong []string
+	for _, c := range checks.Items {
+		if strings.Contains(c.Name, "-to-network-check-target-") && !strings.HasSuffix(c.Name, "-service-cluster") {
+			between++
+		}
+		ok := false
+		said := "has no result"
+		for _, condition := range c.Status.Conditions {
+			ok, said = condition.Status == metav1.ConditionTrue, condition.Message
+		}
+		// The names of load balancers are of an installer's world; here nobody resolves them.
+		if !ok && !strings.Contains(c.Name, "-to-load-balancer-") {
+			wrong = append(wrong, c.Name+" "+said)
+		}
+	}
+	if want := 3 * 2; between != want || len(wrong) > 0 {
+		return fmt.Errorf("%d checks between nodes, want %d; not reachable: %s", between, want, strings.Join(wrong, "; "))
+	}
+	return nil
+}
+
+// diagnosticsAvailable returns nil if Network.config says so with a status and a reason.
+func diagnosticsAvailable(status metav1.ConditionStatus, reason string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		var config configv1.Network
+		if err := lab.Client.Get(ctx, client.ObjectKey{Name: "cluster"}, &config); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(config.Status.Conditions, "NetworkDiagnosticsAvailable")
+		if c == nil || c.Status != status || c.Reason != reason {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	}
+}
+
+// TestEveryNodeIsCheckedFromTwoOthers: also services and the API server's endpoint, from every source.
+func TestEveryNodeIsCheckedFromTwoOthers(t *testing.T) {
+	kit.Eventually(t, 3*time.Minute, "everything is reachable", reachable)
+	kit.Eventually(t, time.Minute, "Network.config says so", diagnosticsAvailable(metav1.ConditionTrue, "AsExpected"))
+}
+
+// TestAnUnpluggedNodeIsNamed: after two minutes in which nobody reaches it, and until somebody does. The network as a whole
+// is not degraded: that a node is gone is not its fault.
+func TestAnUnpluggedNodeIsNamed(t *testing.T) {
+	kit.Eventually(t, 3*time.Minute, "everything is reachable", reachable)
+	if _, err := lab.Lab(t.Context(), "unplug", "worker-1"); err != nil {
+		t.Fatal(err)
+	}
+	plugged := false
+	plug := func(ctx context.Context) error {
+		plugged = true
+		_, err := lab.Lab(ctx, "plug", "worker-1")
+		return err
+	}
+	t.Cleanup(func() {
+		if !plugged {
+			if err := plug(context.Background()); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	begun := time.Now()
+	kit.Eventually(t, 6*time.Minute, "the node is named", func(ctx context.Context) error {
+		return lab.Says(ctx, "NetworkDiagnosticsDegraded", "True", "NodeUnreachable", "Node worker-1", "cannot be reached from pods on cp-0 and worker-0")
+	})
+	t.Logf("named after %s", time.Since(begun).Round(time.Second))
+	n, err := lab.Network(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := kit.Condition(n, "Degraded"); strings.Contains(c.Message, "worker-1 cannot be reached") || strings.Contains(c.Message, "worker-0 cannot") {
+		t.Errorf("the network is to blame for a node that is gone: %+v", c)
+	}
+	if c := kit.Condition(n, "NetworkDiagnosticsDegraded"); strings.Contains(c.Message, "Node cp-0") || strings.Contains(c.Message, "Node worker-0") {
+		t.Errorf("others are named, too: %s", c.Message)
+	}
+	begun = time.Now()
+	if err := plug(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 3*time.Minute, "the node is no longer named", func(ctx context.Context) error {
+		n, err := lab.Network(ctx)
+		if err != nil {
+			return err
+		}
+		if c := kit.Condition(n, "NetworkDiagnosticsDegraded"); c.Status != osv1.ConditionFalse {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	})
+	t.Logf("cleared after %s", time.Since(begun).Round(time.Second))
+	if err := lab.WaitSettled(t.Context(), 3*time.Minute); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDiagnosticsAreTurnedOffAndOn: nothing is left of them, and nobody is refused anything on the way.
+func TestDiagnosticsAreTurnedOffAndOn(t *testing.T) {
+	mode := func(ctx context.Context, to string) error {
+		patch := []byte(fmt.Sprintf(`{"spec":{"networkDiagnostics":{"mode":%q,"sourcePlacement":null,"targetPlacement":null}}}`, to))
+		return lab.Client.Patch(ctx, &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, client.RawPatch(types.MergePatchType, patch))
+	}
+	lab.Excuse(t) // sources are still told when their rights go with the namespace
+	if err := mode(t.Context(), "Disabled"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := mode(context.Background(), ""); err != nil {
+			t.Error(err)
+		}
+	})
+	kit.Eventually(t, 2*time.Minute, "the namespace is gone", func(ctx context.Context) error {
+		_, err := lab.Kubectl(ctx, "get", "namespace", kit.DiagnosticsNamespace)
+		if err == nil {
+			return fmt.Errorf("it is still there")
+		}
+		if !strings.Contains(err.Error(), "NotFound") {
+			return err
+		}
+		return nil
+	})
+	if err := mode(t.Context(), "All"); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 3*time.Minute, "everything is checked again", reachable)
+}
