@@ -56,19 +56,24 @@ func inNamespaces(namespaces []string) map[string]cache.Config {
 // ConfigMaps those of the operator's namespaces, and the reports of nodes.
 func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
+		DefaultTransform: stripManagedFields,
 		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Node{}:        {Transform: trimNode},
-			&operatorv1.Network{}: {Transform: keepAll}, // the history tells who wrote it
-			&corev1.Pod{}:         {Label: managedByUs(), Transform: trimPod},
-			&corev1.ConfigMap{}:   {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
-			definitions():         {Transform: trimDefinition},
+			&corev1.Node{}:      {Transform: trimNode},
+			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
+			&corev1.ConfigMap{}: {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
+			definitions():       {Transform: trimDefinition},
 		},
 	}
 }
 
-// keepAll keeps an object as it is, who wrote it included.
-func keepAll(o any) (any, error) { return o, nil }
+// stripManagedFields forgets who wrote what of an object, but of a Network: the history tells who wrote it. (As an object
+// of its own in ByObject, its kind would have to be served before the operator could start.)
+func stripManagedFields(o any) (any, error) {
+	if _, is := o.(*operatorv1.Network); is {
+		return o, nil
+	}
+	return cache.TransformStripManagedFields()(o)
+}
 
 // definitions is the metadata of CustomResourceDefinitions: enough to know that one has come.
 func definitions() *metav1.PartialObjectMetadata {

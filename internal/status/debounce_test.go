@@ -58,6 +58,24 @@ func TestWhatMayPassIsDegradedAfterTwoMinutesAlsoAcrossARestart(t *testing.T) {
 	}
 }
 
+func TestSilenceAfterAStartIsNoGoodNews(t *testing.T) {
+	proxy := Finding{Component: "ProxyConfig", Effect: Degraded, Reason: "TrustBundleSyncFailure", Message: "m"}
+	before := at(0, remembering(settled("r1"), proxy.key(), ripe), proxy)
+	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: reborn(t, before.Memory), PreviousControllers: before.Controllers, Starting: true}
+	silent := Decide(in)
+	if got := texts(silent.Operator)["Degraded"]; got != "True TrustBundleSyncFailure m" || !silent.Memory.Equal(before.Memory.with(silent.Memory.Installed)) {
+		t.Errorf("while loops are silent: %s; remembers %+v", got, silent.Memory)
+	}
+	in.Findings = []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "n"}}
+	if got := texts(Decide(in).Operator)["Degraded"]; got != "True InvalidProxyConfig n" {
+		t.Errorf("what it says counts: %s", got)
+	}
+	in.Findings, in.Starting = nil, false
+	if got := Decide(in); texts(got.Operator)["Degraded"] != "False AsExpected " || len(got.Memory.Seen) != 0 || len(got.Controllers) != 0 {
+		t.Errorf("after a while silence is: %v", texts(got.Operator))
+	}
+}
+
 func TestWhatPassesIsForgotten(t *testing.T) {
 	first := at(0, settled("r1"), passing()...)
 	gone := at(time.Minute, first.Memory)

@@ -17,7 +17,8 @@ func Decide(in Input) Decision {
 		Versions: map[string]string{}, Rolling: map[Workload]time.Time{},
 	}
 	findings := slices.Concat(in.Findings, judge(in, &d), nodeFindings(in.Nodes))
-	findings = debounce(in, &d, findings)
+	findings = append(debounce(in, &d, findings), heard(in)...)
+	d.carryOver(in)
 	findings = sorted(append(findings, starting(in, findings)...))
 
 	d.Controllers = withTimes(controllerConditions(findings), in.PreviousControllers, in.Now)

@@ -82,6 +82,9 @@ type Input struct {
 	Version string
 	// Absent is true if there is no Network/cluster.
 	Absent bool
+	// Starting is true as long as loops may not have said anything since the process began. What controllers said before
+	// counts until then, unless they have something else to say, and nothing that is remembered is forgotten.
+	Starting bool
 	// Previous are the conditions of the network as they are published now, PreviousControllers those of controllers.
 	Previous, PreviousControllers []osv1.OperatorCondition
 	// Findings of all loops.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -112,4 +113,31 @@ func (d *Decision) forget(in Input) {
 			d.Memory.Rollouts[id] = r
 		}
 	}
+}
+
+// carryOver keeps what was remembered while loops may not have said anything yet.
+func (d *Decision) carryOver(in Input) {
+	for key, since := range in.Memory.Seen {
+		if _, again := d.Memory.Seen[key]; !again && in.Starting {
+			d.Memory.Seen[key] = since
+		}
+	}
+}
+
+// heard returns what controllers said before the process began, of those that have not said anything since.
+func heard(in Input) []Finding {
+	if !in.Starting {
+		return nil
+	}
+	var found []Finding
+	for _, c := range in.PreviousControllers {
+		for _, effect := range effects {
+			component, is := strings.CutSuffix(c.Type, string(effect))
+			spoken := slices.ContainsFunc(in.Findings, func(f Finding) bool { return f.Component == component })
+			if is && IsController(component) && !spoken {
+				found = append(found, Finding{Component: component, Effect: effect, Reason: c.Reason, Message: c.Message, Immediate: true})
+			}
+		}
+	}
+	return found
 }

@@ -136,7 +136,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	findings, rollout, ready := c.Board.Snapshot()
 	waited := c.Now().Sub(c.started)
-	if network != nil && !ready || len(c.Board.Awaited()) > 0 && waited < patience {
+	if network != nil && (!ready || len(c.Board.Awaited()) > 0 && waited < patience) {
 		return reconcile.Result{RequeueAfter: max(patience-waited, time.Second)}, nil
 	}
 	if err := c.memory.load(ctx); err != nil {
@@ -146,15 +146,23 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	in.Findings = findings
+	in.Findings, in.Starting = findings, waited < patience
 	decision := status.Decide(in)
 	if err := c.publish(ctx, network, in, decision, rollout); err != nil {
 		return reconcile.Result{}, err
 	}
-	if decision.Again == 0 || again > 0 && again < decision.Again {
-		decision.Again = again
+	return reconcile.Result{RequeueAfter: soonest(decision.Again, again, patience-waited)}, nil
+}
+
+// soonest returns the shortest of some durations that are not over; 0 if all are.
+func soonest(all ...time.Duration) time.Duration {
+	var first time.Duration
+	for _, d := range all {
+		if d > 0 && (first == 0 || d < first) {
+			first = d
+		}
 	}
-	return reconcile.Result{RequeueAfter: decision.Again}, nil
+	return first
 }
 
 // publish writes what differs, tells what has happened, and remembers. What cannot be written is no reason not to write
