@@ -55,8 +55,10 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	if err != nil {
 		return err
 	}
-	// Without a path, this is the pod's service account.
-	api, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	api, err := rest.InClusterConfig()
+	if f.kubeconfig != "" {
+		api, err = clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	}
 	if err != nil {
 		return fmt.Errorf("read how to reach the API server: %w", err)
 	}

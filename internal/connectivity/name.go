@@ -19,18 +19,19 @@ type Names map[string]string
 
 // NewNames returns the short names of nodes. A name that is given twice is one node.
 func NewNames(nodes []string) Names {
-	sharing := map[string]map[string]bool{}
+	// The node that has a first label, or nothing if there are several.
+	only := make(map[string]string, len(nodes))
 	for _, n := range nodes {
-		short := first(n)
-		if sharing[short] == nil {
-			sharing[short] = map[string]bool{}
+		if other, taken := only[first(n)]; taken && other != n {
+			only[first(n)] = ""
+		} else if !taken {
+			only[first(n)] = n
 		}
-		sharing[short][n] = true
 	}
 	names := make(Names, len(nodes))
 	for _, n := range nodes {
 		short := first(n)
-		if len(sharing[short]) > 1 || len(short) > longestLabel {
+		if only[short] != n || len(short) > longestLabel {
 			short = hashed(n)
 		}
 		names[n] = short
@@ -55,8 +56,11 @@ func (n Names) Check(sourceNode, target string) string {
 func IsOurs(check string) bool { return strings.HasPrefix(check, SourceName+"-") }
 
 func first(node string) string {
-	if a, err := netip.ParseAddr(node); err == nil {
-		return Dashes(a.WithZone("").String())
+	// Hardly any node's name looks like an address, and an error for each of thousands is not free.
+	if strings.Contains(node, ":") || strings.Trim(node, ".0123456789") == "" {
+		if a, err := netip.ParseAddr(node); err == nil {
+			return Dashes(a.WithZone("").String())
+		}
 	}
 	label, _, _ := strings.Cut(node, ".")
 	return label

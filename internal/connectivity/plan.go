@@ -2,7 +2,6 @@ package connectivity
 
 import (
 	"cmp"
-	"hash/fnv"
 	"slices"
 )
 
@@ -50,22 +49,31 @@ func Plan(w World) []Check {
 	}
 	names := NewNames(all)
 	sources := onePerNode(w)
-	var checks []Check
-	for _, t := range distinct(w.Targets) {
-		chosen := sources
+	targets := distinct(w.Targets)
+	checks := make([]Check, 0, SourcesPerNode*len(targets))
+	var best []weighed
+	for _, t := range targets {
 		if t.Node != "" {
 			if _, exists := w.Nodes[t.Node]; !exists {
 				continue
 			}
 			t.Name = TargetName + "-" + names.Of(t.Node)
-			chosen = choose(sources, t.Node)
+			best = choose(best[:0], sources, t.Node)
+			for _, s := range best {
+				checks = append(checks, check(w, names, s.Source, t))
+			}
+			continue
 		}
-		for _, s := range chosen {
-			checks = append(checks, Check{Name: names.Check(s.Node, t.Name), SourceNode: s.Node, NodeUID: w.Nodes[s.Node], SourcePod: s.Pod, Target: t})
+		for _, s := range sources {
+			checks = append(checks, check(w, names, s, t))
 		}
 	}
 	slices.SortFunc(checks, func(a, b Check) int { return cmp.Compare(a.Name, b.Name) })
 	return checks
+}
+
+func check(w World, names Names, s Source, t Target) Check {
+	return Check{Name: names.Check(s.Node, t.Name), SourceNode: s.Node, NodeUID: w.Nodes[s.Node], SourcePod: s.Pod, Target: t}
 }
 
 // onePerNode returns the sources on nodes that exist, at most one each: while a source is replaced, there are two, and the
@@ -91,15 +99,16 @@ func distinct(targets []Target) []Target {
 	return slices.CompactFunc(targets, func(a, b Target) bool { return a.Node == b.Node && (a.Node != "" || a.Name == b.Name) })
 }
 
-// choose returns the sources that check a node: those that have the greatest weight for it, its own left out unless there is
-// no other. A source's weight for a node depends on these two alone, which is why a source that goes takes only its own
-// checks with it (rendezvous hashing).
-func choose(sources []Source, node string) []Source {
-	type weighed struct {
-		Source
-		weight uint64
-	}
-	var best []weighed // SourcesPerNode at most, the heaviest first
+// weighed is a source with its weight for a node.
+type weighed struct {
+	Source
+	weight uint64
+}
+
+// choose adds to best, which is empty, the sources that check a node: those that have the greatest weight for it, its own left
+// out unless there is no other. A source's weight for a node depends on these two alone, which is why a source that goes
+// takes only its own checks with it (rendezvous hashing).
+func choose(best []weighed, sources []Source, node string) []weighed {
 	for _, s := range sources {
 		if s.Node == node && len(sources) > 1 {
 			continue
@@ -113,18 +122,18 @@ func choose(sources []Source, node string) []Source {
 			best = best[:min(len(best), SourcesPerNode)]
 		}
 	}
-	chosen := make([]Source, 0, len(best))
-	for _, w := range best {
-		chosen = append(chosen, w.Source)
-	}
-	return chosen
+	return best
 }
 
 func weight(source, node string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(source + "\x00" + node)) // a hash never fails
-	// FNV spreads the last bytes little; this is the finalizer of MurmurHash3.
-	x := h.Sum64()
+	// FNV-1a, as hash/fnv has it, without a copy of the names. It spreads the last bytes little; what follows is the
+	// finalizer of MurmurHash3.
+	x := uint64(14695981039346656037)
+	for _, part := range [...]string{source, "\x00", node} {
+		for i := range len(part) {
+			x = (x ^ uint64(part[i])) * 1099511628211
+		}
+	}
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33

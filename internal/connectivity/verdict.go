@@ -2,6 +2,7 @@ package connectivity
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 )
@@ -50,27 +51,28 @@ type Verdict struct {
 // of the past, since it cannot report. A target cannot be reached if all sources agree, for long enough; as
 // soon as one reaches it, it can. A source that reaches no node at all has no say either, if others do reach them: the fault is its own.
 func Judge(results []Result, ready map[string]bool, now time.Time) Verdict {
-	results = slices.DeleteFunc(slices.Clone(results), func(r Result) bool { return !r.Known || !ready[r.SourcePod] })
-	slices.SortFunc(results, func(a, b Result) int { return cmp.Compare(a.Name, b.Name) })
-	var v Verdict
-	blind := v.blind(results, now)
-	byTarget := map[Target][]Result{}
-	var order []Target
-	for _, r := range results {
-		if blind[r.SourcePod] {
-			continue
+	said := make([]*Result, 0, len(results))
+	reached := map[string]bool{} // the nodes that somebody reaches
+	for i := range results {
+		if r := &results[i]; r.Known && ready[r.SourcePod] {
+			said = append(said, r)
+			if r.Reachable && r.Target.Node != "" {
+				reached[r.Target.Node] = true
+			}
 		}
-		if byTarget[r.Target] == nil {
-			order = append(order, r.Target)
-		}
-		byTarget[r.Target] = append(byTarget[r.Target], r)
 	}
-	slices.SortFunc(order, func(a, b Target) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Name, b.Name)) })
-	for _, t := range order {
-		trouble, found := v.agree(byTarget[t], now)
+	var v Verdict
+	blind := v.blind(said, reached, now)
+	said = slices.DeleteFunc(said, func(r *Result) bool { return blind[r.SourcePod] })
+	byTarget := func(a, b *Result) int {
+		return cmp.Or(cmp.Compare(a.Target.Node, b.Target.Node), cmp.Compare(a.Target.Name, b.Target.Name), cmp.Compare(a.Name, b.Name))
+	}
+	slices.SortFunc(said, byTarget)
+	for group := range runs(said, func(a, b *Result) bool { return a.Target.Node == b.Target.Node && a.Target.Name == b.Target.Name }) {
+		trouble, found := v.agree(group, now)
 		switch {
 		case !found:
-		case t.Node != "":
+		case trouble.Target.Node != "":
 			v.Nodes = append(v.Nodes, trouble)
 		default:
 			v.Targets = append(v.Targets, trouble)
@@ -79,13 +81,27 @@ func Judge(results []Result, ready map[string]bool, now time.Time) Verdict {
 	return v
 }
 
+// runs yields the parts of a sorted list that belong together.
+func runs(sorted []*Result, same func(a, b *Result) bool) iter.Seq[[]*Result] {
+	return func(yield func([]*Result) bool) {
+		for begin, end := 0, 0; begin < len(sorted); begin = end {
+			for end = begin + 1; end < len(sorted) && same(sorted[begin], sorted[end]); {
+				end++
+			}
+			if !yield(sorted[begin:end]) {
+				return
+			}
+		}
+	}
+}
+
 // agree returns the trouble that all results of one target, or of one source, agree on for long enough.
-func (v *Verdict) agree(results []Result, now time.Time) (Trouble, bool) {
+func (v *Verdict) agree(results []*Result, now time.Time) (Trouble, bool) {
+	if slices.ContainsFunc(results, func(r *Result) bool { return r.Reachable }) {
+		return Trouble{}, false
+	}
 	t := Trouble{Target: results[0].Target, Message: results[0].Message}
 	for _, r := range results {
-		if r.Reachable {
-			return Trouble{}, false
-		}
 		t.From = append(t.From, r.SourceNode)
 		if r.Since.After(t.Since) {
 			t.Since = r.Since
@@ -106,28 +122,19 @@ func (v *Verdict) agree(results []Result, now time.Time) (Trouble, bool) {
 
 // blind finds the sources that reach none of at least two nodes, some of which others do reach, and returns their pods.
 // They have no say from the first moment on, and are a trouble of their own once it has lasted.
-func (v *Verdict) blind(results []Result, now time.Time) map[string]bool {
-	bySource, seen := map[string][]Result{}, map[string]bool{}
-	var pods []string
-	for _, r := range results {
-		if r.Target.Node == "" {
-			continue
-		}
-		if bySource[r.SourcePod] == nil {
-			pods = append(pods, r.SourcePod)
-		}
-		bySource[r.SourcePod] = append(bySource[r.SourcePod], r)
-		seen[r.Target.Node] = seen[r.Target.Node] || r.Reachable
-	}
+func (v *Verdict) blind(said []*Result, reached map[string]bool, now time.Time) map[string]bool {
+	nodes := slices.DeleteFunc(slices.Clone(said), func(r *Result) bool { return r.Target.Node == "" })
+	slices.SortFunc(nodes, func(a, b *Result) int {
+		return cmp.Or(cmp.Compare(a.SourcePod, b.SourcePod), cmp.Compare(a.Name, b.Name))
+	})
 	blind := map[string]bool{}
-	for _, pod := range pods {
-		own := bySource[pod]
-		reaches := slices.ContainsFunc(own, func(r Result) bool { return r.Reachable })
-		others := slices.ContainsFunc(own, func(r Result) bool { return seen[r.Target.Node] })
-		if reaches || !others || len(own) < 2 {
+	for own := range runs(nodes, func(a, b *Result) bool { return a.SourcePod == b.SourcePod }) {
+		sees := slices.ContainsFunc(own, func(r *Result) bool { return r.Reachable })
+		others := slices.ContainsFunc(own, func(r *Result) bool { return reached[r.Target.Node] })
+		if sees || !others || len(own) < 2 {
 			continue
 		}
-		blind[pod] = true
+		blind[own[0].SourcePod] = true
 		if t, lasted := v.agree(own, now); lasted {
 			v.Sources = append(v.Sources, Trouble{From: t.From[:1], Since: t.Since, Message: t.Message})
 		}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
 // Cluster is what is known about the cluster. The zero value is a cluster of which nothing is known yet.
@@ -31,6 +33,8 @@ type Cluster struct {
 	NodeAddresses map[string][]netip.Addr
 	// OldestKernel is the oldest Linux version among the nodes, as major and minor; {0,0} is not known.
 	OldestKernel KernelVersion
+	// TLS is what programs that serve TLS are told, by the cluster's TLS profile. The zero value leaves them alone.
+	TLS tlsprofile.Settings
 }
 
 // KernelVersion is the version of a Linux kernel.

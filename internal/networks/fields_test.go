@@ -1,6 +1,7 @@
 package networks
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -17,7 +18,9 @@ var notYet = []string{
 	"spec.defaultNetwork.kuryrConfig", "spec.defaultNetwork.nuageConfig", "spec.defaultNetwork.contivConfig",
 }
 
-func TestEveryFieldOfTheSpecificationHasAClass(t *testing.T) {
+// definition is that of the Network.
+func definition(t *testing.T) apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
 	raw, err := os.ReadFile("../../api/crds/operator.openshift.io_networks.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -26,6 +29,11 @@ func TestEveryFieldOfTheSpecificationHasAClass(t *testing.T) {
 	if err := yaml.Unmarshal(raw, &crd); err != nil {
 		t.Fatal(err)
 	}
+	return crd
+}
+
+func TestEveryFieldOfTheSpecificationHasAClass(t *testing.T) {
+	crd := definition(t)
 	classes := map[string]bool{}
 	for _, f := range Registry().Fields("") {
 		if f.Path == "" || f.Class == "" || f.Disruption == "" || f.Reason == "" {
@@ -76,5 +84,30 @@ func walk(path string, s apiextensionsv1.JSONSchemaProps, visit func(path string
 	visit(path, len(s.Properties) == 0)
 	for name, below := range s.Properties {
 		walk(path+"."+name, below, visit)
+	}
+}
+
+func TestExplainTellsTheClassOfEveryField(t *testing.T) {
+	crd := definition(t)
+	described := map[string]string{}
+	collect("spec", crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"], described)
+	for _, f := range Registry().Fields("") {
+		if f.Path == "spec.defaultNetwork" {
+			continue // what is below it has classes of its own
+		}
+		want := fmt.Sprintf("Change class: %s", f.Class)
+		if got := strings.Join(strings.Fields(described[f.Path]), " "); !strings.Contains(got, want) || !strings.Contains(got, "disruption: "+string(f.Disruption)) {
+			t.Errorf("kubectl explain %s says %q, want %q and disruption %s", f.Path, got, want, f.Disruption)
+		}
+	}
+}
+
+func collect(path string, s apiextensionsv1.JSONSchemaProps, into map[string]string) {
+	into[path] = s.Description
+	if s.Items != nil && s.Items.Schema != nil {
+		s = *s.Items.Schema
+	}
+	for name, below := range s.Properties {
+		collect(path+"."+name, below, into)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
+	osv1 "github.com/openshift/api/operator/v1"
 	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,13 +30,19 @@ func newScheme() (*runtime.Scheme, error) {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme, configv1.Install,
 		machineconfigv1.Install,
-		operatorcontrolplanev1alpha1.Install,
+		operatorcontrolplanev1alpha1.Install, addIngressController,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("make scheme: %w", err)
 		}
 	}
 	return scheme, nil
+}
+
+// addIngressController registers one kind of a group that has this project's Network, too.
+func addIngressController(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(osv1.GroupVersion, &osv1.IngressController{}, &osv1.IngressControllerList{})
+	return nil
 }
 
 // managedByUs selects what the operator has made.
@@ -66,11 +73,11 @@ func cacheOptions(namespaces []string) cache.Options {
 	}
 }
 
-// stripManagedFields forgets who wrote what of an object, but of a Network: the history tells who wrote it. (As an object
-// of its own in ByObject, its kind would have to be served before the operator could start.)
+// stripManagedFields drops which fields have which manager, but for the Network, of which the history tells who wrote it. The Network has no
+// entry of its own in ByObject: a cache with one cannot be made before the kind is served.
 func stripManagedFields(o any) (any, error) {
-	if _, is := o.(*operatorv1.Network); is {
-		return o, nil
+	if network, ok := o.(*operatorv1.Network); ok {
+		return network, nil
 	}
 	return cache.TransformStripManagedFields()(o)
 }

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -13,6 +14,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
 )
 
 // damage deletes one object of the network and edits another.
@@ -114,6 +116,30 @@ func TestDeletedNetworkLeavesEverythingAsItIs(t *testing.T) {
 	}
 	c.create(newNetwork(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.0.0.0/14" }))
 	c.eventually("what is applied still counts", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
+}
+
+func TestPausedNetworkIsLeftAloneUntilItIsResumed(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.create(newNetwork())
+	c.start()
+	c.eventually("the network is recorded", c.recorded)
+	c.annotate(network.PausedAnnotation, "true")
+	c.eventually("it is noticed", c.is("Upgradeable", osv1.ConditionFalse, "Paused"))
+	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth1" })
+	c.damage()
+	c.consistently("damage stays", 500*1e6, func() bool { return c.configMap(fakeNamespace, "config-1") == nil })
+	c.annotate(network.PausedAnnotation, "")
+	c.eventually("resumed, the edit is applied and the damage repaired", c.has("interface", "eth1"))
+}
+
+// annotate sets an annotation of Network/cluster.
+func (c *cluster) annotate(key, value string) {
+	c.t.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}
+	if err := c.Client.Patch(c.t.Context(), n, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func TestUnmanagedNetworkIsLeftAlone(t *testing.T) {

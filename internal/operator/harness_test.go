@@ -68,15 +68,7 @@ func (c *cluster) start(settings ...setting) *run {
 // startWith runs an operator whose requests go through a counter.
 func (c *cluster) startWith(counted *counter, settings ...setting) *run {
 	c.t.Helper()
-	level := new(slog.LevelVar)
-	options := Options{
-		Config: c.Config, Namespace: operatorNamespace, Registry: fakeRegistry(false), WithoutLease: true, Level: level,
-		Facts: facts.Cluster{Platform: "None", ReleaseVersion: "v1", Images: facts.Images{operatorImage: "operator:v1"}},
-		Log:   slog.New(slog.NewTextHandler(logWriter(), &slog.HandlerOptions{Level: level})),
-	}
-	for _, set := range settings {
-		set(&options)
-	}
+	options := c.options(settings...)
 	options.Config = rest.CopyConfig(options.Config)
 	options.Config.Wrap(counted.wrap)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -93,6 +85,20 @@ func (c *cluster) startWith(counted *counter, settings ...setting) *run {
 	}}
 	c.t.Cleanup(r.stop)
 	return r
+}
+
+// options are those of an operator in the cluster.
+func (c *cluster) options(settings ...setting) Options {
+	level := new(slog.LevelVar)
+	options := Options{
+		Config: c.Config, Namespace: operatorNamespace, Registry: fakeRegistry(false), WithoutLease: true, Level: level,
+		Facts: facts.Cluster{Platform: "None", ReleaseVersion: "v1", Images: facts.Images{operatorImage: "operator:v1"}},
+		Log:   slog.New(slog.NewTextHandler(logWriter(), &slog.HandlerOptions{Level: level})),
+	}
+	for _, set := range settings {
+		set(&options)
+	}
+	return options
 }
 
 // logWriter shows the operator's log when somebody looks for a failure.

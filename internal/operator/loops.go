@@ -89,7 +89,7 @@ func loops(s *shared) []loop {
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("loop", connectivitycheck.Name),
 	}
-	others := slices.Concat(statusLoops(s), certificateLoops(s), openShiftLoops(s), trustLoops(s), providerLoops(s))
+	others := slices.Concat(statusLoops(s), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
 	return append([]loop{
 		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: s.setupNetwork(rollout)},
 		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},

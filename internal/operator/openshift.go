@@ -1,13 +1,46 @@
 package operator
 
 import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/config/monitoring"
+	"github.com/cluster-network-operator/cno/internal/controller/dashboards"
 	"github.com/cluster-network-operator/cno/internal/controller/machineconfig"
+	"github.com/cluster-network-operator/cno/internal/controller/tlsprofile"
+	settings "github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
 // openShiftLoops are those that only have to do where OpenShift's kinds are served.
 func openShiftLoops(s *shared) []loop {
 	pools := &machineconfig.Controller{Namespace: s.Namespace, Board: s.board, Log: s.Log.With("loop", machineconfig.Name)}
+	console := &dashboards.Controller{Dashboards: monitoring.Dashboards(), Board: s.board, Log: s.Log.With("loop", dashboards.Name)}
+	profile := &tlsprofile.Controller{Started: s.Facts.TLS, Restart: s.end, Board: s.board, Log: s.Log.With("loop", tlsprofile.Name)}
 	return []loop{
+		{name: dashboards.Name, needs: dashboards.Needs(), setup: console.Setup, owns: dashboards.Owns()},
 		{name: machineconfig.Name, needs: machineconfig.Needs(), setup: pools.Setup, owns: machineconfig.Owns()},
+		{name: tlsprofile.Name, needs: []schema.GroupKind{tlsprofile.Kind}, setup: profile.Setup, owns: tlsprofile.Owns()},
 	}
+}
+
+// readTLSTimeout is how long the start waits for the TLS profile. The loop reads it again anyway.
+const readTLSTimeout = 10 * time.Second
+
+// tlsSettings reads the TLS profile of the cluster. That it cannot be read is no reason not to start: the network matters
+// more, and programs are secure by their own defaults.
+func (s *shared) tlsSettings(ctx context.Context) settings.Settings {
+	ctx, cancel := context.WithTimeout(ctx, readTLSTimeout)
+	defer cancel()
+	reader, err := client.New(s.reach, client.Options{Mapper: s.mapper})
+	var found settings.Settings
+	if err == nil {
+		found, err = tlsprofile.Read(ctx, reader)
+	}
+	if err != nil {
+		s.Log.Warn("the TLS profile of the cluster cannot be read; programs have their own defaults", "error", err)
+	}
+	return found
 }

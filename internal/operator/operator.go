@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -88,17 +89,23 @@ type shared struct {
 	network, status *trigger.Trigger
 	// operandChanged is set once the network loop exists.
 	operandChanged func(spec bool)
+	// end ends the operator in order; Kubernetes starts it again.
+	end func()
 }
 
-// Run runs the operator until the context ends. The error says why it stopped before; losing the lease is one.
+// Run runs the operator until the context ends, or until it has to start again because what it can only read then has
+// changed: the TLS profile. The error says why it stopped before; losing the lease is one.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Registry.Check(); err != nil {
 		return err
 	}
-	s, err := share(o)
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	s, err := share(ctx, o)
 	if err != nil {
 		return err
 	}
+	s.end = end
 	starter := &starter{shared: s, pending: loops(s)}
 	if err := s.manager.Add(starter); err != nil {
 		return fmt.Errorf("add starter of loops: %w", err)
@@ -113,7 +120,7 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // share makes what the loops share.
-func share(o Options) (*shared, error) {
+func share(ctx context.Context, o Options) (*shared, error) {
 	s := &shared{Options: o, board: &report.Board{}, network: &trigger.Trigger{}, status: &trigger.Trigger{}}
 	reach := rest.CopyConfig(o.Config)
 	s.reach = reach
@@ -128,6 +135,7 @@ func share(o Options) (*shared, error) {
 		return nil, fmt.Errorf("make discovery client: %w", err)
 	}
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
+	s.Facts.TLS = s.tlsSettings(ctx)
 	if s.manager, err = s.newManager(reach); err != nil {
 		return nil, err
 	}
@@ -166,7 +174,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		LeaseDuration:                 &lease,
 		RenewDeadline:                 &renew,
 		RetryPeriod:                   &retry,
-		Metrics:                       server.Options{BindAddress: orNowhere(s.MetricsAddress)},
+		Metrics:                       server.Options{BindAddress: orNowhere(s.MetricsAddress), TLSOpts: []func(*tls.Config){s.Facts.TLS.Apply}},
 		HealthProbeBindAddress:        orNowhere(s.HealthAddress),
 		GracefulShutdownTimeout:       &ever,
 		// Names are unique in loops; a test runs several operators in one process.

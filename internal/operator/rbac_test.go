@@ -2,8 +2,6 @@ package operator
 
 import (
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -24,27 +22,7 @@ import (
 // shippedRBAC returns the objects of config/rbac.
 func shippedRBAC(t *testing.T) []manifest.Typed {
 	t.Helper()
-	root, err := apitest.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := filepath.Join(root, "config", "rbac")
-	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []manifest.Typed
-	for _, file := range files {
-		if filepath.Base(file) == "kustomization.yaml" {
-			continue
-		}
-		objects, err := manifest.DecodeAll(os.DirFS(folder), filepath.Base(file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, objects...)
-	}
-	return all
+	return shippedIn(t, "rbac")
 }
 
 // TestOperatorNeedsNoMoreThanItsRoles runs the operator with the real networks and nothing but the rights that

@@ -18,6 +18,7 @@ const (
 type FlannelConfig struct {
 	// backend is the way packets are carried between nodes: host-gw (the default) or vxlan. It cannot be
 	// changed while the network is in use.
+	// Change class: rolling, once acknowledged; disruption: outage.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in [\"\", 'host-gw', 'vxlan']",messageExpression="'\"%s\" is not a backend; use host-gw if all nodes are on one link, vxlan if there are routers between them'.format([self])"
 	// +optional
@@ -25,22 +26,26 @@ type FlannelConfig struct {
 
 	// mtu is the MTU of pod interfaces in bytes. The default is the least MTU of all nodes' default-route
 	// interfaces, less 50 for vxlan. It cannot be changed while the network is in use.
+	// Change class: migration, or once acknowledged; disruption: connections reset.
 	// +kubebuilder:validation:XValidation:rule="self >= 576 && self <= 65535",messageExpression="'%d is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)'.format([self])"
 	// +optional
 	MTU *uint32 `json:"mtu,omitempty"`
 
 	// vxlan are the settings of the vxlan backend; only allowed with it.
+	// Change class: rolling, once acknowledged; disruption: outage.
 	// +optional
 	VXLAN *FlannelVXLAN `json:"vxlan,omitempty"`
 
 	// interface is the name of the nodes' network interface that carries pod traffic. The default is the
 	// interface of the default route.
+	// Change class: rolling, once acknowledged; disruption: outage.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^[:space:]/:]{0,15}$') && !(self in ['.', '..'])",messageExpression="'\"%s\" is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1'.format([self])"
 	// +optional
 	Interface string `json:"interface,omitempty"`
 
 	// etcd says where flannel keeps which node has which subnet. The default is etcd that the operator runs.
+	// Change class: forbidden; disruption: outage.
 	// +optional
 	Etcd *FlannelEtcd `json:"etcd,omitempty"`
 }
@@ -48,11 +53,13 @@ type FlannelConfig struct {
 // FlannelVXLAN are the settings of flannel's vxlan backend.
 type FlannelVXLAN struct {
 	// vni is the VXLAN network identifier, 1 to 16777215. The default is 1.
+	// Change class: rolling, once acknowledged; disruption: outage.
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 16777215",messageExpression="'%d is out of range; it must be 1 to 16777215'.format([self])"
 	// +optional
 	VNI *uint32 `json:"vni,omitempty"`
 
 	// port is the UDP port. The default is 8472, which is Linux's own.
+	// Change class: rolling, once acknowledged; disruption: outage.
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self])"
 	// +optional
 	Port *uint32 `json:"port,omitempty"`
@@ -63,16 +70,19 @@ type FlannelVXLAN struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !has(self.managed)",message="external and managed are both set; remove one (without either, the operator runs etcd)"
 type FlannelEtcd struct {
 	// prefix is the key under which everything is kept. The default is /coreos.com/network.
+	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == \"\" || self.matches('^(/[^/]+)+$')",messageExpression="'\"%s\" is not a prefix of keys; it must begin with a slash, not end with one, and have no empty parts, e.g. /coreos.com/network'.format([self])"
 	// +optional
 	Prefix string `json:"prefix,omitempty"`
 
 	// external is an etcd that somebody else runs.
+	// Change class: rolling; disruption: pods restart.
 	// +optional
 	External *FlannelExternalEtcd `json:"external,omitempty"`
 
 	// managed is an etcd that the operator runs on up to three control-plane nodes. This is the default.
+	// Change class: forbidden; disruption: outage.
 	// +optional
 	Managed *FlannelManagedEtcd `json:"managed,omitempty"`
 }
@@ -113,16 +123,19 @@ type FlannelExternalEtcd struct {
 type FlannelManagedEtcd struct {
 	// clientPort is the port of the members for clients. The default is 12379, to keep out of the way of the
 	// etcd of the cluster itself on the same nodes.
+	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self])"
 	// +optional
 	ClientPort *uint32 `json:"clientPort,omitempty"`
 
 	// peerPort is the port of the members for one another. The default is 12380.
+	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 65535",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self])"
 	// +optional
 	PeerPort *uint32 `json:"peerPort,omitempty"`
 
 	// dataDir is the folder on the nodes that holds the data. The default is /var/lib/cno/flannel-etcd.
+	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self == \"\" || (self.matches('^(/[^/:]+)+$') && !self.matches('/[.]{1,2}(/|$)'))",messageExpression="'\"%s\" is not the path of a folder; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd'.format([self])"
 	// +optional

@@ -64,27 +64,32 @@ type NetworkSpec struct {
 	// managementState says whether the operator looks after the network: Managed (the default) or
 	// Unmanaged, which leaves everything as it is. Force is accepted and means Managed; Removed is refused,
 	// since a cluster without a network cannot be repaired from inside.
+	// Change class: live; disruption: none.
 	// +kubebuilder:default=Managed
 	// +optional
 	ManagementState osv1.ManagementState `json:"managementState,omitempty"`
 
 	// logLevel is how much the deployed components log: Normal (the default), Debug, Trace or TraceAll.
+	// Change class: rolling; disruption: pods restart.
 	// +kubebuilder:default=Normal
 	// +optional
 	LogLevel osv1.LogLevel `json:"logLevel,omitempty"`
 
 	// operatorLogLevel is how much the operator itself logs: Normal (the default), Debug, Trace or TraceAll.
+	// Change class: live; disruption: none.
 	// +kubebuilder:default=Normal
 	// +optional
 	OperatorLogLevel osv1.LogLevel `json:"operatorLogLevel,omitempty"`
 
 	// unsupportedConfigOverrides is kept for objects that carry it; the operator does not read it.
+	// Change class: live; disruption: none.
 	// +optional
 	// +nullable
 	// +kubebuilder:pruning:PreserveUnknownFields
 	UnsupportedConfigOverrides *runtime.RawExtension `json:"unsupportedConfigOverrides,omitempty"`
 
 	// observedConfig is kept for objects that carry it; the operator does not read it.
+	// Change class: live; disruption: none.
 	// +optional
 	// +nullable
 	// +kubebuilder:pruning:PreserveUnknownFields
@@ -93,6 +98,7 @@ type NetworkSpec struct {
 	// clusterNetwork is the list of address pools for pods. How many are allowed, and whether they may be of
 	// both IP families, depends on the type of the default network. It cannot be changed while the network is in
 	// use.
+	// Change class: forbidden; disruption: outage.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
@@ -100,6 +106,7 @@ type NetworkSpec struct {
 
 	// serviceNetwork is the address pool for services in CIDR notation: one, or one of each IP family. It must
 	// be what the API server was started with. It cannot be changed while the network is in use.
+	// Change class: forbidden; disruption: outage.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
 	// +kubebuilder:validation:items:MaxLength=64
@@ -113,50 +120,60 @@ type NetworkSpec struct {
 	DefaultNetwork DefaultNetworkDefinition `json:"defaultNetwork"`
 
 	// additionalNetworks are further networks that pods may ask for, when multiple networks are enabled.
+	// Change class: live; disruption: none.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	AdditionalNetworks []osv1.AdditionalNetworkDefinition `json:"additionalNetworks,omitempty"`
 
 	// disableMultiNetwork leaves out the parts that give a pod more than one network. The default is false.
+	// Change class: forbidden; disruption: outage.
 	// +optional
 	DisableMultiNetwork *bool `json:"disableMultiNetwork,omitempty"`
 
 	// useMultiNetworkPolicy makes MultiNetworkPolicy objects effective on additional networks. The default is
 	// false. Ignored when disableMultiNetwork is true.
+	// Change class: rolling; disruption: pods restart.
 	// +optional
 	UseMultiNetworkPolicy *bool `json:"useMultiNetworkPolicy,omitempty"`
 
 	// deployKubeProxy says whether a kube-proxy is deployed. When it is left out, one is deployed exactly when
 	// the provider of the default network does not serve services itself. Safe to change.
+	// Change class: rolling; disruption: connections reset.
 	// +optional
 	DeployKubeProxy *bool `json:"deployKubeProxy,omitempty"`
 
 	// disableNetworkDiagnostics turns off the checks of connectivity between nodes. The default is false.
+	// Change class: live; disruption: none.
 	// +kubebuilder:default=false
 	// +optional
 	DisableNetworkDiagnostics bool `json:"disableNetworkDiagnostics"`
 
 	// kubeProxyConfig is the configuration of the kube-proxy that is deployed. Everything in it is optional and
 	// safe to change.
+	// Change class: rolling; disruption: pods restart.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.iptablesSyncPeriod) || self.iptablesSyncPeriod == \"\" || self.iptablesSyncPeriod.matches('^[-+]?(0|(([0-9]+([.][0-9]*)?|[.][0-9]+)(ns|us|µs|μs|ms|s|m|h))+)$')",fieldPath=".iptablesSyncPeriod",messageExpression="self.iptablesSyncPeriod.matches('^[0-9]+$') ? '\"%s\" has no unit; write %ss'.format([self.iptablesSyncPeriod, self.iptablesSyncPeriod]) : '\"%s\" is not a duration; write a number and a unit, e.g. 30s or 2m'.format([self.iptablesSyncPeriod])"
 	// +kubebuilder:validation:XValidation:rule="!has(self.bindAddress) || self.bindAddress == \"\" || isIP(self.bindAddress)",fieldPath=".bindAddress",messageExpression="'\"%s\" is not an IP address; write one without a prefix or a port, e.g. 0.0.0.0 or ::'.format([self.bindAddress])"
 	KubeProxyConfig *osv1.ProxyConfig `json:"kubeProxyConfig,omitempty"`
 
 	// exportNetworkFlows configures the export of flow records from the pod network (OVNKubernetes only).
+	// Change class: live; disruption: none.
 	// +optional
 	ExportNetworkFlows *osv1.ExportNetworkFlows `json:"exportNetworkFlows,omitempty"`
 
 	// migration announces a change that cannot be made at once.
+	// Change class: migration; disruption: nodes reboot.
 	// +optional
 	Migration *osv1.NetworkMigration `json:"migration,omitempty"`
 
 	// rollout says how changes go round the nodes. Safe to change.
+	// Change class: live; disruption: none.
 	// +optional
 	Rollout *RolloutPolicy `json:"rollout,omitempty"`
 
 	// additionalRoutingCapabilities enables components that exchange routes with the machine network.
+	// Change class: rolling; disruption: pods restart.
 	// +optional
 	AdditionalRoutingCapabilities *osv1.AdditionalRoutingCapabilities `json:"additionalRoutingCapabilities,omitempty"`
 }
@@ -181,6 +198,7 @@ type RolloutPolicy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.hostPrefix) || !isCIDR(self.cidr) || self.hostPrefix <= (cidr(self.cidr).ip().family() == 4 ? 30 : 126)",fieldPath=".hostPrefix",messageExpression="'%d leaves no usable pod address per node; use %s'.format([self.hostPrefix, cidr(self.cidr).ip().family() == 4 ? '30 or less (23 gives 510)' : '126 or less (64 is usual)'])"
 type ClusterNetworkEntry struct {
 	// cidr is the pool in CIDR notation, without host bits, for example 10.128.0.0/14.
+	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"%s\" is not a CIDR; %s'.format([self, self.matches('^[0-9]+[.][0-9]+[.][0-9]+/[0-9]+$') ? 'write four octets and a prefix, e.g. %s.0/%s'.format(self.split('/')) : isIP(self) ? 'add the length of its prefix after a slash' : 'write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48'])"
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"%s\" has host bits set; did you mean %s?'.format([self, string(cidr(self).masked())])"
@@ -189,6 +207,7 @@ type ClusterNetworkEntry struct {
 	// hostPrefix is the prefix length of the block that each node gets: 23 makes blocks of 510 pod addresses.
 	// It must leave at least two host bits (at most 30 for IPv4, 126 for IPv6). May be left out for a provider
 	// that does not give blocks to nodes.
+	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	HostPrefix uint32 `json:"hostPrefix,omitempty"`
@@ -208,6 +227,7 @@ type DefaultNetworkDefinition struct {
 	// type is the provider: Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage or Contiv. Any other name stands
 	// for a network that somebody else installs: nothing is deployed for it, everything beside it is.
 	// It cannot be changed while the network is in use.
+	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Type NetworkType `json:"type,omitempty"`

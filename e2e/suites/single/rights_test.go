@@ -34,6 +34,8 @@ func TestProcessesHaveNoMoreRightsThanDocumented(t *testing.T) {
 		{"cp-0", "/usr/bin/etcd --config-file /etc/flannel-etcd", 0, 0},
 		{"worker-0", "/usr/bin/flanneld run", 0, capNetAdmin | capNetRaw},
 		{"worker-0", "/usr/bin/kube-proxy", 0, capNetAdmin},
+		{"worker-0", "/usr/bin/cluster-network-operator check-target", 65534, 0},
+		{"worker-0", "/usr/bin/cluster-network-operator check-endpoints", 65534, 0},
 	} {
 		want := fmt.Sprintf("user %d capabilities %016x nonewprivs 1 seccomp 2 root ro", row.user, row.capabilities)
 		if got := process(t, row.node, row.commandLine); got != want {

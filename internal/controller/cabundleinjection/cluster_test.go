@@ -10,6 +10,9 @@ import (
 	"encoding/pem"
 	"log/slog"
 	"math/big"
+	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -26,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
@@ -77,8 +81,8 @@ func (c *cluster) start() {
 		c.t.Fatal(err)
 	}
 	yes := true
-	api := rest.CopyConfig(c.Config)
-	api.UserAgent = c.agent()
+	api := c.account()
+	api.UserAgent, api.QPS = c.agent(), -1
 	mgr, err := manager.New(api, manager.Options{
 		Scheme: scheme, Cache: cache.Options{ByObject: Owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
 	})
@@ -104,6 +108,11 @@ func (c *cluster) start() {
 		cancel()
 		if err := <-ended; err != nil {
 			c.t.Error(err)
+		}
+		for _, r := range c.Requests(c.t) {
+			if r.Response.Code == http.StatusForbidden && strings.HasPrefix(r.UserAgent, c.agent()) {
+				c.t.Errorf("%s %s was refused for want of rights", r.Verb, r.URI)
+			}
 		}
 	}
 }
@@ -237,4 +246,28 @@ func (c *cluster) metric(name, label string) float64 {
 		}
 	}
 	return 0
+}
+
+// account returns the operator's service account, with the rights of config/openshift/cabundleinjection.yaml and no others.
+func (c *cluster) account() *rest.Config {
+	c.t.Helper()
+	const operator = "openshift-network-operator"
+	make := func(o client.Object) {
+		if err := c.Client.Create(c.t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			c.t.Fatal(err)
+		}
+	}
+	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operator}})
+	root, err := apitest.RepositoryRoot()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	rights, err := manifest.DecodeAll(os.DirFS(filepath.Join(root, "config", "openshift")), "cabundleinjection.yaml")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, o := range rights {
+		make(o.(client.Object))
+	}
+	return c.ServiceAccount(c.t, operator, "cluster-network-operator")
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -81,7 +82,11 @@ func on(nodes []string) string {
 	if len(nodes) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:most], ", "), len(nodes)-most)
 	}
-	return strings.Join(nodes, " and ")
+	last := len(nodes) - 1
+	if last <= 0 {
+		return strings.Join(nodes, "")
+	}
+	return strings.Join(nodes[:last], ", ") + " and " + nodes[last]
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -136,7 +141,12 @@ func (c *Controller) publish(ctx context.Context, seen *observed) error {
 	}
 	// The list is written as a whole, and others have conditions in it.
 	unchanged := client.MergeFromWithOptions(seen.config, client.MergeFromWithOptimisticLock{})
-	if err := c.Client.Patch(ctx, changed, unchanged, fieldManager); err != nil {
+	err := c.Client.Patch(ctx, changed, unchanged, fieldManager)
+	if apierrors.IsConflict(err) {
+		c.wake.Fire() // somebody else was first; the next pass sees what they wrote
+		return nil
+	}
+	if err != nil {
 		return fmt.Errorf("write condition of network configuration: %w", err)
 	}
 	c.said = said

@@ -33,6 +33,8 @@ type observed struct {
 	nodeOf map[string]string
 	down   map[string]bool
 	checks map[string]*check
+	// short are the short names of all nodes, once somebody has asked for them.
+	short connectivity.Names
 }
 
 // gather reads everything from the cache.
@@ -218,11 +220,15 @@ func (seen *observed) nameOf(e discoveryv1.Endpoint) string {
 
 // names are the short names of all nodes.
 func (seen *observed) names() connectivity.Names {
+	if seen.short != nil {
+		return seen.short
+	}
 	all := make([]string, 0, len(seen.world.Nodes))
 	for n := range seen.world.Nodes {
 		all = append(all, n)
 	}
-	return connectivity.NewNames(all)
+	seen.short = connectivity.NewNames(all)
+	return seen.short
 }
 
 // services adds a service as a target: its first address and first port.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unique"
 
 	configv1 "github.com/openshift/api/config/v1"
 	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -57,34 +59,38 @@ func Owns() map[client.Object]cache.ByObject {
 	}
 }
 
-// trim keeps of a check what it checks, whose it is, and whether its target is reachable.
+// trim keeps of a check what it checks, whose it is, and whether its target is reachable. There are thousands of them, with the
+// same few pods and nodes in them over and over. A label that is as it should be is left out: what it says is in the specification.
 func trim(o any) (any, error) {
 	object, ok := o.(*check)
 	if !ok {
 		return o, nil
 	}
 	kept := &check{ObjectMeta: metav1.ObjectMeta{
-		Name: object.Name, Namespace: object.Namespace, UID: object.UID, ResourceVersion: object.ResourceVersion,
-		DeletionTimestamp: object.DeletionTimestamp,
-	}, Spec: object.Spec}
-	if pod, said := object.Labels[connectivity.SourceLabel]; said {
+		Name: object.Name, Namespace: same(object.Namespace), ResourceVersion: object.ResourceVersion, DeletionTimestamp: object.DeletionTimestamp,
+	}, Spec: operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckSpec{SourcePod: same(object.Spec.SourcePod), TargetEndpoint: object.Spec.TargetEndpoint}}
+	if pod := object.Labels[connectivity.SourceLabel]; pod != object.Spec.SourcePod {
 		kept.Labels = map[string]string{connectivity.SourceLabel: pod}
 	}
 	for _, owner := range object.OwnerReferences {
-		kept.OwnerReferences = append(kept.OwnerReferences, metav1.OwnerReference{Kind: owner.Kind, Name: owner.Name, UID: owner.UID})
+		kept.OwnerReferences = append(kept.OwnerReferences, metav1.OwnerReference{UID: types.UID(same(string(owner.UID)))})
 	}
 	for _, c := range object.Status.Conditions {
 		if c.Type != operatorcontrolplanev1alpha1.Reachable {
 			continue
 		}
-		if c.Status == metav1.ConditionTrue {
-			c.Reason, c.Message = "", ""
+		k := operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckCondition{
+			Type: operatorcontrolplanev1alpha1.Reachable, Status: metav1.ConditionStatus(same(string(c.Status))), LastTransitionTime: c.LastTransitionTime}
+		if c.Status != metav1.ConditionTrue {
+			k.Message = strings.Clone(c.Message)
 		}
-		c.Message = strings.Clone(c.Message)
-		kept.Status.Conditions = []operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckCondition{c}
+		kept.Status.Conditions = []operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckCondition{k}
 	}
 	return kept, nil
 }
+
+// same returns one and the same string for all that are equal.
+func same(s string) string { return unique.Make(s).Value() }
 
 // checkChanged lets through all changes but those of what is not kept.
 func checkChanged() predicate.Predicate {

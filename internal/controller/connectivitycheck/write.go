@@ -48,10 +48,10 @@ func changes(plan []connectivity.Check, have map[string]*check) []change {
 	return append(gone, wrong...)
 }
 
-// matches reports whether a check is as planned.
+// matches reports whether a check is as planned. It has been trimmed: a label is there only if it is wrong.
 func matches(p *connectivity.Check, live *check) bool {
-	return live.Spec.SourcePod == p.SourcePod && live.Spec.TargetEndpoint == p.Target.Endpoint &&
-		live.Labels[connectivity.SourceLabel] == p.SourcePod &&
+	_, wrong := live.Labels[connectivity.SourceLabel]
+	return live.Spec.SourcePod == p.SourcePod && live.Spec.TargetEndpoint == p.Target.Endpoint && !wrong &&
 		len(live.OwnerReferences) == 1 && string(live.OwnerReferences[0].UID) == p.NodeUID
 }
 

@@ -24,7 +24,11 @@ func TestOnlyWhatDiffersIsWritten(t *testing.T) {
 			for _, f := range change {
 				f(c)
 			}
-			all[c.Name] = c
+			kept, err := trim(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all[c.Name] = kept.(*check)
 		}
 		return all
 	}

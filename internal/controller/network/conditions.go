@@ -25,6 +25,7 @@ const (
 	reasonWaiting    = "RenderProgressing"
 	reasonWaitingMTU = "WaitingForNodeMTU"
 	reasonUnmanaged  = "Unmanaged"
+	reasonPaused     = "Paused"
 	reasonNotServed  = "NotServed"
 	reasonPools      = "PoolsInUse"
 )
@@ -42,7 +43,11 @@ const mostErrors = 10
 // findings says what a pass has come to. err is that of the pass.
 func (p *pass) findings(err error) []status.Finding {
 	var found []status.Finding
-	if !p.managed {
+	switch {
+	case paused(p.network):
+		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonPaused,
+			Message: fmt.Sprintf("the annotation %s is true: nothing is changed until it is taken away", PausedAnnotation)})
+	case !p.managed:
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
 			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
 	}

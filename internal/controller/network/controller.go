@@ -138,7 +138,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, nil
 	}
 	c.Level.Set(logging.Level(network.Spec.OperatorLogLevel))
-	p := pass{Controller: c, network: &network, managed: network.Spec.ManagementState != osv1.Unmanaged}
+	p := pass{Controller: c, network: &network, managed: network.Spec.ManagementState != osv1.Unmanaged && !paused(&network)}
 	err := p.run(ctx)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, err // what was cut short says nothing about the network
@@ -152,6 +152,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
+
+// PausedAnnotation is the annotation of the Network with which nothing is changed for a while, neither for the
+// specification nor for drift nor for a new version. Its value is "true".
+const PausedAnnotation = "networkoperator.openshift.io/paused"
+
+func paused(n *operatorv1.Network) bool { return n.Annotations[PausedAnnotation] == "true" }
 
 // deleted notes that there is no Network. What was applied stays, and is no longer looked after.
 func (c *Controller) deleted() {

@@ -15,6 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
 // PlatformName is the name of the loop that follows the platform, in logs.
@@ -38,16 +40,7 @@ func (c *Controller) platform(ctx context.Context) (string, error) {
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: infrastructureName}, &infra); client.IgnoreNotFound(err) != nil {
 		return "", fmt.Errorf("read infrastructure: %w", err)
 	}
-	return cmp.Or(Platform(&infra), c.Facts.Platform), nil
-}
-
-// Platform returns the platform that an Infrastructure tells: in its status, where early installers had another field
-// for it. It is empty while none is told.
-func Platform(infra *configv1.Infrastructure) string {
-	if s := infra.Status.PlatformStatus; s != nil && s.Type != "" {
-		return string(s.Type)
-	}
-	return string(infra.Status.Platform)
+	return cmp.Or(facts.Platform(&infra), c.Facts.Platform), nil
 }
 
 // SetupPlatform has the loop, and others, make a pass when the platform of the cluster turns out to be another one. The
@@ -75,6 +68,6 @@ func platformChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok := e.ObjectOld.(*configv1.Infrastructure)
 		after, also := e.ObjectNew.(*configv1.Infrastructure)
-		return !ok || !also || Platform(before) != Platform(after) || before.Generation != after.Generation
+		return !ok || !also || facts.Platform(before) != facts.Platform(after) || before.Generation != after.Generation
 	}}
 }

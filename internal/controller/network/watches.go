@@ -53,11 +53,12 @@ func (c *Controller) configMapChanged() predicate.Predicate {
 	}
 }
 
-// networkChanged lets through a new specification, and a new acknowledgement of one.
+// networkChanged lets through a new specification, a new acknowledgement of one, and whether all is paused.
 func networkChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return e.ObjectOld.GetAnnotations()[pipeline.AcknowledgeAnnotation] != e.ObjectNew.GetAnnotations()[pipeline.AcknowledgeAnnotation]
+			before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+			return before[pipeline.AcknowledgeAnnotation] != after[pipeline.AcknowledgeAnnotation] || before[PausedAnnotation] != after[PausedAnnotation]
 		},
 	})
 }

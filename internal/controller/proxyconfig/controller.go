@@ -18,6 +18,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -163,9 +164,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: d.again}, nil
 }
 
-// fail reports what could not be read or written, and has it tried again.
+// fail reports what could not be read or written, and has it tried again. That somebody else has written in between is
+// nothing to report.
 func (c *Controller) fail(err error) (reconcile.Result, error) {
-	if f, ok := errors.AsType[failure](err); ok {
+	if f, ok := errors.AsType[failure](err); ok && !apierrors.IsConflict(err) {
 		c.Board.Report(Name, failed(f))
 	}
 	return reconcile.Result{}, err

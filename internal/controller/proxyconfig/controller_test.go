@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"log/slog"
 	"math/big"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
@@ -29,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -116,9 +119,9 @@ func (c *cluster) run() {
 		c.t.Fatal(err)
 	}
 	yes := true
-	api := *c.Config
-	api.UserAgent = c.agent()
-	mgr, err := manager.New(&api, manager.Options{
+	api := c.account()
+	api.UserAgent, api.QPS = c.agent(), -1
+	mgr, err := manager.New(api, manager.Options{
 		Scheme: scheme, Cache: cache.Options{ByObject: Owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	if err != nil {
@@ -143,6 +146,11 @@ func (c *cluster) run() {
 		cancel()
 		if err := <-ended; err != nil {
 			c.t.Error(err)
+		}
+		for _, r := range c.Requests(c.t) {
+			if r.Response.Code == http.StatusForbidden && strings.HasPrefix(r.UserAgent, c.agent()) {
+				c.t.Errorf("%s %s was refused for want of rights", r.Verb, r.URI)
+			}
 		}
 	})
 }
@@ -304,4 +312,28 @@ func (c *cluster) awaitEvent(words string) {
 		last = c.events()
 		return strings.Contains(strings.Join(last, "\n"), words)
 	})
+}
+
+// account returns the operator's service account, with the rights of config/openshift/proxyconfig.yaml and no others.
+func (c *cluster) account() *rest.Config {
+	c.t.Helper()
+	const operator = "openshift-network-operator"
+	make := func(o client.Object) {
+		if err := c.Client.Create(c.t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
+			c.t.Fatal(err)
+		}
+	}
+	make(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operator}})
+	root, err := apitest.RepositoryRoot()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	rights, err := manifest.DecodeAll(os.DirFS(filepath.Join(root, "config", "openshift")), "proxyconfig.yaml")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, o := range rights {
+		make(o.(client.Object))
+	}
+	return c.ServiceAccount(c.t, operator, "cluster-network-operator")
 }

@@ -1,6 +1,8 @@
 package signer
 
 import (
+	"errors"
+
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -28,7 +30,7 @@ func (c *Controller) say() {
 func findingOf(failure error) status.Finding {
 	f := status.Finding{Component: "CertificateSigner", Effect: status.Degraded, Reason: "UpdateFailure",
 		Message: "certificates of nodes cannot be issued: " + failure.Error()}
-	if authority, is := failure.(*authorityError); is {
+	if authority, is := errors.AsType[*authorityError](failure); is {
 		f.Reason = authority.reason
 	}
 	return f

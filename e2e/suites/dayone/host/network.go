@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -76,12 +77,13 @@ func (h *Host) plug(s *Segment, card, cable, mac string) error {
 		return err
 	}
 	defer inSwitch.Close()
-	// The kernel may still be taking down the pair of the life before.
-	h.Eventually(5*time.Second, "the old end of "+cable+" is gone", func() error {
-		if _, err := inSwitch.LinkByName(cable); err == nil {
-			return fmt.Errorf("%s is there", cable)
+	// The kernel takes down the pair of the life before when it comes to it; nobody waits for that.
+	h.Eventually(30*time.Second, "the old end of "+cable+" is gone", func() error {
+		old, err := inSwitch.LinkByName(cable)
+		if err != nil {
+			return nil
 		}
-		return nil
+		return errors.Join(fmt.Errorf("%s is there", cable), inSwitch.LinkDel(old))
 	})
 	lan, err := inSwitch.LinkByName("lan0")
 	if err != nil {

@@ -50,6 +50,18 @@ func (d *Daemon) Kill() {
 	}
 }
 
+// Wait waits for the end of a program that ends by itself.
+func (d *Daemon) Wait() { <-d.done }
+
+// Signal sends a signal to the daemon, which must run.
+func (d *Daemon) Signal(signal syscall.Signal) error {
+	pid, err := child(d.cmd.Process.Pid)
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, signal)
+}
+
 // holdsFiles reports whether a process has not come so far in its end that its files and sockets are closed.
 func holdsFiles(pid int) bool {
 	files, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
@@ -114,6 +126,13 @@ func (h *Host) StartManager(dns bool) *Daemon {
 // StartSwitch starts Open vSwitch with its datapath in user space: no kernel module is asked for. Its database is on disk.
 func (h *Host) StartSwitch() {
 	h.t.Helper()
+	h.StartDatabase()
+	h.StartSwitchDaemon()
+}
+
+// StartDatabase starts the first half of Open vSwitch.
+func (h *Host) StartDatabase() {
+	h.t.Helper()
 	h.Run("sh", "-c", "[ -e /etc/openvswitch/conf.db ] || ovsdb-tool create /etc/openvswitch/conf.db /usr/share/openvswitch/vswitch.ovsschema")
 	h.Start("ovsdb-server", "/etc/openvswitch/conf.db", "--remote=punix:/run/openvswitch/db.sock",
 		"--remote=db:Open_vSwitch,Open_vSwitch,manager_options", "--pidfile=/run/openvswitch/ovsdb-server.pid")
@@ -121,6 +140,11 @@ func (h *Host) StartSwitch() {
 		_, err := h.Try("ovs-vsctl", "--no-wait", "--timeout=1", "init")
 		return err
 	})
+}
+
+// StartSwitchDaemon starts the half that makes what the database says.
+func (h *Host) StartSwitchDaemon() {
+	h.t.Helper()
 	h.Start("ovs-vswitchd", "--disable-system", "unix:/run/openvswitch/db.sock", "--pidfile=/run/openvswitch/ovs-vswitchd.pid")
 	h.Eventually(10*time.Second, "Open vSwitch works", func() error {
 		_, err := h.Try("ovs-vsctl", "--timeout=1", "show")

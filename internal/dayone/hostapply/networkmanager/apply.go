@@ -18,7 +18,7 @@ func (b *Backend) Apply(ctx context.Context, change hostapply.Change) error {
 	if err != nil {
 		return err
 	}
-	if err := b.stage(ctx, p.profiles); err != nil {
+	if err := b.stage(ctx, p.early()); err != nil {
 		return err
 	}
 	return b.bringUp(ctx, change, p)
@@ -66,11 +66,8 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 	}
 	// A card gives up its addresses before it becomes a port, and the ports are there before what stands on the bridge.
 	last := len(p.profiles)
-	if p.bySwitch {
-		last = slices.IndexFunc(p.profiles, func(q profile) bool { return q.internal })
-		if last < 0 {
-			last = len(p.profiles)
-		}
+	if first := slices.IndexFunc(p.profiles, p.late); first >= 0 {
+		last = first
 	}
 	if err := b.activateAll(ctx, p.profiles[:last]); err != nil {
 		return err
@@ -79,7 +76,7 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 		return err
 	}
 	for _, q := range p.profiles[last:] {
-		if !q.internal {
+		if !p.late(q) {
 			continue
 		}
 		if err := b.adopt(ctx, q); err != nil {
@@ -130,35 +127,4 @@ func (b *Backend) takeDown(ctx context.Context, p plan) error {
 		}
 	}
 	return nil
-}
-
-// adopt waits for the device that Open vSwitch makes, has NetworkManager manage it, and turns the profile into one for its
-// kind.
-func (b *Backend) adopt(ctx context.Context, p profile) error {
-	for {
-		devices, err := b.Bus.Devices(ctx)
-		if err != nil {
-			return err
-		}
-		d, ok := view{devices: devices}.real(p.device)
-		switch {
-		case ok && d.Type == nmdbus.TypeGeneric && p.kind != "generic":
-			if err := b.stage(ctx, []profile{forGeneric(p)}); err != nil {
-				return err
-			}
-			return b.manage(ctx, d)
-		case ok:
-			return b.manage(ctx, d)
-		}
-		if err := pause(ctx, poll); err != nil {
-			return fmt.Errorf("wait for Open vSwitch to make %s: %w", p.device, err)
-		}
-	}
-}
-
-func (b *Backend) manage(ctx context.Context, d nmdbus.Device) error {
-	if d.State != nmdbus.StateUnmanaged {
-		return nil
-	}
-	return b.Bus.Manage(ctx, d.Path)
 }

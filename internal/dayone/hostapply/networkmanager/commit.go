@@ -2,7 +2,10 @@ package networkmanager
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -30,7 +33,7 @@ func (b *Backend) Commit(ctx context.Context, change hostapply.Change, data host
 	}
 	// Nothing is left to do, unless the checkpoint fired, or NetworkManager restarted, before a later process came to commit.
 	if change.Volatile {
-		if err := b.stage(ctx, p.profiles); err != nil {
+		if err := b.stage(ctx, p.early()); err != nil {
 			return err
 		}
 	}
@@ -46,14 +49,15 @@ func (b *Backend) disarm(ctx context.Context, s snapshot) error {
 	return b.Bus.DestroyCheckpoint(ctx, s.Checkpoint)
 }
 
-// keep writes the profiles to disk, flushes them, and then removes the staged ones and those they replace.
+// keep writes the profiles to disk, flushes them, and then removes the staged ones and those they replace. Late profiles stay
+// where they are, and go from the disk if an earlier document had them there.
 func (b *Backend) keep(ctx context.Context, p plan) error {
 	obsolete, err := b.obsolete(ctx, p)
 	if err != nil {
 		return err
 	}
 	b.Log.Debug("keep profiles")
-	for _, q := range p.profiles {
+	for _, q := range p.early() {
 		if err := writeKeyfile(b.Etc, q.file, []byte(q.content)); err != nil {
 			return fmt.Errorf("keep a profile: %w", err)
 		}
@@ -62,7 +66,7 @@ func (b *Backend) keep(ctx context.Context, p plan) error {
 		return fmt.Errorf("keep profiles: %w", err)
 	}
 	for _, q := range p.profiles {
-		if err := removeKeyfile(b.Run, q.file); err != nil {
+		if err := b.tidy(q, p.late(q)); err != nil {
 			return fmt.Errorf("remove a staged profile: %w", err)
 		}
 	}
@@ -76,6 +80,20 @@ func (b *Backend) keep(ctx context.Context, p plan) error {
 		return fmt.Errorf("keep profiles: %w", err)
 	}
 	return b.Bus.Reload(ctx)
+}
+
+// tidy leaves a profile in one of the two folders. One on disk is moved to memory where it is late.
+func (b *Backend) tidy(q profile, late bool) error {
+	if !late {
+		return removeKeyfile(b.Run, q.file)
+	}
+	if _, err := os.Stat(filepath.Join(b.Etc, q.file)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := writeKeyfile(b.Run, q.file, []byte(q.content)); err != nil {
+		return err
+	}
+	return removeKeyfile(b.Etc, q.file)
 }
 
 // obsolete returns the keyfiles of other profiles for the document's interfaces.

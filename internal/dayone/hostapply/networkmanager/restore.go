@@ -46,10 +46,16 @@ func (b *Backend) rollBack(ctx context.Context, s snapshot) error {
 	return nil
 }
 
-// restoreFiles writes the keyfiles as they were, which a checkpoint rewrites in its own words or leaves as they are.
+// restoreFiles writes the keyfiles as they were, which a checkpoint rewrites in its own words or leaves as they are. Late profiles
+// come last, when their devices are there.
 func (b *Backend) restoreFiles(ctx context.Context, s snapshot) error {
 	b.Log.Debug("restore profiles")
-	run, err := writeFolder(b.Run, s.Run)
+	have, err := readFolder(b.Run)
+	if err != nil {
+		return fmt.Errorf("read profiles: %w", err)
+	}
+	early, late := s.inMemory(have)
+	run, err := writeFolder(b.Run, early)
 	if err != nil {
 		return fmt.Errorf("restore profiles: %w", err)
 	}
@@ -57,10 +63,17 @@ func (b *Backend) restoreFiles(ctx context.Context, s snapshot) error {
 	if err != nil {
 		return fmt.Errorf("restore profiles: %w", err)
 	}
-	if !run && !etc {
-		return nil
+	if run || etc {
+		if err := b.Bus.Reload(ctx); err != nil {
+			return err
+		}
 	}
-	return b.Bus.Reload(ctx)
+	for _, p := range late {
+		if err := b.adopt(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // restoreDevices takes down what was not there, and activates what was active.

@@ -1,9 +1,12 @@
 package networkmanager
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
@@ -71,4 +74,20 @@ func readSnapshot(data hostapply.Snapshot) (snapshot, error) {
 		return s, fmt.Errorf("read the snapshot: %w", err)
 	}
 	return s, nil
+}
+
+// inMemory parts the keyfiles that were in memory into those to be written at once and those of devices that Open vSwitch makes, which
+// were active: see late. What is in its place already stays.
+func (s snapshot) inMemory(have map[string][]byte) (early map[string][]byte, late []profile) {
+	early = maps.Clone(s.Run)
+	for _, name := range slices.Sorted(maps.Keys(s.Run)) {
+		k := parseKeyfile(string(s.Run[name]))
+		p := newProfile(name, string(s.Run[name]), k)
+		active := slices.ContainsFunc(s.Devices, func(d deviceThen) bool { return d.UUID == p.uuid })
+		if p.kind == "tun" && active && !p.active && !bytes.Equal(have[name], s.Run[name]) {
+			delete(early, name)
+			late = append(late, p)
+		}
+	}
+	return early, late
 }

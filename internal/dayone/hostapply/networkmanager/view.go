@@ -2,6 +2,7 @@ package networkmanager
 
 import (
 	"context"
+	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
@@ -69,6 +70,12 @@ func (v view) real(name string) (nmdbus.Device, bool) {
 		}
 	}
 	return nmdbus.Device{}, false
+}
+
+// placeholder reports whether NetworkManager has nothing but a profile's promise of a device.
+func (v view) placeholder(name string) bool {
+	_, real := v.real(name)
+	return !real && slices.ContainsFunc(v.devices, func(d nmdbus.Device) bool { return d.Interface == name })
 }
 
 func (v view) profile(uuid string) (nmdbus.Profile, bool) {

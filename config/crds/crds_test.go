@@ -1,0 +1,35 @@
+// Package crds holds the definitions that config/default installs beside those of this project's own kinds.
+package crds
+
+import (
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/internal/openshift"
+)
+
+func TestTheDefinitionOfConnectivityChecksIsOpenShifts(t *testing.T) {
+	files, err := openshift.ModuleFiles(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := openshift.Definitions(files, "podnetworkconnectivitychecks.controlplane.operator.openshift.io")
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile("controlplane.operator.openshift.io_podnetworkconnectivitychecks.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(content, &ours); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(theirs[0].Spec, ours.Spec); diff != "" {
+		t.Errorf("copy the file of github.com/openshift/api (-) anew (+):\n%s", diff)
+	}
+}

@@ -1,0 +1,249 @@
+package clusterconfig
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+)
+
+// mostPools is how many pools of each kind are looked at. Nobody needs as many, and the time and the length of the answer
+// grow with their square.
+const mostPools = 64
+
+// surroundings are what of the cluster bears on a configuration. The zero value is one without any.
+type surroundings struct {
+	// platform has the names of Infrastructure; empty is one that is not known.
+	platform string
+	// gates are the feature gates that are enabled.
+	gates []string
+	// machines are the networks of machines, as far as Infrastructure tells them.
+	machines []string
+}
+
+var (
+	specPath    = field.NewPath("spec")
+	servicePath = specPath.Child("serviceNetwork")
+	clusterPath = specPath.Child("clusterNetwork")
+	typePath    = specPath.Child("networkType")
+)
+
+// Validate returns everything that is wrong with a configuration by itself and on its platform, with paths in
+// Network.config. What a certain type of network wants besides is the business of the pipeline.
+func validate(spec *configv1.NetworkSpec, around surroundings) field.ErrorList {
+	service, errs := readServices(spec.ServiceNetwork)
+	cluster, more := readPools(spec.ClusterNetwork)
+	errs = append(errs, more...)
+	if len(spec.ServiceNetwork) <= mostPools && len(spec.ClusterNetwork) <= mostPools {
+		errs = append(errs, overlaps(slices.Concat(service, cluster), around.machines)...)
+	}
+	errs = append(errs, serviceCount(service)...)
+	if strings.TrimSpace(spec.NetworkType) == "" {
+		errs = append(errs, field.Required(typePath, "spec.networkType is required; write the plug-in of the pod network, e.g. Flannel"))
+	}
+	errs = append(errs, families(service, cluster, around)...)
+	errs = append(errs, externalIP(spec.ExternalIP)...)
+	return append(errs, nodePorts(spec.ServiceNodePortRange)...)
+}
+
+// pool is one entry. Its prefix is invalid if the entry cannot be read.
+type pool struct {
+	path   *field.Path
+	text   string
+	prefix netip.Prefix
+}
+
+// readServices reads the networks of services.
+func readServices(list []string) ([]pool, field.ErrorList) {
+	if len(list) == 0 {
+		return nil, field.ErrorList{field.Required(servicePath, "spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16")}
+	}
+	var pools []pool
+	var errs field.ErrorList
+	for i, text := range list[:min(len(list), mostPools)] {
+		p := pool{path: servicePath.Index(i), text: text}
+		var err *field.Error
+		if p.prefix, err = readCIDR("spec.serviceNetwork", p.path, text); err != nil {
+			errs = append(errs, err)
+		}
+		pools = append(pools, p)
+	}
+	return pools, errs
+}
+
+// readPools reads the networks of pods.
+func readPools(list []configv1.ClusterNetworkEntry) ([]pool, field.ErrorList) {
+	if len(list) == 0 {
+		return nil, field.ErrorList{field.Required(clusterPath, "spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23")}
+	}
+	var pools []pool
+	var errs field.ErrorList
+	if len(list) > mostPools {
+		errs = append(errs, field.TooMany(clusterPath, len(list), mostPools))
+	}
+	for i, entry := range list[:min(len(list), mostPools)] {
+		p := pool{path: clusterPath.Index(i), text: entry.CIDR}
+		var err *field.Error
+		if p.prefix, err = readCIDR("spec.clusterNetwork", p.path.Child("cidr"), entry.CIDR); err != nil {
+			errs = append(errs, err)
+		}
+		if err := hostPrefix(p, entry.HostPrefix); err != nil {
+			errs = append(errs, err)
+		}
+		p.path = p.path.Child("cidr")
+		pools = append(pools, p)
+	}
+	return pools, errs
+}
+
+// readCIDR reads a network. One with host bits is an error too, and the network that was meant is returned.
+func readCIDR(list string, path *field.Path, text string) (netip.Prefix, *field.Error) {
+	p, err := netaddr.ParseCIDR(text)
+	if err == nil {
+		return p, nil
+	}
+	wrong := field.Invalid(path, shorten(text), fmt.Sprintf("could not parse %s %s: %v", list, shorten(text), err))
+	if lenient, err := netip.ParsePrefix(text); err == nil && !lenient.Addr().Is4In6() {
+		return lenient.Masked(), wrong
+	}
+	return netip.Prefix{}, wrong
+}
+
+// shorten keeps a message readable, whatever somebody has written.
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
+}
+
+// hostPrefix keeps the block of a node inside its pool. 0 is none: whether the network needs one is its business.
+func hostPrefix(p pool, length uint32) *field.Error {
+	if length == 0 || !p.prefix.IsValid() {
+		return nil
+	}
+	path := p.path.Child("hostPrefix")
+	lo, hi := netaddr.BlockRange(p.prefix)
+	switch {
+	case uint64(length) < uint64(max(lo, 0)):
+		return field.Invalid(path, length, fmt.Sprintf("hostPrefix %d is larger than its cidr %s; it must be between %d and %d", length, p.prefix, lo, hi))
+	case uint64(length) > uint64(max(hi, 0)):
+		return field.Invalid(path, length, fmt.Sprintf("hostPrefix %d is too small, must be a /%d or larger", length, hi))
+	}
+	return nil
+}
+
+// overlaps tells every pair of pools that have addresses in common, and every pool that has some of a machine network.
+func overlaps(pools []pool, machines []string) field.ErrorList {
+	byName, list := map[string]pool{}, []netaddr.Pool(nil)
+	for _, p := range pools {
+		byName[p.path.String()] = p
+		list = append(list, netaddr.Pool{Name: p.path.String(), Prefix: p.prefix})
+	}
+	var errs field.ErrorList
+	for _, o := range netaddr.Overlaps(list) {
+		errs = append(errs, field.Invalid(byName[o.Second.Name].path, byName[o.Second.Name].text, fmt.Sprintf("CIDRs %s and %s overlap (%s); choose ranges that do not overlap",
+			o.First.Prefix, o.Second.Prefix, o.Sentence())))
+	}
+	for _, text := range machines[:min(len(machines), mostPools)] {
+		machine, err := netip.ParsePrefix(text)
+		for _, p := range pools {
+			if err == nil && p.prefix.IsValid() && machine.Overlaps(p.prefix) {
+				errs = append(errs, field.Invalid(p.path, p.text, fmt.Sprintf("CIDRs %s and %s overlap: %s is a network of machines (spec.platformSpec of the Infrastructure); choose another range",
+					machine, p.prefix, machine)))
+			}
+		}
+	}
+	return errs
+}
+
+// serviceCount allows one network of services, or one of each family.
+func serviceCount(service []pool) field.ErrorList {
+	const core = "spec.serviceNetwork must contain at most one IPv4 and one IPv6 network"
+	if len(service) > 2 {
+		return field.ErrorList{field.Forbidden(servicePath, fmt.Sprintf("%s; it has %d entries", core, len(service)))}
+	}
+	if len(service) == 2 && netaddr.SameFamily(service[0].prefix, service[1].prefix) {
+		return field.ErrorList{field.Invalid(service[1].path, service[1].text, core+"; remove this one")}
+	}
+	return nil
+}
+
+// families wants pods and services to have the same families, and two of them only where machines can have two.
+func families(service, cluster []pool, around surroundings) field.ErrorList {
+	s, c := netaddr.FamiliesOf(readable(service)), netaddr.FamiliesOf(readable(cluster))
+	if len(service) == 0 || len(cluster) == 0 || len(readable(service)) < len(service) || len(readable(cluster)) < len(cluster) {
+		return nil // who cannot be read may be of any family
+	}
+	var errs field.ErrorList
+	if s != c {
+		errs = append(errs, field.Forbidden(servicePath, fmt.Sprintf(
+			"spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is %s, spec.serviceNetwork is %s", c, s)))
+	}
+	if (s.Dual() || c.Dual()) && !dualStack(around) {
+		errs = append(errs, field.Forbidden(clusterPath, fmt.Sprintf("%s is not one of the supported platforms for dual stack; use networks of one family", around.platform)))
+	}
+	return errs
+}
+
+func readable(pools []pool) []netip.Prefix {
+	var found []netip.Prefix
+	for _, p := range pools {
+		if p.prefix.IsValid() {
+			found = append(found, p.prefix)
+		}
+	}
+	return found
+}
+
+// dualStack reports whether the machines of a platform can have addresses of two families. A platform that is not known is
+// no reason to refuse.
+func dualStack(around surroundings) bool {
+	switch configv1.PlatformType(around.platform) {
+	case "", configv1.BareMetalPlatformType, configv1.NonePlatformType, configv1.VSpherePlatformType, configv1.OpenStackPlatformType, configv1.KubevirtPlatformType:
+		return true
+	case configv1.AWSPlatformType, configv1.AzurePlatformType, configv1.GCPPlatformType:
+		return slices.Contains(around.gates, around.platform+"DualStackInstall")
+	}
+	return false
+}
+
+// externalIP checks that the networks of the policy are networks.
+func externalIP(config *configv1.ExternalIPConfig) field.ErrorList {
+	if config == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	check := func(path *field.Path, list []string) {
+		for i, text := range list[:min(len(list), mostPools)] {
+			if _, err := netip.ParsePrefix(text); err != nil {
+				errs = append(errs, field.Invalid(path.Index(i), shorten(text), "is not a CIDR; write an address and a prefix, e.g. 192.0.2.0/24"))
+			}
+		}
+	}
+	path := specPath.Child("externalIP")
+	check(path.Child("autoAssignCIDRs"), config.AutoAssignCIDRs)
+	if p := config.Policy; p != nil {
+		check(path.Child("policy", "allowedCIDRs"), p.AllowedCIDRs)
+		check(path.Child("policy", "rejectedCIDRs"), p.RejectedCIDRs)
+	}
+	return errs
+}
+
+// nodePorts checks what the pattern of the field cannot: that the range is one.
+func nodePorts(text string) field.ErrorList {
+	from, to, ok := strings.Cut(text, "-")
+	low, err := strconv.Atoi(from)
+	high, err2 := strconv.Atoi(to)
+	if text == "" || ok && err == nil && err2 == nil && low >= 1 && low <= high && high <= 65535 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(specPath.Child("serviceNodePortRange"), shorten(text), "is not a range of ports; write the lowest and the highest, e.g. 30000-32767")}
+}

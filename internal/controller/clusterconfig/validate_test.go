@@ -1,0 +1,160 @@
+package clusterconfig
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+)
+
+// good returns a configuration that nothing is wrong with.
+func good(change ...func(*configv1.NetworkSpec)) *configv1.NetworkSpec {
+	s := &configv1.NetworkSpec{
+		ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},
+		ServiceNetwork: []string{"172.30.0.0/16"}, NetworkType: "Flannel",
+	}
+	for _, f := range change {
+		f(s)
+	}
+	return s
+}
+
+func services(list ...string) func(*configv1.NetworkSpec) {
+	return func(s *configv1.NetworkSpec) { s.ServiceNetwork = list }
+}
+
+func pods(entries ...configv1.ClusterNetworkEntry) func(*configv1.NetworkSpec) {
+	return func(s *configv1.NetworkSpec) { s.ClusterNetwork = entries }
+}
+
+func entry(cidr string, hostPrefix uint32) configv1.ClusterNetworkEntry {
+	return configv1.ClusterNetworkEntry{CIDR: cidr, HostPrefix: hostPrefix}
+}
+
+func dual(s *configv1.NetworkSpec) {
+	pods(entry("10.128.0.0/14", 23), entry("fd01::/48", 64))(s)
+	services("172.30.0.0/16", "fd02::/112")(s)
+}
+
+func TestConfigurationsThatAreRight(t *testing.T) {
+	for _, row := range []struct {
+		why    string
+		spec   *configv1.NetworkSpec
+		around surroundings
+	}{
+		{"the usual one", good(), surroundings{platform: "AWS"}},
+		{"IPv6 alone", good(pods(entry("fd01::/48", 64)), services("fd02::/112")), surroundings{platform: "AWS"}},
+		{"a network that gives nodes no blocks", good(pods(entry("10.128.0.0/14", 0))), surroundings{}},
+		{"the smallest block", good(pods(entry("10.128.0.0/14", 30))), surroundings{}},
+		{"a pool of one block", good(pods(entry("10.128.0.0/14", 14))), surroundings{}},
+		{"two families on machines of one's own", good(dual), surroundings{platform: "BareMetal"}},
+		{"two families without a platform", good(dual), surroundings{platform: "None"}},
+		{"two families on a platform that is not known yet", good(dual), surroundings{}},
+		{"two families on vSphere", good(dual), surroundings{platform: "VSphere"}},
+		{"two families on OpenStack", good(dual), surroundings{platform: "OpenStack"}},
+		{"two families on KubeVirt", good(dual), surroundings{platform: "KubeVirt"}},
+		{"two families where a gate allows them", good(dual), surroundings{platform: "AWS", gates: []string{"AWSDualStackInstall"}}},
+		{"machines elsewhere", good(), surroundings{machines: []string{"192.168.0.0/16", "no network"}}},
+		{"ports and external addresses", good(func(s *configv1.NetworkSpec) {
+			s.ServiceNodePortRange = "30000-32767"
+			s.ExternalIP = &configv1.ExternalIPConfig{AutoAssignCIDRs: []string{"192.0.2.0/24"}, Policy: &configv1.ExternalIPPolicy{AllowedCIDRs: []string{"192.0.2.1/24"}}}
+		}), surroundings{}},
+	} {
+		if errs := validate(row.spec, row.around); len(errs) > 0 {
+			t.Errorf("%s: %v", row.why, errs)
+		}
+	}
+}
+
+func TestEveryRuleIsToldAtItsField(t *testing.T) {
+	for _, row := range []struct {
+		why    string
+		spec   *configv1.NetworkSpec
+		around surroundings
+		want   []string
+	}{
+		{"services that are no network", good(services("172.30/16")), surroundings{}, []string{
+			"spec.serviceNetwork[0]: could not parse spec.serviceNetwork 172.30/16: is not a CIDR; write four octets and a prefix, e.g. 172.30.0.0/16"}},
+		{"services inside pods", good(services("10.129.0.0/16")), surroundings{}, []string{
+			"spec.clusterNetwork[0].cidr: CIDRs 10.129.0.0/16 and 10.128.0.0/14 overlap (spec.clusterNetwork[0].cidr contains spec.serviceNetwork[0]); choose ranges that do not overlap"}},
+		{"no services", good(services()), surroundings{}, []string{
+			"spec.serviceNetwork: spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16"}},
+		{"two of a family", good(services("172.30.0.0/16", "172.31.0.0/16")), surroundings{}, []string{
+			"spec.serviceNetwork[1]: spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; remove this one"}},
+		{"three", good(services("172.30.0.0/16", "172.31.0.0/16", "fd02::/112")), surroundings{platform: "None"}, []string{
+			"spec.serviceNetwork: spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; it has 3 entries",
+			"spec.serviceNetwork: spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is IPv4-only, spec.serviceNetwork is dual-stack"}},
+		{"pods that are no network", good(pods(entry("pods", 23))), surroundings{}, []string{
+			"spec.clusterNetwork[0].cidr: could not parse spec.clusterNetwork pods: is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14"}},
+		{"host bits, where it is not clear which network is meant", good(pods(entry("10.128.0.5/14", 23))), surroundings{}, []string{
+			"spec.clusterNetwork[0].cidr: could not parse spec.clusterNetwork 10.128.0.5/14: has host bits set; did you mean 10.128.0.0/14?"}},
+		{"a block larger than its pool", good(pods(entry("10.128.0.0/14", 13))), surroundings{}, []string{
+			"spec.clusterNetwork[0].hostPrefix: hostPrefix 13 is larger than its cidr 10.128.0.0/14; it must be between 14 and 30"}},
+		{"a block without addresses", good(pods(entry("10.128.0.0/14", 31))), surroundings{}, []string{
+			"spec.clusterNetwork[0].hostPrefix: hostPrefix 31 is too small, must be a /30 or larger"}},
+		{"the same in IPv6", good(pods(entry("fd01::/48", 127)), services("fd02::/112")), surroundings{}, []string{
+			"spec.clusterNetwork[0].hostPrefix: hostPrefix 127 is too small, must be a /126 or larger"}},
+		{"a figure that no computer should shift by", good(pods(entry("10.128.0.0/14", 1<<32-1))), surroundings{}, []string{
+			"spec.clusterNetwork[0].hostPrefix: hostPrefix 4294967295 is too small, must be a /30 or larger"}},
+		{"two pools that overlap", good(pods(entry("10.128.0.0/14", 23), entry("10.128.0.0/14", 23))), surroundings{}, []string{
+			"spec.clusterNetwork[1].cidr: CIDRs 10.128.0.0/14 and 10.128.0.0/14 overlap (spec.clusterNetwork[1].cidr is the same as spec.clusterNetwork[0].cidr); choose ranges that do not overlap"}},
+		{"no pods", good(pods()), surroundings{}, []string{
+			"spec.clusterNetwork: spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23"}},
+		{"families that differ", good(services("fd02::/112")), surroundings{}, []string{
+			"spec.serviceNetwork: spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is IPv4-only, spec.serviceNetwork is IPv6-only"}},
+		{"no type", good(func(s *configv1.NetworkSpec) { s.NetworkType = " " }), surroundings{}, []string{
+			"spec.networkType: spec.networkType is required; write the plug-in of the pod network, e.g. Flannel"}},
+		{"two families in a cloud", good(dual), surroundings{platform: "AWS", gates: []string{"GCPDualStackInstall"}}, []string{
+			"spec.clusterNetwork: AWS is not one of the supported platforms for dual stack; use networks of one family"}},
+		{"two families in a cloud without a gate", good(dual), surroundings{platform: "IBMCloud", gates: []string{"IBMCloudDualStackInstall"}}, []string{
+			"spec.clusterNetwork: IBMCloud is not one of the supported platforms for dual stack; use networks of one family"}},
+		{"pods where machines are", good(), surroundings{machines: []string{"10.128.1.0/24"}}, []string{
+			"spec.clusterNetwork[0].cidr: CIDRs 10.128.1.0/24 and 10.128.0.0/14 overlap: 10.128.1.0/24 is a network of machines (spec.platformSpec of the Infrastructure); choose another range"}},
+		{"ports that are no range", good(func(s *configv1.NetworkSpec) { s.ServiceNodePortRange = "32767-30000" }), surroundings{}, []string{
+			"spec.serviceNodePortRange: is not a range of ports; write the lowest and the highest, e.g. 30000-32767"}},
+		{"an external address that is none", good(func(s *configv1.NetworkSpec) {
+			s.ExternalIP = &configv1.ExternalIPConfig{Policy: &configv1.ExternalIPPolicy{RejectedCIDRs: []string{"192.0.2.0/24", "all"}}}
+		}), surroundings{}, []string{
+			"spec.externalIP.policy.rejectedCIDRs[1]: is not a CIDR; write an address and a prefix, e.g. 192.0.2.0/24"}},
+		{"an empty one, all at once", &configv1.NetworkSpec{}, surroundings{}, []string{
+			"spec.serviceNetwork: spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16",
+			"spec.clusterNetwork: spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23",
+			"spec.networkType: spec.networkType is required; write the plug-in of the pod network, e.g. Flannel"}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			var got []string
+			for _, e := range validate(row.spec, row.around) {
+				got = append(got, e.Field+": "+e.Detail)
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestALongListIsRefusedQuickly(t *testing.T) {
+	many := make([]configv1.ClusterNetworkEntry, 100_000)
+	for i := range many {
+		many[i] = entry("10.128.0.0/14", 23)
+	}
+	errs := validate(good(pods(many...)), surroundings{})
+	if len(errs) != 1 || errs[0].Field != "spec.clusterNetwork" {
+		t.Errorf("%d errors", len(errs))
+	}
+}
+
+func FuzzValidateNeverPanics(f *testing.F) {
+	f.Add("10.128.0.0/14", uint32(23), "172.30.0.0/16,fd02::/112", "Flannel", "AWS", "30000-32767", "10.0.0.0/8")
+	f.Add("::ffff:10.0.0.0/100", uint32(1<<31), "/,%", "", "", "-", "")
+	f.Fuzz(func(t *testing.T, cidr string, hostPrefix uint32, service, kind, platform, ports, machines string) {
+		spec := good(pods(entry(cidr, hostPrefix), entry("fd01::/48", 64)), services(strings.Split(service, ",")...))
+		spec.NetworkType, spec.ServiceNodePortRange = kind, ports
+		for _, e := range validate(spec, surroundings{platform: platform, machines: []string{machines}}) {
+			if e.Detail == "" || !strings.HasPrefix(e.Field, "spec.") {
+				t.Errorf("%v says too little", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,185 @@
+// Package ingressconfig tells NetworkPolicies which traffic comes from ingress controllers on the host network.
+//
+// Input: all IngressControllers in the namespace openshift-ingress-operator, and the namespace openshift-host-network. Output:
+// two labels on that namespace while at least one of them reports that it is on the host network; findings of component
+// IngressConfig.
+//
+// It must never make or delete the namespace, nor take away a label that somebody else has set.
+package ingressconfig
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// Name is the name of the loop in logs and on the board.
+const Name = "ingressconfig"
+
+// Where things are in OpenShift.
+const (
+	controllerNamespace  = "openshift-ingress-operator"
+	hostNetworkNamespace = "openshift-host-network"
+)
+
+// fieldManager owns the labels. It is the one that OpenShift's operator uses.
+const fieldManager = client.FieldOwner("cluster-network-operator/ingress_controller")
+
+// component is the part of the network that the findings are about, and reasonFailed their reason.
+const component, reasonFailed = "IngressConfig", "IngressConfigError"
+
+// Controller is the loop. All fields must be set.
+type Controller struct {
+	// Client reads both kinds from the loop's cache, and writes.
+	Client client.Client
+	Board  *report.Board
+	Log    *slog.Logger
+}
+
+// Needs are the kinds that the API server must serve.
+func Needs() []schema.GroupKind {
+	return []schema.GroupKind{{Group: osv1.GroupName, Kind: "IngressController"}}
+}
+
+// Owns is what the loop keeps: how ingress controllers are published, and the labels of one namespace.
+func Owns() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{
+		&osv1.IngressController{}: {Namespaces: map[string]cache.Config{controllerNamespace: {}}, Transform: trimController},
+		namespace():               {Field: fields.OneTermEqualSelector("metadata.name", hostNetworkNamespace), Transform: trimNamespace},
+	}
+}
+
+func namespace() *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{}
+	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return m
+}
+
+func trimController(o any) (any, error) {
+	c, ok := o.(*osv1.IngressController)
+	if !ok {
+		return o, nil
+	}
+	kept := &osv1.IngressController{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}}
+	if s := c.Status.EndpointPublishingStrategy; s != nil {
+		kept.Status.EndpointPublishingStrategy = &osv1.EndpointPublishingStrategy{Type: s.Type}
+	}
+	return kept, nil
+}
+
+// trimNamespace keeps everything that there is: who has set a label matters.
+func trimNamespace(o any) (any, error) { return o, nil }
+
+// Setup adds the loop to a manager whose cache has what Owns lists.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	c.Client = mgr.GetClient()
+	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", Name, err)
+	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
+	for _, s := range []source.Source{
+		source.Kind(mgr.GetCache(), client.Object(&osv1.IngressController{}), once),
+		source.Kind(mgr.GetCache(), client.Object(namespace()), once),
+	} {
+		if err := loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// Reconcile brings the labels in line.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	err := c.reconcile(ctx)
+	switch {
+	case err == nil:
+		c.Board.Report(Name)
+	case !apierrors.IsConflict(err) && !errors.Is(err, context.Canceled):
+		c.Board.Report(Name, status.Finding{Component: component, Effect: status.Degraded, Reason: reasonFailed, Message: fmt.Sprintf(
+			"NetworkPolicies may not recognise the traffic of ingress controllers on the host network: %v", err)})
+	}
+	return reconcile.Result{}, err
+}
+
+func (c *Controller) reconcile(ctx context.Context) error {
+	ns := namespace()
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: hostNetworkNamespace}, ns); err != nil {
+		if apierrors.IsNotFound(err) { // the network in use has none
+			return nil
+		}
+		return fmt.Errorf("read namespace %s: %w", hostNetworkNamespace, err)
+	}
+	var controllers osv1.IngressControllerList
+	if err := c.Client.List(ctx, &controllers, client.InNamespace(controllerNamespace)); err != nil {
+		return fmt.Errorf("list ingress controllers: %w", err)
+	}
+	d := decide(controllers.Items, ns)
+	var err error
+	switch {
+	case !ns.DeletionTimestamp.IsZero():
+	case d.set:
+		err = c.set(ctx, ns)
+	case len(d.remove) > 0:
+		err = c.remove(ctx, ns, d.remove)
+	}
+	return client.IgnoreNotFound(err)
+}
+
+// set sets the labels. With the UID it never makes a namespace that has gone meanwhile.
+func (c *Controller) set(ctx context.Context, ns *metav1.PartialObjectMetadata) error {
+	wanted := namespace()
+	wanted.Name, wanted.UID, wanted.Labels = ns.Name, ns.UID, labels()
+	encoded, err := json.Marshal(wanted)
+	if err != nil {
+		return fmt.Errorf("encode labels: %w", err)
+	}
+	if err := c.Client.Patch(ctx, namespaceNamed(ns.Name), client.RawPatch(types.ApplyPatchType, encoded), fieldManager, client.ForceOwnership); err != nil {
+		return fmt.Errorf("label namespace %s: %w", ns.Name, err)
+	}
+	c.Log.Info("ingress controllers are on the host network", "namespace", ns.Name)
+	return nil
+}
+
+// remove takes labels away, whichever manager of this operator's has set them.
+func (c *Controller) remove(ctx context.Context, ns *metav1.PartialObjectMetadata, keys []string) error {
+	gone := map[string]any{}
+	for _, key := range keys {
+		gone[key] = nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": ns.ResourceVersion, "labels": gone}})
+	if err != nil {
+		return fmt.Errorf("encode labels: %w", err)
+	}
+	if err := c.Client.Patch(ctx, namespaceNamed(ns.Name), client.RawPatch(types.MergePatchType, patch), fieldManager); err != nil {
+		return fmt.Errorf("take labels off namespace %s: %w", ns.Name, err)
+	}
+	c.Log.Info("no ingress controller is on the host network any more", "namespace", ns.Name)
+	return nil
+}
+
+func namespaceNamed(name string) *metav1.PartialObjectMetadata {
+	ns := namespace()
+	ns.Name = name
+	return ns
+}
