@@ -35,7 +35,7 @@ func TestLoopsStartWhenTheirKindsAppear(t *testing.T) {
 		operator := c.clusterOperator()
 		for _, have := range operator.Status.Conditions {
 			if have.Type == configv1.OperatorAvailable && have.Status == configv1.ConditionTrue {
-				return len(operator.Status.Versions) == 1 && operator.Status.Versions[0].Version == "v1" && len(operator.Status.RelatedObjects) == 3
+				return len(operator.Status.Versions) == 2 && operator.Status.Versions[0] == (configv1.OperandVersion{Name: "operator", Version: "v1"}) && len(operator.Status.RelatedObjects) == 3
 			}
 		}
 		return false

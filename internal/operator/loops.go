@@ -16,7 +16,6 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/controller/allowlist"
-	"github.com/cluster-network-operator/cno/internal/controller/clusterstatus"
 	"github.com/cluster-network-operator/cno/internal/controller/connectivitycheck"
 	"github.com/cluster-network-operator/cno/internal/controller/egressrouter"
 	"github.com/cluster-network-operator/cno/internal/controller/hostnetworkconfig"
@@ -68,11 +67,6 @@ func loops(s *shared) []loop {
 		Level: s.Level, Now: time.Now, Log: s.Log.With("loop", network.Name),
 	}
 	s.operandChanged = rollout.OperandChanged
-	publish := &clusterstatus.Controller{
-		Client: cached, Operands: s.operands, Board: s.board, Version: s.Facts.ReleaseVersion, Namespace: s.Namespace,
-		Wake: s.status, HasClusterOperator: func() bool { return s.operands.Serves(kindClusterOperator) },
-		Now: time.Now, Log: s.Log.With("loop", clusterstatus.Name),
-	}
 	probe := &nodemtu.Controller{
 		Client: cached, Namespace: s.Namespace, Image: s.Facts.Images[operatorImage], Needed: needsHostMTU(s.Registry),
 		Board: s.board, Now: time.Now, Log: s.Log.With("loop", nodemtu.Name),
@@ -95,11 +89,10 @@ func loops(s *shared) []loop {
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("loop", connectivitycheck.Name),
 	}
-	others := slices.Concat(certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
+	others := slices.Concat(statusLoops(s), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
 	return append([]loop{
-		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: rollout.Setup},
+		{name: network.Name, needs: []schema.GroupKind{kindNetwork}, setup: s.setupNetwork(rollout)},
 		{name: nodemtu.Name, needs: []schema.GroupKind{kindNetwork}, setup: probe.Setup},
-		{name: clusterstatus.Name, needs: []schema.GroupKind{kindNetwork}, setup: publish.Setup},
 		{name: networkconfig.Name, needs: []schema.GroupKind{kindNetwork, kindNetworkConfig}, setup: short.Setup},
 		{name: hostnetworkconfig.Name, needs: []schema.GroupKind{kindHostNetwork}, setup: hosts.Setup},
 		{name: egressrouter.Name, needs: []schema.GroupKind{egressrouter.Kind}, setup: routers.Setup, owns: egressrouter.Owns()},

@@ -61,6 +61,7 @@ func TestNetworkConfigIsFollowedUntilSomebodyElseSetsTheNetwork(t *testing.T) {
 		t.Errorf("hostPrefix is %d, want 23", got)
 	}
 	c.eventually("it is in sync", c.synced(osv1.ConditionTrue, "AsExpected"))
+	c.rolledOut(1)
 	c.eventually("it mirrors the status", func() bool { return c.config().Status.Version == "v1" && len(c.config().Status.Conditions) > 4 })
 
 	c.editConfig(func(f *operatorv1.FlannelConfig) { f.Interface = "eth2" })

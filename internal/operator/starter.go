@@ -4,16 +4,21 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
 // settleCRD is how long changes of CustomResourceDefinitions are collected: a definition is changed several times
-// while it becomes established, and definitions come in groups.
-const settleCRD = 100 * time.Millisecond
+// while it becomes established, and definitions come in groups. A kind is served some time after its definition says so,
+// and nothing tells of that; so it is looked again as long as a loop waits for one.
+func settleCRD() []time.Duration {
+	return []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
+}
 
 // starter starts loops as soon as the API server serves what they need. What it does not serve is never an error:
 // it may come, and until then the rest works.
@@ -46,24 +51,61 @@ func (s *starter) Start(ctx context.Context) error {
 	}); err != nil {
 		return fmt.Errorf("watch definitions of kinds: %w", err)
 	}
+	if err := s.startReady(); err != nil {
+		return err
+	}
+	var looks []time.Duration
+	if s.announced(ctx) {
+		looks = settleCRD()
+	}
 	for {
-		if err := s.startReady(); err != nil {
-			return err
+		var next <-chan time.Time
+		if len(looks) > 0 {
+			next = time.After(looks[0])
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-changed:
+			looks = settleCRD()
+			continue
+		case <-next:
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(settleCRD):
+		if err := s.lookAgain(); err != nil {
+			return err
 		}
-		s.mapper.Reset()
-		s.network.Fire()
-		s.status.Fire()
+		if looks = looks[1:]; !s.announced(ctx) {
+			looks = nil
+		}
 	}
+}
+
+// lookAgain asks anew which kinds are served, starts what can be, and has the loops look at what has come.
+func (s *starter) lookAgain() error {
+	s.mapper.Reset()
+	if err := s.startReady(); err != nil {
+		return err
+	}
+	s.network.Fire()
+	s.status.Fire()
+	return nil
+}
+
+// announced reports whether there is a definition for a group of which a loop waits for a kind.
+func (s *starter) announced(ctx context.Context) bool {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(definitions().GroupVersionKind())
+	if err := s.manager.GetCache().List(ctx, list); err != nil {
+		return false
+	}
+	for _, l := range s.pending {
+		for _, gk := range l.needs {
+			if !s.operands.Serves(gk) && slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool { return strings.HasSuffix(o.Name, "."+gk.Group) }) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // startReady starts the loops whose kinds are served.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,7 +53,7 @@ func nodeLabels(all map[string]string) map[string]string {
 	return kept
 }
 
-// trimPod keeps where a pod runs, whose it is, whether it is ready and, if it is not, what keeps it.
+// trimPod keeps where a pod runs, whose it is, whether it is ready and, if it is not or has crashed often, what keeps it.
 func trimPod(o any) (any, error) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
@@ -72,11 +73,18 @@ func trimPod(o any) (any, error) {
 		}
 		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	}
-	if !ready {
+	if !ready || crashedOften(p.Status.ContainerStatuses) {
 		kept.Status.InitContainerStatuses = trimContainers(p.Status.InitContainerStatuses)
 		kept.Status.ContainerStatuses = trimContainers(p.Status.ContainerStatuses)
 	}
 	return kept, nil
+}
+
+// crashedOften reports whether a container has been started again several times: then it is looked at also while it is
+// ready.
+func crashedOften(statuses []corev1.ContainerStatus) bool {
+	const several = 3
+	return slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.RestartCount >= several })
 }
 
 func trimContainers(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {

@@ -40,6 +40,7 @@ type Board struct {
 	rollout  *Rollout
 	hung     string
 	changed  []func()
+	hangs    []func()
 }
 
 // Await makes the board wait for a loop's first report: after a start, the silence of a loop does not mean
@@ -107,10 +108,21 @@ func (b *Board) SetHung(what string) {
 	b.mu.Lock()
 	same := b.hung == what
 	b.hung = what
+	listeners := slices.Clone(b.hangs)
 	b.mu.Unlock()
-	if !same {
-		b.notify()
+	if same {
+		return
 	}
+	for _, f := range listeners {
+		f()
+	}
+}
+
+// OnHung has f called whenever SetHung says something new. f must not block.
+func (b *Board) OnHung(f func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hangs = append(b.hangs, f)
 }
 
 // Hung is what SetHung was told last.

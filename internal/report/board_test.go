@@ -47,6 +47,19 @@ func TestBoardAwaitsTheFirstReportOfALoop(t *testing.T) {
 	}
 }
 
+func TestBoardTellsOnlyWhoAskedThatARolloutHangs(t *testing.T) {
+	var board Board
+	changes, hangs := 0, 0
+	board.OnChange(func() { changes++ })
+	board.OnHung(func() { hangs++ })
+	for _, what := range []string{"agent hangs", "agent hangs", ""} {
+		board.SetHung(what)
+	}
+	if changes != 0 || hangs != 2 || board.Hung() != "" {
+		t.Errorf("%d changes and %d hangs were told, and %q hangs", changes, hangs, board.Hung())
+	}
+}
+
 func TestBoardMayBeUsedByManyAtOnce(t *testing.T) {
 	var board Board
 	var group sync.WaitGroup

@@ -2,35 +2,66 @@ package status
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
 
 // judge looks at the workloads of all components and returns what they give rise to. It adds to the
-// decision when to look again and what is down.
+// decision when to look again, and what is remembered of workloads.
 func judge(in Input, d *Decision) []Finding {
-	var findings []Finding
-	live := map[Workload]Live{}
+	live := map[string]Live{}
 	for _, l := range in.Live {
-		live[identity(l.Workload)] = l
+		live[l.id()] = l
 	}
+	var findings []Finding
+	var views []view
 	for _, w := range in.Wanted {
-		l, exists := live[identity(w)]
-		if !exists {
-			findings = append(findings, Finding{Component: w.Component, Effect: Progressing, Reason: "Deploying",
-				Message: fmt.Sprintf("%s does not exist yet", w)})
-			l = Live{Desired: 1}
-		}
+		l, exists := live[w.id()]
 		l.Workload = w
-		if exists {
-			findings = append(findings, l.findings(in.Now, d)...)
-		}
-		if l.down() {
-			d.DownSince[identity(w)] = downSince(in, l)
-		}
+		v := d.follow(in, l, exists)
+		views = append(views, v)
+		findings = append(findings, v.findings(d)...)
 	}
-	return append(findings, unavailable(in, d, live)...)
+	d.forget(in)
+	return append(findings, unavailable(in, d, views)...)
+}
+
+// follow notes how far the rollout of a workload is.
+func (d *Decision) follow(in Input, l Live, exists bool) view {
+	v := view{Live: l, now: in.Now, exists: exists, installed: wasAvailable(in, l.Component)}
+	if !exists {
+		return v
+	}
+	var again time.Duration
+	v.troubled, again = troubled(l.Pods, in.Now)
+	d.again(again)
+	before, known := in.Memory.Rollouts[l.id()]
+	r := before
+	if r.Settled != l.Revision {
+		if r.Revision != l.Revision {
+			r.Revision, r.Since = l.Revision, in.Now
+			if !known && !l.Changed.IsZero() && l.Changed.Before(in.Now) {
+				r.Since = l.Changed
+			}
+		}
+		if r.Since.After(in.Now) { // a clock was set back
+			r.Since = in.Now
+		}
+		v.rolling, v.since = true, r.Since
+		if l.settled() {
+			v.rolling, r = false, Rollout{Settled: l.Revision}
+		}
+	} else {
+		r = Rollout{Settled: l.Revision}
+	}
+	d.Memory.Rollouts[l.id()] = r
+	if v.rolling {
+		d.Rolling[identity(l.Workload)] = v.since
+	}
+	v.counted, again = v.count()
+	d.again(again)
+	d.tellRollout(v, before, r)
+	return v
 }
 
 // identity is the part of a workload that tells it from others.
@@ -38,55 +69,63 @@ func identity(w Workload) Workload {
 	return Workload{Kind: w.Kind, Namespace: w.Namespace, Name: w.Name}
 }
 
-// findings are those of one workload that exists.
-func (l Live) findings(now time.Time, d *Decision) []Finding {
+// findings are those of one workload.
+func (v view) findings(d *Decision) []Finding {
 	var findings []Finding
-	if text := l.moving(); text != "" {
-		findings = append(findings, Finding{Component: l.Component, Effect: Progressing, Reason: "Deploying", Message: text, Aside: l.NonCritical})
+	finding := func(s state, message string) Finding {
+		return Finding{Component: v.Component, Effect: s.Effect, Reason: s.Reason, Message: v.Workload.String() + " " + message,
+			Aside: v.NonCritical, Subject: v.id()}
 	}
-	hung, left := l.hung(now)
-	d.again(left)
-	if hung {
-		text := fmt.Sprintf("%s rollout is not making progress - last change %s", l.Workload, l.lastChange().UTC().Format(time.RFC3339))
-		if why := describe(l.Pods); len(why) > 0 {
-			text += ": " + strings.Join(why, "; ")
+	on, message, moving := first(waiting(), v, d)
+	trouble, why, ill := first(troubling(), v, d)
+	if moving {
+		if len(v.troubled) > 0 && trouble.Reason != reasonHung {
+			message += ": " + describe(v.troubled)
 		}
-		return append(findings,
-			Finding{Component: l.Component, Effect: Degraded, Reason: "RolloutHung", Message: text},
-			Finding{Component: l.Component, Effect: NotUpgradeable, Reason: "RolloutHung", Message: text})
+		if v.Refused != "" {
+			message += ": its pods cannot be created: " + v.Refused
+		}
+		findings = append(findings, finding(on, message))
 	}
-	var troubled []Pod
-	for _, p := range l.Pods {
-		settled, left := p.settled(now)
-		d.again(left)
-		if settled {
-			troubled = append(troubled, p)
+	if !ill {
+		return findings
+	}
+	f := finding(trouble, why)
+	if trouble.Reason != reasonHung {
+		f.Since = troubledSince(v.counted)
+		return append(findings, f)
+	}
+	f.Immediate = true
+	d.Stuck = append(d.Stuck, identity(v.Workload))
+	if d.Hung = strings.TrimPrefix(d.Hung+"; "+f.Message, "; "); len(d.Hung) > longestLine {
+		d.Hung = shorten(d.Hung)
+	}
+	no := f
+	no.Effect = NotUpgradeable
+	return append(findings, f, no)
+}
+
+// first returns the first of some states that holds for a workload.
+func first(states []state, v view, d *Decision) (state, string, bool) {
+	for _, s := range states {
+		message, yes, again := s.holds(v)
+		d.again(again)
+		if yes {
+			return s, message, true
 		}
 	}
-	if len(troubled) > 0 {
-		slices.SortStableFunc(troubled, func(a, b Pod) int {
-			return slices.Index(troubles[:], a.Trouble) - slices.Index(troubles[:], b.Trouble)
-		})
-		findings = append(findings, Finding{Component: l.Component, Effect: Degraded, Reason: string(troubled[0].Trouble), Aside: l.NonCritical,
-			Message: fmt.Sprintf("%s rollout is not making progress - %s", l.Workload, strings.Join(describe(troubled), "; "))})
-	}
-	return findings
+	return state{}, "", false
 }
 
 // downSince is since when a workload that is down has been so.
-func downSince(in Input, l Live) time.Time {
-	if since, known := in.DownSince[identity(l.Workload)]; known {
-		return since
-	}
-	if since := l.wentDown(); !since.IsZero() && since.Before(in.Now) {
-		return since
-	}
-	return in.Now
+func (v view) downSince(in Input, d *Decision) time.Time {
+	return in.since(d, "down/"+v.id(), v.wentDown())
 }
 
 // unavailable finds the components that do not work: a critical DaemonSet of theirs has no available pod, or
-// none of their critical Deployments has. (One Deployment of several may be down: it is one member of many.)
-func unavailable(in Input, d *Decision, live map[Workload]Live) []Finding {
+// none of their critical Deployments has. (One Deployment of several may be down: it is one member of many.) What has
+// never worked is no news.
+func unavailable(in Input, d *Decision, views []view) []Finding {
 	var findings []Finding
 	type group struct {
 		since time.Time
@@ -103,25 +142,29 @@ func unavailable(in Input, d *Decision, live map[Workload]Live) []Finding {
 		findings = append(findings, Finding{Component: component, Effect: Unavailable, Reason: reasonDown,
 			Message: fmt.Sprintf("%s has had no available pod since %s", names, since.UTC().Format(time.RFC3339))})
 	}
-	for _, w := range in.Wanted {
-		if w.NonCritical {
+	for _, v := range views {
+		if v.NonCritical || !v.installed {
 			continue
 		}
-		since, down := d.DownSince[identity(w)]
-		if w.Kind != "Deployment" {
+		down := v.down()
+		var since time.Time
+		if down {
+			since = v.downSince(in, d)
+		}
+		if v.Kind != "Deployment" {
 			if down {
-				report(w.Component, since, w.String())
+				report(v.Component, since, v.Workload.String())
 			}
 			continue
 		}
-		g := deployments[w.Component]
+		g := deployments[v.Component]
 		if g == nil {
 			g = &group{}
-			deployments[w.Component] = g
-			order = append(order, w.Component)
+			deployments[v.Component] = g
+			order = append(order, v.Component)
 		}
-		g.alive = g.alive || !down && live[identity(w)].Desired > 0
-		g.names = append(g.names, w.String())
+		g.alive = g.alive || !down && v.Desired > 0
+		g.names = append(g.names, v.Workload.String())
 		if since.After(g.since) {
 			g.since = since
 		}

@@ -2,53 +2,74 @@ package status
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
 )
 
-// AsExpected is the reason of every condition that has the value it should have.
-const AsExpected = "AsExpected"
-
-// Reasons that are looked at again when the next status is decided.
-const (
-	reasonStartup = "Startup"
-	reasonDown    = "WorkloadDown"
-)
+// effects are those that conditions are named after, in the order in which they are published.
+var effects = [...]Effect{Unavailable, Progressing, Degraded, NotUpgradeable}
 
 // Decide returns the conditions for an input.
 func Decide(in Input) Decision {
-	d := Decision{DownSince: map[Workload]time.Time{}}
-	findings := slices.Concat(in.Findings, judge(in, &d))
-	findings = append(findings, starting(in, findings)...)
+	d := Decision{
+		Memory:   Memory{Seen: map[string]time.Time{}, Rollouts: map[string]Rollout{}, Installed: in.Memory.Installed},
+		Versions: map[string]string{}, Rolling: map[Workload]time.Time{},
+	}
+	findings := slices.Concat(in.Findings, judge(in, &d), nodeFindings(in.Nodes))
+	findings = append(debounce(in, &d, findings), heard(in)...)
+	d.carryOver(in)
+	findings = sorted(append(findings, starting(in, findings)...))
 
-	conditions := []osv1.OperatorCondition{
-		condition("", Unavailable, network(findings, Unavailable)),
-		condition("", Progressing, network(findings, Progressing)),
-		condition("", Degraded, network(findings, Degraded)),
-		condition("", NotUpgradeable, network(findings, NotUpgradeable)),
+	d.Controllers = withTimes(controllerConditions(findings), in.PreviousControllers, in.Now)
+	if in.Absent {
+		absent := Finding{Effect: Degraded, Reason: reasonNoConfig, Message: "Failed to get networks.operator.openshift.io cluster"}
+		d.Operator = withTimes([]osv1.OperatorCondition{condition("", Degraded, append([]Finding{absent}, bearing(findings, Degraded, all)...))}, nil, in.Now)
+		return d
 	}
-	for _, name := range components(in) {
-		conditions = append(conditions, componentConditions(name, in, findings)...)
+	for _, effect := range effects {
+		d.Conditions = append(d.Conditions, condition("", effect, bearing(findings, effect, ofNetwork)))
+		d.Operator = append(d.Operator, condition("", effect, bearing(findings, effect, all)))
 	}
-	d.Conditions = withTimes(conditions, in.Previous, in.Now)
+	note(d.Conditions, findings, "")
+	note(d.Operator, findings, "")
+	d.Conditions = append(d.Conditions, progress(in, d.Conditions, findings)...)
+	for _, name := range components(in, findings) {
+		d.Conditions = append(d.Conditions, componentConditions(name, in, findings)...)
+	}
+	d.Conditions = withTimes(d.Conditions, in.Previous, in.Now)
+	d.Operator = withTimes(d.Operator, nil, in.Now)
 	d.AtVersion = atVersion(in, findings)
+	d.remember(in)
+	d.versions(in)
+	d.tell(in)
 	return d
 }
 
-// again notes that the answer may change after some time; 0 is ignored.
-func (d *Decision) again(after time.Duration) {
-	if after > 0 && (d.Again == 0 || after < d.Again) {
-		d.Again = after
+// all lets every component through, ofNetwork those of the network.
+func all(string) bool                 { return true }
+func ofNetwork(component string) bool { return !IsController(component) }
+
+// bearing returns the findings that bear on a condition of the whole.
+func bearing(findings []Finding, effect Effect, counts func(component string) bool) []Finding {
+	var found []Finding
+	for _, f := range findings {
+		if f.Effect == effect && !f.Aside && counts(f.Component) {
+			found = append(found, f)
+		}
 	}
+	return found
 }
 
 // starting are the findings of a network that has never been available and is not yet, and of rendered components
 // of which that is so.
 func starting(in Input, findings []Finding) []Finding {
+	if in.Absent {
+		return nil
+	}
 	var found []Finding
-	if !wasAvailable(in, "") && !(in.Applied && len(network(findings, Progressing)) == 0 && len(network(findings, Unavailable)) == 0) {
+	moving := len(bearing(findings, Progressing, ofNetwork)) > 0
+	if !wasAvailable(in, "") && (!in.Applied || moving || len(bearing(findings, Unavailable, ofNetwork)) > 0) {
 		found = append(found, Finding{Effect: Unavailable, Reason: reasonStartup, Message: "The network is starting up"})
 	}
 	for _, name := range in.Components {
@@ -60,105 +81,71 @@ func starting(in Input, findings []Finding) []Finding {
 	return found
 }
 
-// wasAvailable reports whether a component, or the network itself, has been available at some time.
+// wasAvailable reports whether a component, or the network itself, has been available at some time. The conditions may
+// have gone with Network/cluster, the memory has not.
 func wasAvailable(in Input, component string) bool {
-	return slices.ContainsFunc(in.Previous, func(c osv1.OperatorCondition) bool {
+	return in.Memory.installed(component) || slices.ContainsFunc(in.Previous, func(c osv1.OperatorCondition) bool {
 		return c.Type == component+string(Unavailable) && (c.Status == osv1.ConditionTrue || c.Reason == reasonDown)
 	})
 }
 
-// network returns the findings that bear on a condition of the network as a whole, the operator's own first.
-func network(findings []Finding, effect Effect) []Finding {
-	var own, others []Finding
-	for _, f := range findings {
-		switch {
-		case f.Effect != effect || f.Aside:
-		case f.Component == "":
-			own = append(own, f)
-		default:
-			others = append(others, f)
+// remember notes what is available now.
+func (d *Decision) remember(in Input) {
+	var available []string
+	for _, name := range append(slices.Clone(in.Components), "") {
+		is := slices.ContainsFunc(d.Conditions, func(c osv1.OperatorCondition) bool {
+			return c.Type == name+string(Unavailable) && c.Status == osv1.ConditionTrue
+		})
+		if is || wasAvailable(in, name) {
+			available = append(available, name)
 		}
 	}
-	return append(own, others...)
+	d.Memory = d.Memory.with(available)
 }
 
-// components returns the names of all components, sorted.
-func components(in Input) []string {
+// components returns the names of all components of the network, sorted.
+func components(in Input, findings []Finding) []string {
 	names := slices.Clone(in.Components)
 	for _, w := range in.Wanted {
 		names = append(names, w.Component)
 	}
-	for _, f := range in.Findings {
+	for _, f := range slices.Concat(in.Findings, findings) {
 		names = append(names, f.Component)
 	}
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" })
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool { return name == "" || IsController(name) })
 }
 
-// componentConditions are Available, Progressing and Degraded of a component. A component without workloads
-// has Available and Progressing only while there is something to say.
-func componentConditions(name string, in Input, findings []Finding) []osv1.OperatorCondition {
-	hasWorkloads := slices.ContainsFunc(in.Wanted, func(w Workload) bool { return w.Component == name })
-	var conditions []osv1.OperatorCondition
-	for _, effect := range []Effect{Unavailable, Progressing, Degraded} {
-		var of []Finding
-		for _, f := range findings {
-			if f.Component == name && f.Effect == effect {
-				of = append(of, f)
-			}
-		}
-		if hasWorkloads || effect == Degraded || len(of) > 0 {
-			conditions = append(conditions, condition(name, effect, of))
-		}
-	}
-	return conditions
-}
-
-// condition makes the condition for findings of one effect: none means that all is well. The reason is that
-// of the first, the message has all of them.
-func condition(component string, effect Effect, findings []Finding) osv1.OperatorCondition {
-	good, bad := osv1.ConditionFalse, osv1.ConditionTrue
-	if effect == Unavailable || effect == NotUpgradeable {
-		good, bad = bad, good
-	}
-	c := osv1.OperatorCondition{Type: component + string(effect), Status: good, Reason: AsExpected}
-	if len(findings) == 0 {
-		return c
-	}
-	c.Status, c.Reason = bad, findings[0].Reason
-	var lines []string
-	for _, f := range findings {
-		if !slices.Contains(lines, f.Message) {
-			lines = append(lines, f.Message)
-		}
-	}
-	c.Message = strings.Join(lines, "\n")
-	return c
-}
-
-// withTimes sets the times of transition: now where the status is new, else that of the previous condition.
-func withTimes(conditions, previous []osv1.OperatorCondition, now time.Time) []osv1.OperatorCondition {
-	for i := range conditions {
-		c := &conditions[i]
-		c.LastTransitionTime.Time = now.UTC().Truncate(time.Second)
-		for _, p := range previous {
-			if p.Type == c.Type && p.Status == c.Status && !p.LastTransitionTime.IsZero() {
-				c.LastTransitionTime = p.LastTransitionTime
-			}
-		}
-	}
-	return conditions
-}
-
-// atVersion reports whether every workload runs in the operator's version and nothing critical moves.
+// atVersion reports whether every workload runs in the operator's version, and everything critical is ready.
 func atVersion(in Input, findings []Finding) bool {
-	if !in.Applied || len(network(findings, Progressing)) > 0 {
+	if !in.Applied || len(bearing(findings, Progressing, ofNetwork)) > 0 {
 		return false
 	}
 	for _, l := range in.Live {
-		if l.Version != in.Version {
+		if l.Version != in.Version || critical(in, l) && !l.settled() {
 			return false
 		}
 	}
 	return true
+}
+
+// critical reports whether a workload is wanted and critical.
+func critical(in Input, l Live) bool {
+	return slices.ContainsFunc(in.Wanted, func(w Workload) bool { return w.id() == l.id() && !w.NonCritical })
+}
+
+// versions notes in which version each component runs.
+func (d *Decision) versions(in Input) {
+	mixed := map[string]bool{}
+	for _, l := range in.Live {
+		have, known := d.Versions[l.Component]
+		_, rolling := d.Rolling[identity(l.Workload)]
+		mixed[l.Component] = mixed[l.Component] || rolling || known && have != l.Version || l.Version == ""
+		d.Versions[l.Component] = l.Version
+	}
+	for component := range mixed {
+		if mixed[component] {
+			delete(d.Versions, component)
+		}
+	}
 }

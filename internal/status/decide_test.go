@@ -22,7 +22,23 @@ func ago(d time.Duration) time.Time { return now.Add(-d) }
 
 // healthy is a workload that is as wanted, and has been for an hour.
 func healthy(w Workload, pods ...Pod) Live {
-	return Live{Workload: w, Version: "v1", Desired: 3, Updated: 3, Available: 3, Generation: 2, Observed: 2, Changed: ago(time.Hour), Pods: pods}
+	return Live{Workload: w, Version: "v1", Revision: "r1", Desired: 3, Current: 3, Updated: 3, Available: 3, Generation: 2, Observed: 2, Changed: ago(time.Hour), Pods: pods}
+}
+
+// settled remembers that all workloads have run in a revision.
+func settled(revision string) Memory {
+	m := Memory{Rollouts: map[string]Rollout{}, Installed: []string{"", "Flannel"}}
+	for _, w := range []Workload{agent, etcdA, etcdB, extras} {
+		m.Rollouts[w.id()] = Rollout{Settled: revision}
+	}
+	return m
+}
+
+// rolling remembers that the agent's revision r1 has been rolled out for a time.
+func rolling(since time.Duration) Memory {
+	m := settled("r0")
+	m.Rollouts[agent.id()] = Rollout{Settled: "r0", Revision: "r1", Since: ago(since)}
+	return m
 }
 
 func with(l Live, change func(*Live)) Live { change(&l); return l }
@@ -39,81 +55,163 @@ func pod(name, node string, trouble Trouble, since time.Duration, detail string)
 	return Pod{Name: name, Node: node, Trouble: trouble, Detail: detail, Since: ago(since), Created: ago(since)}
 }
 
+// texts returns the conditions as text: type to status, reason and message.
+func texts(conditions []osv1.OperatorCondition) map[string]string {
+	got := map[string]string{}
+	for _, c := range conditions {
+		got[c.Type] = strings.Join([]string{string(c.Status), c.Reason, c.Message}, " ")
+	}
+	return got
+}
+
 func TestEachStateHasItsConditions(t *testing.T) {
+	crash := "container c ended with exit code 2"
 	for _, row := range []struct {
 		why  string
 		in   Input
 		want map[string]string // type to status, reason and message
 	}{
-		{"all is well", Input{Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was()}, map[string]string{
+		{"all is well", Input{Live: []Live{healthy(agent)}}, map[string]string{
 			"Available": "True AsExpected ", "Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Upgradeable": "True AsExpected ",
-			"FlannelAvailable": "True AsExpected ", "FlannelProgressing": "False AsExpected ", "FlannelDegraded": "False AsExpected "}},
-		{"a fresh cluster whose workload does not exist yet", Input{Components: []string{"Flannel"}, Wanted: []Workload{agent}}, map[string]string{
-			"Available": "False Startup The network is starting up", "FlannelAvailable": "False Startup Flannel is starting up",
-			"Progressing": `True Deploying DaemonSet "ns/agent" does not exist yet`}},
-		{"a network that somebody else installs has no workloads", Input{Applied: true}, map[string]string{
-			"Available": "True AsExpected ", "Progressing": "False AsExpected "}},
-		{"nothing is rendered before everything is applied", Input{}, map[string]string{
-			"Available": "False Startup The network is starting up"}},
-		{"the controller has not seen the change", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent), func(l *Live) { l.Generation = 3; l.Changed = now })}}, map[string]string{
-			"Progressing": `True Deploying DaemonSet "ns/agent" update is being processed (generation 3, observed generation 2)`, "Available": "True AsExpected "}},
-		{"pods are being replaced", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent, Pod{Ready: true, Created: now, Since: now}), func(l *Live) { l.Updated = 1 })}}, map[string]string{
+			"FlannelAvailable": "True AsExpected ", "FlannelProgressing": "False AsExpected ", "FlannelDegraded": "False AsExpected ",
+			"Ready": "True AsExpected ", "Reconciling": "False AsExpected ", "Stalled": "False AsExpected "}},
+		{"a workload of a running network is gone", Input{}, map[string]string{
+			"Progressing": `True Deploying DaemonSet "ns/agent" does not exist yet`, "Available": "True AsExpected "}},
+		{"the controller has not seen the change", Input{Live: []Live{with(healthy(agent), func(l *Live) { l.Generation = 3; l.Revision = "r2" })}}, map[string]string{
+			"Progressing": `True Deploying DaemonSet "ns/agent" update is being processed (generation 3, observed generation 2)`, "Available": "True AsExpected ",
+			"Ready":       `False Deploying DaemonSet "ns/agent" update is being processed (generation 3, observed generation 2)`,
+			"Reconciling": `True Deploying DaemonSet "ns/agent" update is being processed (generation 3, observed generation 2)`}},
+		{"a change of anything but the template is no rollout", Input{Live: []Live{with(healthy(agent), func(l *Live) { l.Generation = 3 })}}, map[string]string{
+			"Progressing": "False AsExpected "}},
+		{"pods are being replaced", Input{Memory: rolling(time.Minute), Live: []Live{with(healthy(agent, Pod{Ready: true, Created: now, Since: now}), func(l *Live) { l.Updated = 1 })}}, map[string]string{
 			"Progressing": `True Deploying DaemonSet "ns/agent" update is rolling out (1 out of 3 updated)`, "Degraded": "False AsExpected "}},
-		{"a node whose kubelet is silent is no rollout", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent, Pod{Name: "p", NodeGone: true, Trouble: NotReady, Since: ago(time.Hour)}), func(l *Live) { l.Available = 2 })}}, map[string]string{
-			"Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Available": "True AsExpected "}},
-		{"a rollout that stands still for ten minutes is hung, and says why", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
+		{"all are replaced, and one does not work: the rollout is not over", Input{Memory: rolling(time.Minute), Live: []Live{
+			with(healthy(agent, pod("p1", "n1", NotReady, time.Minute, "probe failed")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+			"Progressing": `True Deploying DaemonSet "ns/agent" is not available (awaiting 1 nodes): pod p1 on node n1 is not ready (probe failed)`, "Degraded": "False AsExpected "}},
+		{"a node that restarts is no rollout", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", Starting, time.Minute, "")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+			"Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Ready": "True AsExpected "}},
+		{"a new node is no rollout", Input{Live: []Live{with(healthy(agent), func(l *Live) { l.Desired = 4 })}}, map[string]string{
+			"Progressing": "False AsExpected ", "Degraded": "False AsExpected "}},
+		{"a node whose kubelet is silent is told, and is no rollout", Input{Memory: rolling(time.Hour), Nodes: []Node{{Name: "n1"}, {Name: "n2", Gone: true}},
+			Live: []Live{with(healthy(agent, Pod{Name: "p", NodeGone: true, Trouble: NotReady, Since: ago(time.Hour)}), func(l *Live) { l.Available, l.Updated = 2, 2 })}}, map[string]string{
+			"Progressing": "False AsExpected ", "Degraded": "False AsExpected ", "Available": "True AsExpected 1 of 2 nodes do not answer: n2"}},
+		{"no node is to have a pod", Input{Memory: rolling(time.Hour), Live: []Live{with(healthy(agent), func(l *Live) { l.Desired, l.Current, l.Updated, l.Available = 0, 0, 0, 0 })}}, map[string]string{
+			"Progressing": "False AsExpected ", "Available": "True AsExpected ", "Degraded": "False AsExpected "}},
+		{"nothing was made yet for nodes that there are", Input{Memory: rolling(time.Second), Live: []Live{with(healthy(agent), func(l *Live) { l.Current, l.Updated, l.Available = 0, 0, 0 })}}, map[string]string{
+			"Progressing": `True Deploying DaemonSet "ns/agent" is not yet scheduled on any nodes`}},
+		{"a rollout that stands still for ten minutes is hung, and says why", Input{Memory: rolling(11 * time.Minute),
 			Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 11*time.Minute, "readiness probe failed")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded":    `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is not ready (readiness probe failed)`,
 			"Upgradeable": `False RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is not ready (readiness probe failed)`,
+			"Stalled":     `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is not ready (readiness probe failed)`,
 			"Progressing": `True Deploying DaemonSet "ns/agent" is not available (awaiting 1 nodes)`}},
-		{"one short of ten minutes is not", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 10*time.Minute-time.Second, "")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+		{"one short of ten minutes is not", Input{Memory: rolling(10*time.Minute - time.Second), Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 10*time.Minute, "")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded": "False AsExpected "}},
-		{"crashing pods are told at once after they settled, three by name", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent,
-				pod("p4", "n4", CrashLoop, time.Minute, "x"), pod("p3", "n3", CrashLoop, time.Minute, "x"), pod("p2", "n2", CrashLoop, time.Minute, "x"),
-				pod("p1", "n1", CrashLoop, time.Minute, "container c ended with exit code 2, 4 restarts"), pod("p5", "n5", ImagePull, time.Minute, "container c: image i: not found")),
-				func(l *Live) { l.Available = 0; l.Desired = 5; l.Updated = 5 })}}, map[string]string{
-			"FlannelDegraded": `True CrashLoopBackOff DaemonSet "ns/agent" rollout is not making progress - pod p1 on node n1 is in CrashLoopBackOff State (container c ended with exit code 2, 4 restarts), ` +
-				`pod p2 on node n2 is in CrashLoopBackOff State (x), pod p3 on node n3 is in CrashLoopBackOff State (x) (1 more); pod p5 on node n5 is in ImagePullBackOff State (container c: image i: not found)`}},
-		{"trouble of a few seconds is only progress", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent, pod("p1", "n1", ImagePull, 5*time.Second, "")), func(l *Live) { l.Available = 2 })}}, map[string]string{
-			"Degraded": "False AsExpected ", "Progressing": `True Deploying DaemonSet "ns/agent" is not available (awaiting 1 nodes)`}},
-		{"no pod of the agent for a minute: the network is down", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, time.Minute, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
+		{"the older pods' last success does not count for a pod that crashes between", Input{Memory: rolling(11 * time.Minute), Live: []Live{with(healthy(agent,
+			Pod{Name: "p1", Node: "n1", Ready: true, Trouble: CrashLoop, Detail: crash, Since: ago(time.Second), Created: ago(11 * time.Minute)}), func(l *Live) { l.Updated = 1 })}}, map[string]string{
+			"Degraded": `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is in CrashLoopBackOff State (` + crash + `)`}},
+		{"pods with the same trouble are told as one, three causes by name", Input{Memory: rolling(5 * time.Minute), Live: []Live{with(healthy(agent,
+			pod("p4", "n4", CrashLoop, 3*time.Minute, "x"), pod("p3", "n3", CrashLoop, 3*time.Minute, crash), pod("p2", "n2", CrashLoop, 3*time.Minute, crash),
+			pod("p5", "n5", ImagePull, 3*time.Minute, "container c: image i: not found"), pod("p6", "", Unschedulable, 3*time.Minute, "0/6 nodes are available")),
+			func(l *Live) { l.Available = 0; l.Desired = 5; l.Updated = 5 })}}, map[string]string{
+			"FlannelDegraded": `True CrashLoopBackOff DaemonSet "ns/agent" rollout is not making progress - pod p2 on node n2 is in CrashLoopBackOff State (` + crash + `) (2 pods affected); ` +
+				`pod p4 on node n4 is in CrashLoopBackOff State (x); pod p5 on node n5 is in ImagePullBackOff State (container c: image i: not found); and 1 more pods`}},
+		{"trouble of less than two minutes is told as progress", Input{Memory: rolling(time.Minute), Live: []Live{with(healthy(agent, pod("p1", "n1", ImagePull, 119*time.Second, "i")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+			"Degraded": "False AsExpected ", "Progressing": `True Deploying DaemonSet "ns/agent" is not available (awaiting 1 nodes): pod p1 on node n1 is in ImagePullBackOff State (i)`}},
+		{"after the rollout, trouble is degraded, and no rollout", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", CrashLoop, 3*time.Minute, crash)), func(l *Live) { l.Available = 2 })}}, map[string]string{
+			"Degraded": `True CrashLoopBackOff DaemonSet "ns/agent" does not work on all nodes - pod p1 on node n1 is in CrashLoopBackOff State (` + crash + `)`, "Progressing": "False AsExpected "}},
+		{"after the rollout, a probe that fails is degraded", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 3*time.Minute, "HTTP probe failed with statuscode: 500")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+			"Degraded": `True NotReady DaemonSet "ns/agent" does not work on all nodes - pod p1 on node n1 is not ready (HTTP probe failed with statuscode: 500)`}},
+		{"a pod that starts for long is degraded", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", Starting, 11*time.Minute, "container c: ContainerCreating")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+			"Degraded": `True Starting DaemonSet "ns/agent" does not work on all nodes - pod p1 on node n1 is still being started (container c: ContainerCreating)`}},
+		{"a quota that refuses pods", Input{Memory: rolling(time.Hour), Live: []Live{with(healthy(agent), func(l *Live) { l.Current, l.Updated, l.Available, l.Refused = 2, 2, 2, "exceeded quota" })}}, map[string]string{
+			"Degraded": `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:00:00Z: its pods cannot be created: exceeded quota`}},
+		{"a webhook that refuses pods on new nodes", Input{Memory: remembering(settled("r1"), "Degraded/Flannel/"+agent.id(), 3*time.Minute), Live: []Live{with(healthy(agent), func(l *Live) { l.Desired, l.Refused = 4, "denied the request" })}}, map[string]string{
+			"Degraded": `True FailedCreate DaemonSet "ns/agent" cannot create its pods: denied the request`}},
+		{"no pod of the agent for a minute: the network is down", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, time.Minute, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
 			"Available":        `False WorkloadDown DaemonSet "ns/agent" has had no available pod since 2026-01-02T11:59:00Z`,
 			"FlannelAvailable": `False WorkloadDown DaemonSet "ns/agent" has had no available pod since 2026-01-02T11:59:00Z`}},
-		{"a restart of the only pod is not", Input{Applied: true, Previous: was(), Wanted: []Workload{agent},
-			Live: []Live{with(healthy(agent), func(l *Live) { l.Available, l.Desired, l.Updated = 0, 1, 1 })}}, map[string]string{
+		{"a restart of the only pod is not", Input{Live: []Live{with(healthy(agent), func(l *Live) { l.Available, l.Desired, l.Updated = 0, 1, 1 })}}, map[string]string{
 			"Available": "True AsExpected "}},
-		{"one of two members is down: nothing is", Input{Applied: true, Previous: was(), Wanted: []Workload{agent, etcdA, etcdB},
+		{"one of two members is down: nothing is", Input{Wanted: []Workload{agent, etcdA, etcdB},
 			Live: []Live{healthy(agent), healthy(etcdA), with(healthy(etcdB, pod("e", "n", NotReady, time.Minute, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
 			"Available": "True AsExpected ", "FlannelAvailable": "True AsExpected "}},
-		{"all members are down", Input{Applied: true, Previous: was(), Wanted: []Workload{agent, etcdA, etcdB}, Live: []Live{healthy(agent),
+		{"all members are down", Input{Wanted: []Workload{agent, etcdA, etcdB}, Live: []Live{healthy(agent),
 			with(healthy(etcdA, pod("e", "n", NotReady, 2*time.Minute, "")), func(l *Live) { l.Available = 0 }),
 			with(healthy(etcdB, pod("f", "m", NotReady, time.Minute, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
 			"Available": `False WorkloadDown Deployment "ns/etcd-a" and Deployment "ns/etcd-b" has had no available pod since 2026-01-02T11:59:00Z`}},
-		{"what is not critical shows in its component alone", Input{Applied: true, Previous: was(), Wanted: []Workload{agent, extras}, Live: []Live{healthy(agent),
+		{"what is not critical shows in its component alone", Input{Wanted: []Workload{agent, extras}, Live: []Live{healthy(agent),
 			with(healthy(extras, pod("m", "n", CrashLoop, time.Hour, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
-			"Available": "True AsExpected ", "Degraded": "False AsExpected ", "Progressing": "False AsExpected ",
-			"MetricsDegraded": `True CrashLoopBackOff DaemonSet "ns/metrics" rollout is not making progress - pod m on node n is in CrashLoopBackOff State`}},
-		{"all findings are told, the operator's own first", Input{Applied: true, Previous: was(), Findings: []Finding{
-			{Component: "Flannel", Effect: Degraded, Reason: "A", Message: "a"}, {Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "b"}}}, map[string]string{
-			"Degraded": "True InvalidOperatorConfig b\na", "FlannelDegraded": "True A a"}},
+			"Available": "True AsExpected ", "Degraded": "False AsExpected ", "Progressing": "False AsExpected ", "MetricsAvailable": "True AsExpected ",
+			"MetricsDegraded": `True CrashLoopBackOff DaemonSet "ns/metrics" does not work on all nodes - pod m on node n is in CrashLoopBackOff State`}},
+		{"what is not critical waits for others, and holds nothing up", Input{Memory: Memory{Installed: []string{"", "Flannel"}}, Wanted: []Workload{agent, extras}, Live: []Live{healthy(agent),
+			with(healthy(extras, pod("m", "n", Starting, time.Minute, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
+			"Progressing": "False AsExpected ", "MetricsProgressing": `True Deploying DaemonSet "ns/metrics" is waiting for other operators to become ready: pod m on node n is still being started`}},
+		{"all findings are told with component and reason, the operator's own first, in one order", Input{Live: []Live{healthy(agent)}, Findings: []Finding{
+			{Component: "NodeMTU", Effect: Degraded, Reason: "B", Message: "b", Immediate: true}, {Component: "Flannel", Effect: Degraded, Reason: "A", Message: "a", Immediate: true},
+			{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "c", Immediate: true}}}, map[string]string{
+			"Degraded": "True InvalidOperatorConfig InvalidOperatorConfig: c\nFlannel: A: a\nNodeMTU: B: b", "FlannelDegraded": "True A a",
+			"Stalled": "True InvalidOperatorConfig InvalidOperatorConfig: c\nFlannel: A: a\nNodeMTU: B: b"}},
+		{"another controller's trouble is none of the network", Input{Live: []Live{healthy(agent)}, Findings: []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "m", Immediate: true}}}, map[string]string{
+			"Degraded": "False AsExpected ", "Ready": "True AsExpected "}},
+		{"a finding aside", Input{Live: []Live{healthy(agent)}, Findings: []Finding{{Component: "MultiNetwork", Effect: Unavailable, Reason: "NotServed", Message: "m", Aside: true}}}, map[string]string{
+			"Available": "True AsExpected ", "MultiNetworkAvailable": "False NotServed m"}},
+		{"a node with fewer families, another with an older kernel", Input{Live: []Live{healthy(agent)}, Memory: remembering(settled("r1"), "Degraded/NodeFacts/NodeAddresses", time.Hour), Nodes: []Node{
+			{Name: "a", Kernel: "6.8.0-45", Families: "IPv4"}, {Name: "b", Kernel: "6.8.1", Families: "IPv4 and IPv6"}, {Name: "c", Kernel: "5.4.0", Families: "IPv4 and IPv6"}}}, map[string]string{
+			"NodeFactsDegraded":  "True NodeAddresses the nodes do not all have internal addresses of the same IP families: a has IPv4; 2 have IPv4 and IPv6",
+			"NodeFactsAvailable": "True AsExpected the nodes run different kernels, of which the oldest says what the network can use: c has 5.4; 2 have 6.8", "Degraded": "False AsExpected "}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			row.in.Now, row.in.Version, row.in.Applied, row.in.Previous = now, "v1", true, was()
+			if row.in.Wanted == nil {
+				row.in.Wanted = []Workload{agent}
+			}
+			if row.in.Memory.Installed == nil {
+				row.in.Memory = settled("r1")
+			}
+			got := texts(Decide(row.in).Conditions)
+			for name := range got {
+				if _, asked := row.want[name]; !asked {
+					delete(got, name)
+				}
+			}
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func remembering(m Memory, key string, since time.Duration) Memory {
+	m.Seen = map[string]time.Time{key: ago(since)}
+	return m
+}
+
+func TestFreshNetworkStartsUp(t *testing.T) {
+	for _, row := range []struct {
+		why  string
+		in   Input
+		want map[string]string
+	}{
+		{"a workload that does not exist yet", Input{Components: []string{"Flannel"}, Wanted: []Workload{agent}}, map[string]string{
+			"Available": "False Startup The network is starting up", "FlannelAvailable": "False Startup Flannel is starting up",
+			"Progressing": `True Deploying DaemonSet "ns/agent" does not exist yet`}},
+		{"pods that take their time are no outage of what has never worked", Input{Applied: true, Components: []string{"Flannel"}, Wanted: []Workload{agent}, Live: []Live{
+			with(healthy(agent, pod("p", "n", Starting, time.Hour, "")), func(l *Live) { l.Available = 0; l.Changed = ago(time.Minute) })}}, map[string]string{
+			"Available": "False Startup The network is starting up", "FlannelAvailable": "False Startup Flannel is starting up"}},
+		{"a network that somebody else installs has no workloads", Input{Applied: true}, map[string]string{"Available": "True AsExpected ", "Progressing": "False AsExpected "}},
+		{"nothing is rendered before everything is applied", Input{}, map[string]string{"Available": "False Startup The network is starting up"}},
 		{"nodes that are asked are no component that starts", Input{Findings: []Finding{{Component: "NodeMTU", Effect: Progressing, Reason: "ProbingMTU", Message: "m"}}}, map[string]string{
 			"NodeMTUProgressing": "True ProbingMTU m"}},
-		{"a finding aside", Input{Applied: true, Findings: []Finding{{Component: "MultiNetwork", Effect: Unavailable, Reason: "NotServed", Message: "m", Aside: true}}}, map[string]string{
-			"Available": "True AsExpected ", "MultiNetworkAvailable": "False NotServed m"}},
+		{"a network that worked before its object was deleted and made again does not start up", Input{Memory: settled("r1"), Components: []string{"Flannel"}, Wanted: []Workload{agent},
+			Live: []Live{with(healthy(agent), func(l *Live) { l.Revision, l.Updated = "r2", 1 })}}, map[string]string{"Available": "True AsExpected ", "FlannelAvailable": "True AsExpected "}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			row.in.Now, row.in.Version = now, "v1"
-			got := map[string]string{}
-			for _, c := range Decide(row.in).Conditions {
-				if _, asked := row.want[c.Type]; asked || c.Type == "NodeMTUAvailable" {
-					got[c.Type] = strings.Join([]string{string(c.Status), c.Reason, c.Message}, " ")
+			got := texts(Decide(row.in).Conditions)
+			for name := range got {
+				if _, asked := row.want[name]; !asked && name != "NodeMTUAvailable" {
+					delete(got, name)
 				}
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
@@ -125,17 +223,20 @@ func TestEachStateHasItsConditions(t *testing.T) {
 
 func TestAnswerSaysWhenItWillChangeByItself(t *testing.T) {
 	for _, row := range []struct {
-		why  string
-		live Live
-		want time.Duration
+		why    string
+		memory Memory
+		live   Live
+		want   time.Duration
 	}{
-		{"never while all is well", healthy(agent), 0},
-		{"when the rollout will be hung", with(healthy(agent, Pod{Created: ago(4 * time.Minute), Since: ago(4 * time.Minute)}), func(l *Live) { l.Available = 2 }), 6 * time.Minute},
-		{"when trouble will have settled", with(healthy(agent, pod("p", "n", ImagePull, 10*time.Second, "")), func(l *Live) { l.Available = 2 }), 20 * time.Second},
-		{"when the network will be down", with(healthy(agent, pod("p", "n", NotReady, 20*time.Second, "")), func(l *Live) { l.Available = 0 }), 10 * time.Second},
+		{"never while all is well", settled("r1"), healthy(agent), 0},
+		{"when the rollout will be hung", rolling(4 * time.Minute), with(healthy(agent, Pod{Created: ago(5 * time.Minute), Since: ago(4 * time.Minute)}), func(l *Live) { l.Available = 2 }), 6 * time.Minute},
+		{"when trouble will have lasted", settled("r1"), with(healthy(agent, pod("p", "n", ImagePull, 10*time.Second, "")), func(l *Live) { l.Available = 2 }), 110 * time.Second},
+		{"when the network will be down", settled("r1"), with(healthy(agent, pod("p", "n", NotReady, 20*time.Second, "")), func(l *Live) { l.Available = 0 }), 10 * time.Second},
+		{"when a start will have taken very long", settled("r1"), with(healthy(agent, pod("p", "n", Starting, time.Minute, "")), func(l *Live) { l.Available = 2 }), 9 * time.Minute},
+		{"when a pod that crashed will have healed", settled("r1"), healthy(agent, Pod{Ready: true, Trouble: CrashLoop, Since: ago(20 * time.Second)}), 40 * time.Second},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			d := Decide(Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{row.live}, Applied: true, Previous: was()})
+			d := Decide(Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{row.live}, Applied: true, Previous: was(), Memory: row.memory})
 			if d.Again != row.want {
 				t.Errorf("looks again after %v, want %v", d.Again, row.want)
 			}
@@ -144,13 +245,13 @@ func TestAnswerSaysWhenItWillChangeByItself(t *testing.T) {
 }
 
 func TestTimesChangeWithTheStatusAlone(t *testing.T) {
-	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was()}
+	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: settled("r1")}
 	first := Decide(in).Conditions
 	in.Previous, in.Now = first, now.Add(time.Hour)
-	in.Findings = []Finding{{Effect: Degraded, Reason: "R", Message: "m"}}
+	in.Findings = []Finding{{Effect: Degraded, Reason: "R", Message: "m", Immediate: true}}
 	for i, c := range Decide(in).Conditions {
 		changed := !c.LastTransitionTime.Equal(&first[i].LastTransitionTime)
-		if changed != (c.Type == "Degraded") {
+		if want := c.Type == "Degraded" || c.Type == "Ready" || c.Type == "Stalled"; changed != want {
 			t.Errorf("%s: transition at %v, before at %v", c.Type, c.LastTransitionTime, first[i].LastTransitionTime)
 		}
 	}
@@ -158,9 +259,9 @@ func TestTimesChangeWithTheStatusAlone(t *testing.T) {
 
 func TestDownTimeWithoutPodsIsRemembered(t *testing.T) {
 	gone := with(healthy(agent), func(l *Live) { l.Available = 0 })
-	in := Input{Now: now, Wanted: []Workload{agent}, Live: []Live{gone}, Applied: true, Previous: was()}
+	in := Input{Now: now, Wanted: []Workload{agent}, Live: []Live{gone}, Applied: true, Previous: was(), Memory: settled("r1")}
 	first := Decide(in)
-	in.Now, in.DownSince = now.Add(downAfter), first.DownSince
+	in.Now, in.Memory = now.Add(downAfter), first.Memory
 	for _, c := range Decide(in).Conditions {
 		if c.Type == "Available" && c.Reason != "WorkloadDown" {
 			t.Errorf("after %v without a pod: %+v", downAfter, c)
@@ -168,18 +269,29 @@ func TestDownTimeWithoutPodsIsRemembered(t *testing.T) {
 	}
 }
 
-func TestVersionIsReachedWhenEverythingHasItAndNothingMoves(t *testing.T) {
-	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was()}
-	if !Decide(in).AtVersion {
-		t.Error("not reached although all is well")
+func TestVersionIsReachedWhenEverythingHasItAndIsReady(t *testing.T) {
+	in := Input{Now: now, Version: "v1", Wanted: []Workload{agent, extras}, Live: []Live{healthy(agent), healthy(extras)}, Applied: true, Previous: was(), Memory: settled("r1")}
+	if d := Decide(in); !d.AtVersion || d.Versions["Flannel"] != "v1" {
+		t.Errorf("not reached although all is well; components: %v", d.Versions)
 	}
-	for why, change := range map[string]func(*Live){
-		"an old version":  func(l *Live) { l.Version = "v0" },
-		"pods on the way": func(l *Live) { l.Updated = 1 },
+	for why, row := range map[string]struct {
+		reached bool
+		live    []Live
+	}{
+		"an old version":                      {false, []Live{with(healthy(agent), func(l *Live) { l.Version = "v0" }), healthy(extras)}},
+		"an old version of what is optional":  {false, []Live{healthy(agent), with(healthy(extras), func(l *Live) { l.Version = "v0" })}},
+		"pods on the way":                     {false, []Live{with(healthy(agent), func(l *Live) { l.Updated = 1 }), healthy(extras)}},
+		"all pods are new, and one is broken": {false, []Live{with(healthy(agent), func(l *Live) { l.Available = 2 }), healthy(extras)}},
+		"what is optional waits for others":   {true, []Live{healthy(agent), with(healthy(extras), func(l *Live) { l.Available = 0 })}},
+		"a node is down":                      {true, []Live{with(healthy(agent, Pod{NodeGone: true}), func(l *Live) { l.Available, l.Updated = 2, 2 }), healthy(extras)}},
 	} {
-		in.Live = []Live{with(healthy(agent), change)}
-		if Decide(in).AtVersion {
-			t.Errorf("%s: reached", why)
+		in.Live = row.live
+		if got := Decide(in).AtVersion; got != row.reached {
+			t.Errorf("%s: reached is %v", why, got)
 		}
+	}
+	in.Live, in.Applied = []Live{healthy(agent), healthy(extras)}, false
+	if Decide(in).AtVersion {
+		t.Error("reached although not everything is applied")
 	}
 }

@@ -18,10 +18,25 @@ func OfPod(p *corev1.Pod, nodeGone bool) Pod {
 			}
 		}
 	}
-	if !pod.Ready && p.DeletionTimestamp == nil {
+	switch {
+	case p.DeletionTimestamp != nil:
+	case pod.Ready:
+		pod.Trouble, pod.Detail = crashedOften(p)
+	default:
 		pod.Trouble, pod.Detail = diagnose(p)
 	}
 	return pod
+}
+
+// crashedOften finds a container of a pod that is ready which has ended with an error over and over.
+func crashedOften(p *corev1.Pod) (Trouble, string) {
+	for i := range p.Status.ContainerStatuses {
+		c := &p.Status.ContainerStatuses[i]
+		if end := c.LastTerminationState.Terminated; c.RestartCount >= manyRestarts && end != nil && end.ExitCode != 0 {
+			return CrashLoop, lastExit(c)
+		}
+	}
+	return "", ""
 }
 
 // diagnose finds the reason why a pod is not ready: that of its first troubled container, init containers
@@ -42,12 +57,30 @@ func diagnose(p *corev1.Pod) (Trouble, string) {
 			return Unschedulable, firstLine(c.Message)
 		}
 	}
+	if waiting := beingMade(p); waiting != "" {
+		return Starting, waiting
+	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			return NotReady, firstLine(c.Message)
 		}
 	}
-	return NotReady, ""
+	return Starting, ""
+}
+
+// beingMade says which container of a pod is being made, or which init container runs; empty if all are there.
+func beingMade(p *corev1.Pod) string {
+	for _, c := range p.Status.InitContainerStatuses {
+		if c.State.Running != nil && !c.Ready {
+			return fmt.Sprintf("init container %s runs", c.Name)
+		}
+	}
+	for _, c := range append(append([]corev1.ContainerStatus{}, p.Status.InitContainerStatuses...), p.Status.ContainerStatuses...) {
+		if w := c.State.Waiting; w != nil && w.Reason != "PodInitializing" {
+			return fmt.Sprintf("container %s: %s", c.Name, firstLine(w.Reason, w.Message))
+		}
+	}
+	return ""
 }
 
 func diagnoseContainer(c *corev1.ContainerStatus) (Trouble, string) {
@@ -55,17 +88,38 @@ func diagnoseContainer(c *corev1.ContainerStatus) (Trouble, string) {
 		switch w.Reason {
 		case "CrashLoopBackOff":
 			return CrashLoop, lastExit(c)
-		case "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable":
-			return ImagePull, fmt.Sprintf("container %s: image %s: %s", c.Name, c.Image, firstLine(w.Reason, w.Message))
-		case "CreateContainerError", "CreateContainerConfigError", "RunContainerError":
+		case "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+			return ImagePull, pulling(c, w)
+		case "CreateContainerError", "CreateContainerConfigError", "RunContainerError", "PreStartHookError", "PostStartHookError":
 			return CreateFailed, fmt.Sprintf("container %s: %s", c.Name, firstLine(w.Reason, w.Message))
 		}
 	}
-	ended := c.State.Terminated != nil && c.State.Terminated.ExitCode != 0
-	if c.RestartCount >= manyRestarts && (ended || !c.Ready && c.LastTerminationState.Terminated != nil && c.State.Terminated == nil) {
+	end := c.State.Terminated
+	if end == nil {
+		end = c.LastTerminationState.Terminated
+	}
+	switch {
+	case end == nil || end.ExitCode == 0 && c.State.Terminated != nil:
+		return "", ""
+	case c.RestartCount >= manyRestarts && !c.Ready:
 		return CrashLoop, lastExit(c)
+	case !c.Ready && (end.Reason == "OOMKilled" || c.State.Terminated != nil):
+		return NotReady, lastExit(c)
 	}
 	return "", ""
+}
+
+// pulling says which image cannot be had, the same in both of the states that kubelet goes back and forth between.
+func pulling(c *corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string {
+	why := w.Message
+	if rest, backOff := strings.CutPrefix(why, "Back-off pulling image"); backOff {
+		_, why, _ = strings.Cut(rest, "ErrImagePull: ")
+	}
+	reason := w.Reason
+	if reason == "ImagePullBackOff" {
+		reason = "ErrImagePull"
+	}
+	return fmt.Sprintf("container %s: image %s: %s", c.Name, c.Image, firstLine(reason, why))
 }
 
 // lastExit tells how a container ended last.
@@ -75,13 +129,24 @@ func lastExit(c *corev1.ContainerStatus) string {
 		end = c.LastTerminationState.Terminated
 	}
 	if end == nil {
-		return fmt.Sprintf("container %s, %d restarts", c.Name, c.RestartCount)
+		return "container " + c.Name
 	}
 	text := fmt.Sprintf("container %s ended with exit code %d", c.Name, end.ExitCode)
-	if why := firstLine(end.Reason, end.Message); why != "" && why != "Error" {
+	if why := firstLine(end.Reason, lastWords(end.Message)); why != "" && why != "Error" {
 		text += ": " + why
 	}
-	return fmt.Sprintf("%s, %d restarts", text, c.RestartCount)
+	return text
+}
+
+// lastWords is the line of a log that says why a program has ended: the last one, unless it has panicked.
+func lastWords(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for _, line := range lines {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			return line
+		}
+	}
+	return lines[len(lines)-1]
 }
 
 // firstLine joins the first lines of texts that are not empty, shortened to what fits in a condition.

@@ -19,19 +19,20 @@ const (
 	Failed        Trouble = "PodFailed"
 	Unschedulable Trouble = "Unschedulable"
 	NotReady      Trouble = "NotReady"
+	// Starting is a pod whose containers are being made: no trouble unless it lasts.
+	Starting Trouble = "Starting"
 )
 
 // troubles is the order in which kinds of trouble are told.
-var troubles = [...]Trouble{CrashLoop, ImagePull, CreateFailed, Failed, Unschedulable, NotReady}
+var troubles = [...]Trouble{CrashLoop, ImagePull, CreateFailed, Failed, Unschedulable, NotReady, Starting}
 
 const (
-	// settle is how long trouble must last before it makes a component Degraded. A pod that is just being
-	// started often looks troubled for some seconds.
-	settle = 30 * time.Second
 	// manyRestarts is from how many restarts on a pod that is not ready counts as crashing over and over, also
 	// in the moments in which its container runs.
 	manyRestarts = 3
-	// named is how many pods of one kind of trouble are named; the others are counted.
+	// steady is how long a pod that has crashed over and over must be ready until it counts as healed.
+	steady = time.Minute
+	// named is how many sentences on pods a workload gets; the other pods are counted.
 	named = 3
 )
 
@@ -44,55 +45,76 @@ type Pod struct {
 	// Since is when Ready got its present value.
 	Since   time.Time
 	Created time.Time
-	// Trouble is empty for a pod that is ready, Detail what is known about it, in words that fit in brackets.
+	// Trouble is empty for a pod that is ready and has not crashed over and over, Detail what is known about it, in
+	// words that fit in brackets. Pods with the same of both are told as one.
 	Trouble Trouble
 	Detail  string
 }
 
-// settled reports whether trouble of a pod has lasted long enough to be reported, and if not, when it will
-// have. NotReady never is by itself: only a rollout that hangs is.
-func (p Pod) settled(now time.Time) (bool, time.Duration) {
-	if p.Trouble == "" || p.Trouble == NotReady || p.NodeGone {
-		return false, 0
-	}
-	left := settle - now.Sub(p.Since)
-	return left <= 0, max(left, 0)
-}
-
-// describe returns one sentence for each kind of trouble among the pods, at most three pods named in each.
-func describe(pods []Pod) []string {
-	var sentences []string
-	for _, kind := range troubles {
-		var of []Pod
-		for _, p := range pods {
-			if p.Trouble == kind && !p.NodeGone {
-				of = append(of, p)
+// troubled returns the pods that something keeps from working at a moment, and when one of them will have healed.
+func troubled(pods []Pod, now time.Time) (found []Pod, again time.Duration) {
+	for _, p := range pods {
+		if p.Trouble == "" || p.NodeGone {
+			continue
+		}
+		if p.Ready {
+			left := min(steady-now.Sub(p.Since), steady)
+			if left <= 0 {
+				continue
+			}
+			if again == 0 || left < again {
+				again = left
 			}
 		}
-		if len(of) > 0 {
-			sentences = append(sentences, sentence(kind, of))
-		}
+		found = append(found, p)
 	}
-	return sentences
+	slices.SortStableFunc(found, func(a, b Pod) int {
+		return cmp.Or(slices.Index(troubles[:], a.Trouble)-slices.Index(troubles[:], b.Trouble), cmp.Compare(a.Name, b.Name))
+	})
+	return found, again
 }
 
-func sentence(kind Trouble, pods []Pod) string {
-	slices.SortFunc(pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
-	var parts []string
-	for _, p := range pods[:min(named, len(pods))] {
-		part := "pod " + p.Name
-		if p.Node != "" {
-			part += " on node " + p.Node
-		}
-		part += " " + verb(kind)
-		if p.Detail != "" {
-			part += " (" + p.Detail + ")"
-		}
-		parts = append(parts, part)
+// describe returns one sentence for each cause of trouble among pods in the order of troubled, at most three, and
+// counts the pods of each.
+func describe(pods []Pod) string {
+	type cause struct {
+		trouble Trouble
+		detail  string
 	}
-	text := strings.Join(parts, ", ")
-	if more := len(pods) - named; more > 0 {
-		text += fmt.Sprintf(" (%d more)", more)
+	var causes []cause
+	of := map[cause][]Pod{}
+	for _, p := range pods {
+		c := cause{p.Trouble, p.Detail}
+		if of[c] == nil {
+			causes = append(causes, c)
+		}
+		of[c] = append(of[c], p)
+	}
+	var sentences []string
+	told := 0
+	for _, c := range causes[:min(named, len(causes))] {
+		sentences = append(sentences, sentence(of[c]))
+		told += len(of[c])
+	}
+	text := strings.Join(sentences, "; ")
+	if more := len(pods) - told; more > 0 {
+		text += fmt.Sprintf("; and %d more pods", more)
+	}
+	return text
+}
+
+func sentence(pods []Pod) string {
+	p := pods[0]
+	text := "pod " + p.Name
+	if p.Node != "" {
+		text += " on node " + p.Node
+	}
+	text += " " + verb(p.Trouble)
+	if p.Detail != "" {
+		text += " (" + p.Detail + ")"
+	}
+	if len(pods) > 1 {
+		text += fmt.Sprintf(" (%d pods affected)", len(pods))
 	}
 	return text
 }
@@ -107,6 +129,8 @@ func verb(kind Trouble) string {
 		return "has failed"
 	case Unschedulable:
 		return "cannot be scheduled"
+	case Starting:
+		return "is still being started"
 	default:
 		return "is not ready"
 	}

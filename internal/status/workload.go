@@ -6,12 +6,15 @@ import (
 )
 
 const (
-	// hungAfter is how long a rollout may stand still before it counts as hung. It is what OpenShift's
-	// operator waits.
+	// hungAfter is how long a rollout may stand still before it counts as hung, and how long a pod may take to start. It
+	// is what OpenShift's operator waits.
 	hungAfter = 10 * time.Minute
 	// downAfter is how long a workload may have no available pod before the network counts as not available:
 	// longer than a restart of the only pod, shorter than a person's patience.
 	downAfter = 30 * time.Second
+	// ripe is how long something that may pass by itself must last before it is Degraded. It is what OpenShift's operator
+	// waits.
+	ripe = 2 * time.Minute
 )
 
 // String names a workload in sentences, as in: DaemonSet "openshift-flannel/flanneld".
@@ -19,21 +22,42 @@ func (w Workload) String() string {
 	return fmt.Sprintf("%s %q", w.Kind, w.Namespace+"/"+w.Name)
 }
 
-// moving returns what a workload still has to do, or "" if it is as wanted.
-func (l Live) moving() string {
-	awaited := l.awaited()
-	switch {
-	case l.Generation > l.Observed:
-		return fmt.Sprintf("%s update is being processed (generation %d, observed generation %d)", l.Workload, l.Generation, l.Observed)
-	case l.Desired > 0 && l.Available == 0 && len(l.Pods) == 0:
-		return fmt.Sprintf("%s is not yet scheduled on any nodes", l.Workload)
-	case l.Updated < l.Desired-l.gone():
-		return fmt.Sprintf("%s update is rolling out (%d out of %d updated)", l.Workload, l.Updated, l.Desired)
-	case awaited > 0:
-		return fmt.Sprintf("%s is not available (awaiting %d nodes)", l.Workload, awaited)
-	default:
-		return ""
+// id is the key of a workload in Memory.
+func (w Workload) id() string { return w.Kind + "/" + w.Namespace + "/" + w.Name }
+
+// view is one workload at the moment at which it is looked at.
+type view struct {
+	Live
+	now time.Time
+	// exists is false for a workload that is wanted and does not exist; then Live has nothing but its name.
+	exists bool
+	// rolling is true while its newest revision does not run everywhere; since says when that began.
+	rolling bool
+	since   time.Time
+	// installed is true if its component has been available at some time.
+	installed bool
+	// troubled are the pods that something keeps from working, the gravest trouble first; counted are those of them that
+	// make the component Degraded when that lasts.
+	troubled, counted []Pod
+}
+
+// count returns the pods whose trouble makes the component Degraded when it lasts: during a rollout, pods that are not
+// ready are what a rollout looks like, and starting is trouble only if it takes very long. again is after how long there
+// will be one more.
+func (v view) count() (counted []Pod, again time.Duration) {
+	for _, p := range v.troubled {
+		if v.rolling && (p.Trouble == NotReady || p.Trouble == Starting) {
+			continue
+		}
+		if left := min(hungAfter-v.now.Sub(p.Since), hungAfter); p.Trouble == Starting && left > 0 {
+			if again == 0 || left < again {
+				again = left
+			}
+			continue
+		}
+		counted = append(counted, p)
 	}
+	return counted, again
 }
 
 // awaited is how many pods are not available on nodes that work. A node that is down is not a rollout.
@@ -52,32 +76,28 @@ func (l Live) gone() int32 {
 	return n
 }
 
-// lastChange is when a workload or one of its pods last got further. A pod that crashes over and over does
+// settled reports whether the newest revision runs wherever it should: nothing is left of a rollout.
+func (l Live) settled() bool {
+	return l.Observed >= l.Generation && l.Updated >= l.Desired-l.gone() && l.awaited() == 0
+}
+
+// lastChange is when a rollout or one of its pods last got further. A pod that crashes over and over does
 // not get anywhere, however often it is briefly ready.
-func (l Live) lastChange() time.Time {
-	last := l.Changed
-	for _, p := range l.Pods {
-		if p.Created.After(last) {
+func (v view) lastChange() time.Time {
+	last := v.since
+	for _, p := range v.Pods {
+		if p.Created.After(last) && !p.Created.After(v.now) {
 			last = p.Created
 		}
-		if p.Ready && p.Since.After(last) {
+		if p.Ready && p.Trouble == "" && p.Since.After(last) && !p.Since.After(v.now) {
 			last = p.Since
 		}
 	}
 	return last
 }
 
-// hung reports whether a rollout stands still for too long, and if not, after how long it would.
-func (l Live) hung(now time.Time) (bool, time.Duration) {
-	if l.NonCritical || l.moving() == "" {
-		return false, 0
-	}
-	left := hungAfter - now.Sub(l.lastChange())
-	return left <= 0, max(left, 0)
-}
-
 // down reports whether no pod of a workload that should have some is available.
-func (l Live) down() bool { return l.Desired > 0 && l.Available == 0 }
+func (v view) down() bool { return !v.exists || v.Desired > 0 && v.Available == 0 }
 
 // wentDown is since when a workload is down as far as its pods tell; the zero time if they do not.
 func (l Live) wentDown() time.Time {
@@ -88,4 +108,15 @@ func (l Live) wentDown() time.Time {
 		}
 	}
 	return last
+}
+
+// troubledSince is since when pods have been in the trouble that they are in; the zero time if none is.
+func troubledSince(pods []Pod) time.Time {
+	var first time.Time
+	for _, p := range pods {
+		if !p.Ready && (first.IsZero() || p.Since.Before(first)) {
+			first = p.Since
+		}
+	}
+	return first
 }

@@ -3,12 +3,21 @@ package clusterstatus
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -17,38 +26,82 @@ import (
 // clusterOperatorName is the name under which OpenShift knows the operator of the network.
 const clusterOperatorName = "network"
 
-// publishClusterOperator writes the ClusterOperator if it differs, and makes it if it is missing.
-func (c *Controller) publishClusterOperator(ctx context.Context, d status.Decision, rollout report.Rollout) error {
+// OperandVersion is the name of the version that OpenShift waits for in an upgrade.
+const OperandVersion = "operator"
+
+// OwnsClusterOperator is what the loop reads from a cache of its own: that one object.
+func OwnsClusterOperator() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{&configv1.ClusterOperator{}: {Field: fields.OneTermEqualSelector("metadata.name", clusterOperatorName)}}
+}
+
+// SetupClusterOperator has the ClusterOperator published, too, and written again when somebody changes or deletes it. It
+// is called when the API server serves that kind.
+func (c *Controller) SetupClusterOperator(mgr manager.Manager) error {
+	name := Name + "/clusteroperator"
+	wake := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		cached := mgr.GetClient()
+		c.operators.Store(&cached)
+		c.Wake.Fire()
+		return reconcile.Result{}, nil
+	})
+	loop, err := controller.New(name, mgr, controller.Options{Reconciler: wake})
+	if err != nil {
+		return fmt.Errorf("make %s controller: %w", name, err)
+	}
+	c.kindServed.Fire()
+	for _, s := range []source.Source{c.kindServed.Source(), source.Kind(mgr.GetCache(), client.Object(&configv1.ClusterOperator{}), c.kindServed.Handler())} {
+		if err := loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// publishClusterOperator writes the ClusterOperator if it differs, and makes it if it is missing. Where the kind is not
+// served, or no longer, there is nothing to write.
+func (c *Controller) publishClusterOperator(ctx context.Context, absent bool, d status.Decision, rollout report.Rollout) error {
+	cached := c.operators.Load()
+	if cached == nil {
+		return nil
+	}
+	operators := *cached
 	var current configv1.ClusterOperator
-	err := c.Client.Get(ctx, client.ObjectKey{Name: clusterOperatorName}, &current)
+	err := operators.Get(ctx, client.ObjectKey{Name: clusterOperatorName}, &current)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read cluster operator: %w", err)
 	}
 	if err != nil {
 		current = configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: clusterOperatorName}}
-		if err := c.Client.Create(ctx, &current, fieldManager); err != nil {
+		if err := operators.Create(ctx, &current, fieldManager); err != nil {
+			if notServed(err) {
+				return nil
+			}
 			return fmt.Errorf("create cluster operator: %w", err)
 		}
 	}
-	wanted := clusterOperatorStatus(current.Status, d, rollout, c.Version)
+	wanted := clusterOperatorStatus(current.Status, d, c.Version)
+	if !absent {
+		wanted.RelatedObjects = related(rollout)
+	}
 	if equality.Semantic.DeepEqual(current.Status, wanted) {
 		return nil
 	}
 	current.Status = wanted
-	if err := c.Client.Status().Update(ctx, &current, fieldManager); err != nil {
+	// One that is gone comes with the next pass, which its deletion starts.
+	if err := operators.Status().Update(ctx, &current, fieldManager); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write cluster operator: %w", err)
 	}
 	return nil
 }
 
+// notServed reports whether an error says that the API server does not serve a kind.
+func notServed(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }
+
 // clusterOperatorStatus is the status for a decision. What is not the operator's stays, and so does the version
 // until everything has the new one.
-func clusterOperatorStatus(current configv1.ClusterOperatorStatus, d status.Decision, rollout report.Rollout, version string) configv1.ClusterOperatorStatus {
+func clusterOperatorStatus(current configv1.ClusterOperatorStatus, d status.Decision, version string) configv1.ClusterOperatorStatus {
 	wanted := *current.DeepCopy()
-	for _, c := range d.Conditions {
-		if !slices.Contains([]string{"Available", "Progressing", "Degraded", "Upgradeable"}, c.Type) {
-			continue // components are those of the Network
-		}
+	for _, c := range d.Operator {
 		condition := configv1.ClusterOperatorStatusCondition{
 			Type: configv1.ClusterStatusConditionType(c.Type), Status: configv1.ConditionStatus(c.Status),
 			LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
@@ -64,11 +117,19 @@ func clusterOperatorStatus(current configv1.ClusterOperatorStatus, d status.Deci
 		wanted.Conditions[i] = condition
 	}
 	if d.AtVersion {
-		wanted.Versions = []configv1.OperandVersion{{Name: "operator", Version: version}}
-	}
-	wanted.RelatedObjects = nil
-	for _, r := range rollout.Related {
-		wanted.RelatedObjects = append(wanted.RelatedObjects, configv1.ObjectReference{Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name})
+		wanted.Versions = []configv1.OperandVersion{{Name: OperandVersion, Version: version}}
+		for _, component := range slices.Sorted(maps.Keys(d.Versions)) {
+			wanted.Versions = append(wanted.Versions, configv1.OperandVersion{Name: component, Version: d.Versions[component]})
+		}
 	}
 	return wanted
+}
+
+// related are the objects that somebody who looks into the network should look at.
+func related(rollout report.Rollout) []configv1.ObjectReference {
+	var references []configv1.ObjectReference
+	for _, r := range rollout.Related {
+		references = append(references, configv1.ObjectReference{Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name})
+	}
+	return references
 }

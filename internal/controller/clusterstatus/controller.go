@@ -1,24 +1,29 @@
-// Package clusterstatus publishes how the network is.
+// Package clusterstatus publishes how the network is, and the operator.
 //
-// Input: the board on which all loops say how things stand, the live workloads of the network with their pods,
-// and which nodes have a kubelet that answers. Output: the status of Network/cluster and, where that kind is
-// served, of the ClusterOperator "network": one write for each change, none while nothing changes.
+// Input: the board on which all loops say how things stand, the live workloads of the network with their pods and why
+// those fail, and the nodes. Output: the status of Network/cluster; where that kind is served, of the ClusterOperator
+// "network"; the annotation of workloads whose rollout hangs; events and metrics; and the ConfigMap operator-status, with
+// what it has to remember and the conditions of controllers that have no object of their own. There is one write for
+// each change, and none while nothing changes.
 //
-// Gather, decide, publish: what is decided is package status alone. This loop must never change anything but
-// these two status objects.
+// Gather, decide, publish: what is decided is package status alone. This loop must never change the specification of
+// anything.
 package clusterstatus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
+	osv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -33,8 +38,8 @@ import (
 // Name is the name of the loop in logs.
 const Name = "clusterstatus"
 
-// fieldManager owns the conditions. It is the one that OpenShift's operator uses.
-const fieldManager = client.FieldOwner("cluster-network-operator/status-manager")
+// fieldManager owns the conditions.
+const fieldManager = client.FieldOwner(status.FieldManager)
 
 const (
 	// collect is how long changes are collected before they are published, so that a rollout of many pods is not
@@ -45,31 +50,53 @@ const (
 	patience = 30 * time.Second
 )
 
+// Events tells users what happens to their network, in a word and a sentence.
+type Events interface {
+	Normal(network *operatorv1.Network, reason, message string)
+	Warning(network *operatorv1.Network, reason, message string)
+}
+
 // Controller is the loop. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
 	// Operands reads what the operator has applied, as unstructured objects.
 	Operands client.Reader
-	Board    *report.Board
+	// Live reads from the API server: the events that say why pods fail.
+	Live  client.Reader
+	Board *report.Board
 	// Version is that of the operator.
 	Version string
 	// Namespace is the operator's own.
 	Namespace string
 	// Wake is fired when an operand has changed.
-	Wake *trigger.Trigger
-	// HasClusterOperator reports whether the API server serves ClusterOperator.
-	HasClusterOperator func() bool
-	Now                func() time.Time
-	Log                *slog.Logger
+	Wake    *trigger.Trigger
+	Events  Events
+	Metrics *Metrics
+	Now     func() time.Time
+	Log     *slog.Logger
 
-	started   time.Time
-	downSince map[status.Workload]time.Time
+	started time.Time
+	memory  memory
+	nodes   nodeList
+	causes  causes
+	// last are the conditions that were published last, of the object with this UID: the cache may not have them yet.
+	last struct {
+		uid        types.UID
+		conditions []osv1.OperatorCondition
+	}
+	// operators reads and writes the ClusterOperator; nil as long as its kind has not been served.
+	operators atomic.Pointer[client.Client]
+	// kindServed starts the loop that watches it.
+	kindServed trigger.Trigger
 }
 
 // Setup adds the loop to a manager.
 func (c *Controller) Setup(mgr manager.Manager) error {
 	c.started = c.Now()
+	c.memory = memory{client: c.Client, namespace: c.Namespace, log: c.Log}
+	c.causes = causes{live: c.Live, now: c.Now, known: map[question]answer{}}
+	c.nodes.dirty.Store(true)
 	c.Wake.Delay = collect
 	c.Board.OnChange(c.Wake.Fire)
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
@@ -80,10 +107,8 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 		c.Wake.Source(),
 		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), c.Wake.Handler()),
 		source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), c.Wake.Handler(), predicate.NewPredicateFuncs(ofWorkload)),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.Wake.Handler(), predicate.Predicate(predicate.Funcs{
-			CreateFunc: func(event.CreateEvent) bool { return false },
-			UpdateFunc: func(e event.UpdateEvent) bool { return gone(e.ObjectOld) != gone(e.ObjectNew) },
-		})),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.Wake.Handler(), c.nodes.changed()),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), c.Wake.Handler(), c.memory.deleted()),
 	}
 	for _, s := range sources {
 		if err := loop.Watch(s); err != nil {
@@ -101,30 +126,72 @@ func ofWorkload(o client.Object) bool {
 
 // Reconcile publishes the status as it is now.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	var network operatorv1.Network
-	if err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	network := &operatorv1.Network{}
+	err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, network)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read network: %w", err)
+	}
+	if err != nil {
+		network = nil
 	}
 	findings, rollout, ready := c.Board.Snapshot()
-	if waited := c.Now().Sub(c.started); !ready || len(c.Board.Awaited()) > 0 && waited < patience {
+	waited := c.Now().Sub(c.started)
+	if network != nil && (!ready || len(c.Board.Awaited()) > 0 && waited < patience) {
 		return reconcile.Result{RequeueAfter: max(patience-waited, time.Second)}, nil
 	}
-	live, err := c.live(ctx, rollout)
+	if err := c.memory.load(ctx); err != nil {
+		return reconcile.Result{}, err
+	}
+	in, again, err := c.gather(ctx, network, rollout)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	decision := status.Decide(status.Input{
-		Now: c.Now(), Version: c.Version, Previous: network.Status.Conditions, Findings: findings,
-		Components: rollout.Components, Wanted: rollout.Wanted, Live: live, Applied: rollout.Applied, DownSince: c.downSince,
-	})
-	c.downSince = decision.DownSince
-	if err := c.publishNetwork(ctx, &network, decision, rollout.Generation); err != nil {
+	in.Findings, in.Starting = findings, waited < patience
+	decision := status.Decide(in)
+	if err := c.publish(ctx, network, in, decision, rollout); err != nil {
 		return reconcile.Result{}, err
 	}
-	if c.HasClusterOperator() {
-		if err := c.publishClusterOperator(ctx, decision, rollout); err != nil {
-			return reconcile.Result{}, err
+	return reconcile.Result{RequeueAfter: soonest(decision.Again, again, patience-waited)}, nil
+}
+
+// soonest returns the shortest of some durations that are not over; 0 if all are.
+func soonest(all ...time.Duration) time.Duration {
+	var first time.Duration
+	for _, d := range all {
+		if d > 0 && (first == 0 || d < first) {
+			first = d
 		}
 	}
-	return reconcile.Result{RequeueAfter: decision.Again}, nil
+	return first
+}
+
+// publish writes what differs, tells what has happened, and remembers. What cannot be written is no reason not to write
+// the rest. The memory comes last: what was not told is told in the next pass.
+func (c *Controller) publish(ctx context.Context, network *operatorv1.Network, in status.Input, d status.Decision, rollout report.Rollout) error {
+	var errs []error
+	if network != nil {
+		errs = append(errs, c.publishNetwork(ctx, network, d, rollout.Generation))
+		c.last.uid, c.last.conditions = network.UID, d.Conditions
+	}
+	errs = append(errs, c.publishClusterOperator(ctx, network == nil, d, rollout), c.markHung(ctx, rollout, d))
+	c.Board.SetHung(d.Hung)
+	c.Metrics.set(in, d)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := c.memory.save(ctx, d); err != nil {
+		return err
+	}
+	for _, h := range d.Happened {
+		if network == nil {
+			break
+		}
+		c.Log.Info(h.Message, "reason", h.Reason)
+		if h.Warning {
+			c.Events.Warning(network, h.Reason, h.Message)
+		} else {
+			c.Events.Normal(network, h.Reason, h.Message)
+		}
+	}
+	return nil
 }

@@ -3,6 +3,8 @@ package clusterstatus
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,99 +12,143 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// live reads the state of the workloads that were rendered. Those that do not exist are left out.
-func (c *Controller) live(ctx context.Context, rollout report.Rollout) ([]status.Live, error) {
-	down, err := c.nodesGone(ctx)
-	if err != nil {
-		return nil, err
+const (
+	// suspicious is how long a pod may be missing or not ready before events are asked why.
+	suspicious = 5 * time.Second
+	// asked is about how many pods of a workload events are asked.
+	asked = 3
+)
+
+// gather reads everything that is decided on, but for the findings. again is after how long events may say more.
+func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, rollout report.Rollout) (in status.Input, again time.Duration, err error) {
+	in = status.Input{
+		Now: c.Now(), Version: c.Version, Absent: network == nil, PreviousControllers: c.memory.controllers, Memory: c.memory.of,
+		Components: rollout.Components, Wanted: rollout.Wanted, Applied: rollout.Applied,
 	}
-	var found []status.Live
-	for _, w := range rollout.Wanted {
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(w.Kind))
-		err := c.Operands.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, u)
-		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("read %s: %w", w, err)
+	if network != nil {
+		in.Previous = network.Status.Conditions
+		if c.last.uid == network.UID {
+			in.Previous = c.last.conditions
 		}
+	}
+	if err := c.nodes.read(ctx, c.Client); err != nil {
+		return in, 0, err
+	}
+	in.Nodes = c.nodes.all
+	for _, w := range rollout.Wanted {
+		l, exists, err := c.read(ctx, w)
 		if err != nil {
+			return in, 0, fmt.Errorf("read %s: %w", w, err)
+		}
+		if !exists {
 			continue
 		}
-		l, err := c.read(ctx, u, down)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", w, err)
+		if l.failing {
+			again = fresh
 		}
-		l.Workload = w
-		found = append(found, l)
+		in.Live = append(in.Live, l.Live)
 	}
-	return found, nil
+	return in, again, nil
 }
 
-func (c *Controller) read(ctx context.Context, u *unstructured.Unstructured, down map[string]bool) (status.Live, error) {
-	if u.GetKind() == "DaemonSet" {
+// look is a workload, and whether events may say more about it later.
+type look struct {
+	status.Live
+	failing bool
+}
+
+// read reads a workload.
+func (c *Controller) read(ctx context.Context, w status.Workload) (l look, exists bool, err error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(w.Kind))
+	if err := c.Operands.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, u); err != nil {
+		return look{}, false, client.IgnoreNotFound(err)
+	}
+	if w.Kind == "DaemonSet" {
 		var d appsv1.DaemonSet
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
-			return status.Live{}, err
+			return look{}, false, err
 		}
-		pods, err := c.pods(ctx, d.Namespace, d.Spec.Selector, down)
-		return status.OfDaemonSet(&d, pods), err
+		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector)
+		if err != nil {
+			return look{}, false, err
+		}
+		l = look{status.OfDaemonSet(&d, pods), failing}
+		if err := c.refused(ctx, d.UID, &l); err != nil {
+			return look{}, false, err
+		}
+	} else {
+		var d appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
+			return look{}, false, err
+		}
+		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector)
+		if err != nil {
+			return look{}, false, err
+		}
+		l = look{status.OfDeployment(&d, pods), failing}
 	}
-	var d appsv1.Deployment
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
-		return status.Live{}, err
-	}
-	pods, err := c.pods(ctx, d.Namespace, d.Spec.Selector, down)
-	return status.OfDeployment(&d, pods), err
+	l.Workload = w
+	return l, true, nil
 }
 
-// pods reads the pods that a selector finds; a missing one finds none.
-func (c *Controller) pods(ctx context.Context, namespace string, selector *metav1.LabelSelector, down map[string]bool) ([]status.Pod, error) {
+// refused notes why pods of a DaemonSet cannot be made, if some are missing. Only events tell.
+func (c *Controller) refused(ctx context.Context, uid types.UID, l *look) error {
+	if l.Generation != l.Observed || l.Current >= l.Desired {
+		return nil
+	}
+	l.failing = true
+	why, err := c.causes.why(ctx, l.Namespace, uid, eventRefused, l.Changed)
+	if err != nil {
+		return err
+	}
+	l.Refused = strings.TrimPrefix(why, "Error creating: ")
+	return nil
+}
+
+// pods reads the pods that a selector finds; a missing one finds none. failing is true if one of them does not work and
+// events may say why.
+func (c *Controller) pods(ctx context.Context, namespace string, selector *metav1.LabelSelector) (pods []status.Pod, failing bool, err error) {
 	matching, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil || selector == nil {
 		matching = labels.Nothing()
 	}
 	var list corev1.PodList
 	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: matching}); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
+		return nil, false, fmt.Errorf("list pods: %w", err)
 	}
-	pods := make([]status.Pod, 0, len(list.Items))
+	pods = make([]status.Pod, 0, len(list.Items))
+	ill := 0
 	for i := range list.Items {
-		pods = append(pods, status.OfPod(&list.Items[i], down[list.Items[i].Spec.NodeName]))
+		pod := status.OfPod(&list.Items[i], c.nodes.gone[list.Items[i].Spec.NodeName])
+		if pod.Trouble == status.NotReady && !pod.NodeGone && ill < asked {
+			ill, failing = ill+1, true
+			if c.Now().Sub(pod.Since) > suspicious && strings.HasPrefix(pod.Detail, "containers with unready status") {
+				why, err := c.causes.why(ctx, namespace, list.Items[i].UID, eventUnhealthy, pod.Since)
+				if err != nil {
+					return nil, false, err
+				}
+				pod.Detail = orElse(why, pod.Detail)
+			}
+		}
+		pods = append(pods, pod)
 	}
-	return pods, nil
+	return pods, failing, nil
 }
 
-// nodesGone returns the names of the nodes whose kubelet does not answer.
-func (c *Controller) nodesGone(ctx context.Context) (map[string]bool, error) {
-	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, fmt.Errorf("list nodes: %w", err)
+// orElse returns the first line of a text, or another text if it is empty.
+func orElse(text, other string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if line == "" {
+		return other
 	}
-	down := map[string]bool{}
-	for i := range nodes.Items {
-		if gone(&nodes.Items[i]) {
-			down[nodes.Items[i].Name] = true
-		}
-	}
-	return down, nil
-}
-
-// gone reports whether the kubelet of a node does not answer. A node that says itself that it is not ready is
-// there: it may be waiting for its network.
-func gone(o client.Object) bool {
-	n, ok := o.(*corev1.Node)
-	if !ok {
-		return false
-	}
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionUnknown
-		}
-	}
-	return false
+	return line
 }

@@ -3,7 +3,6 @@ package clusterstatus
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	osv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,7 +15,11 @@ import (
 
 // publishNetwork writes the status of Network/cluster if it differs. Conditions of other writers are theirs.
 func (c *Controller) publishNetwork(ctx context.Context, network *operatorv1.Network, d status.Decision, generation int64) error {
-	if network.Status.Version == c.Version && network.Status.ObservedGeneration == generation && same(network.Status.Conditions, d.Conditions) {
+	version := network.Status.Version
+	if d.AtVersion {
+		version = c.Version
+	}
+	if network.Status.Version == version && network.Status.ObservedGeneration == generation && same(network.Status.Conditions, d.Conditions) {
 		return nil
 	}
 	u := &unstructured.Unstructured{}
@@ -30,7 +33,11 @@ func (c *Controller) publishNetwork(ctx context.Context, network *operatorv1.Net
 		}
 		list = append(list, one)
 	}
-	u.Object["status"] = map[string]any{"conditions": list, "observedGeneration": generation, "version": c.Version}
+	status := map[string]any{"conditions": list, "observedGeneration": generation}
+	if version != "" {
+		status["version"] = version
+	}
+	u.Object["status"] = status
 	err := c.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), fieldManager, client.ForceOwnership)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write status of network: %w", err)
@@ -43,7 +50,7 @@ func (c *Controller) publishNetwork(ctx context.Context, network *operatorv1.Net
 func same(published, decided []osv1.OperatorCondition) bool {
 	left := map[string]osv1.OperatorCondition{}
 	for _, p := range published {
-		if isOurs(p.Type) {
+		if status.IsOurs(p.Type) {
 			left[p.Type] = p
 		}
 	}
@@ -55,16 +62,6 @@ func same(published, decided []osv1.OperatorCondition) bool {
 		delete(left, d.Type)
 	}
 	return len(left) == 0
-}
-
-// isOurs reports whether a condition has a type that this operator gives.
-func isOurs(conditionType string) bool {
-	for _, suffix := range []string{osv1.OperatorStatusTypeAvailable, osv1.OperatorStatusTypeProgressing, osv1.OperatorStatusTypeDegraded, osv1.OperatorStatusTypeUpgradeable} {
-		if strings.HasSuffix(conditionType, suffix) {
-			return true
-		}
-	}
-	return false
 }
 
 // logChanges logs the conditions whose status has changed.

@@ -9,7 +9,6 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -44,21 +43,21 @@ func TestClusterOperatorKeepsWhatIsNotOurs(t *testing.T) {
 			{Type: "Available", Status: "True", Reason: "Old", LastTransitionTime: early}, {Type: "Managed", Status: "True", LastTransitionTime: early}},
 		Versions: []configv1.OperandVersion{{Name: "operator", Version: "v1"}},
 	}
-	d := status.Decision{Conditions: []osv1.OperatorCondition{condition("Available", "True", "AsExpected", late), condition("Degraded", "False", "AsExpected", late), condition("FlannelDegraded", "False", "", late)}}
-	got := clusterOperatorStatus(current, d, report.Rollout{Related: []report.Reference{{Resource: "namespaces", Name: "n"}}}, "v2")
+	d := status.Decision{Operator: []osv1.OperatorCondition{condition("Available", "True", "AsExpected", late), condition("Degraded", "False", "AsExpected", late)}, Versions: map[string]string{"KubeProxy": "v2", "Flannel": "v2"}}
+	got := clusterOperatorStatus(current, d, "v2")
 	want := configv1.ClusterOperatorStatus{
 		Conditions: []configv1.ClusterOperatorStatusCondition{
 			{Type: "Available", Status: "True", Reason: "AsExpected", LastTransitionTime: early}, // it did not change
 			{Type: "Managed", Status: "True", LastTransitionTime: early},
 			{Type: "Degraded", Status: "False", Reason: "AsExpected", LastTransitionTime: late}},
-		Versions:       current.Versions, // not everything has the new version
-		RelatedObjects: []configv1.ObjectReference{{Resource: "namespaces", Name: "n"}},
+		Versions: current.Versions, // not everything has the new version
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	d.AtVersion = true
-	if got := clusterOperatorStatus(current, d, report.Rollout{}, "v2"); got.Versions[0].Version != "v2" {
-		t.Errorf("versions are %v", got.Versions)
+	want.Versions = []configv1.OperandVersion{{Name: "operator", Version: "v2"}, {Name: "Flannel", Version: "v2"}, {Name: "KubeProxy", Version: "v2"}}
+	if diff := cmp.Diff(want, clusterOperatorStatus(current, d, "v2")); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -38,10 +37,6 @@ const componentPools = "AddressPools"
 // eventKept is the reason of the event for objects that are kept.
 const eventKept = "ObjectsKept"
 
-// ripe is how long something that may pass by itself must fail before it is Degraded. Until then it is
-// Progressing.
-const ripe = 2 * time.Minute
-
 // mostErrors is how many errors of one kind a condition names; the others are counted.
 const mostErrors = 10
 
@@ -56,29 +51,23 @@ func (p *pass) findings(err error) []status.Finding {
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
 			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
 	}
-	failing := map[string]bool{}
-	found = append(found, p.recordFindings(err, failing)...)
+	found = append(found, p.recordFindings(err)...)
 	found = append(found, p.refusalFindings()...)
 	found = append(found, p.poolFindings()...)
 	found = append(found, p.turnFindings()...)
-	found = append(found, p.renderFindings(failing)...)
-	found = append(found, p.applyFindings(failing)...)
-	for reason := range p.failing {
-		if !failing[reason] {
-			delete(p.failing, reason)
-		}
-	}
+	found = append(found, p.renderFindings()...)
+	found = append(found, p.applyFindings()...)
 	p.tell(found)
 	return found
 }
 
 // recordFindings tells of a record that cannot be read or written.
-func (p *pass) recordFindings(err error, failing map[string]bool) []status.Finding {
+func (p *pass) recordFindings(err error) []status.Finding {
 	switch {
 	case p.corrupt != nil:
 		return degraded("", reasonCorrupt, fmt.Sprintf("Nothing is changed: %v", p.corrupt))
 	case err != nil && p.applyErr == nil && p.failed == nil:
-		return p.passing(failing, "", reasonRecord, fmt.Sprintf("Error while looking at the cluster: %v", err))
+		return passing("", reasonRecord, fmt.Sprintf("Error while looking at the cluster: %v", err))
 	}
 	return nil
 }
@@ -126,16 +115,16 @@ func (p *pass) poolFindings() []status.Finding {
 	if len(p.result.Warnings) == 0 {
 		return nil
 	}
-	return []status.Finding{{Component: componentPools, Effect: status.Degraded, Reason: reasonPools, Message: p.result.Warnings.Error(), Aside: true}}
+	return []status.Finding{{Component: componentPools, Effect: status.Degraded, Reason: reasonPools, Message: p.result.Warnings.Error(), Aside: true, Immediate: true}}
 }
 
 // renderFindings tells of components that could not be rendered, or wait for something.
-func (p *pass) renderFindings(failing map[string]bool) []status.Finding {
+func (p *pass) renderFindings() []status.Finding {
 	var found []status.Finding
 	for _, o := range p.result.Outputs {
 		switch {
 		case o.Err != nil && pipeline.StageOf(o.Err) == pipeline.Bootstrap:
-			found = append(found, p.passing(failing, o.Name, reasonBootstrap, fmt.Sprintf("Internal error while reconciling platform networking resources: %v", o.Err))...)
+			found = append(found, passing(o.Name, reasonBootstrap, fmt.Sprintf("Internal error while reconciling platform networking resources: %v", o.Err))...)
 		case o.Err != nil:
 			found = append(found, degraded(o.Name, reasonRender, fmt.Sprintf("Internal error while rendering operator configuration: %v", o.Err))...)
 		case o.Output.Waiting != "":
@@ -149,17 +138,16 @@ func (p *pass) renderFindings(failing map[string]bool) []status.Finding {
 }
 
 // applyFindings tells of objects that could not be applied.
-func (p *pass) applyFindings(failing map[string]bool) []status.Finding {
+func (p *pass) applyFindings() []status.Finding {
 	if p.applyErr == nil {
 		return nil
 	}
 	lines, permanent := sentences(p.applyErr)
 	message := "Error while updating operator configuration: could not apply: " + strings.Join(lines, "; ")
 	if permanent {
-		failing[reasonApply] = true
 		return degraded("", reasonApply, message)
 	}
-	return p.passing(failing, "", reasonApply, message)
+	return passing("", reasonApply, message)
 }
 
 // sentences returns the errors that were joined, at most mostErrors, and whether one of them will not pass by
@@ -183,38 +171,33 @@ func sentences(err error) (lines []string, permanent bool) {
 	return lines, permanent
 }
 
-// degraded makes the findings of something that needs a person.
+// degraded makes the findings of something that needs a person, now.
 func degraded(component, reason, message string) []status.Finding {
 	return []status.Finding{
-		{Component: component, Effect: status.Degraded, Reason: reason, Message: message},
+		{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Immediate: true},
+		{Component: component, Effect: status.NotUpgradeable, Reason: reason, Message: message, Immediate: true},
+	}
+}
+
+// passing makes the findings of something that is tried again: Progressing, and Degraded once it has failed for long.
+func passing(component, reason, message string) []status.Finding {
+	return []status.Finding{
+		{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Meanwhile: status.Progressing},
 		{Component: component, Effect: status.NotUpgradeable, Reason: reason, Message: message},
 	}
 }
 
-// passing makes the finding of something that is tried again: Degraded once it has failed for long.
-func (p *pass) passing(failing map[string]bool, component, reason, message string) []status.Finding {
-	key := component + reason
-	failing[key] = true
-	since, known := p.failing[key]
-	if !known {
-		since = p.Now()
-		p.failing[key] = since
-	}
-	if p.Now().Sub(since) >= ripe {
-		return degraded(component, reason, message)
-	}
-	return []status.Finding{{Component: component, Effect: status.Progressing, Reason: reason, Message: message}}
-}
-
-// tell makes an event of what is new: a refusal, an error, an object that is kept.
+// tell makes an event of what is new: a refusal, an error, an object that is kept. What may pass by itself is told by the
+// status loop, if it does not.
 func (p *pass) tell(found []status.Finding) {
 	now := map[string]string{}
 	for _, f := range found {
-		if f.Effect == status.Degraded {
+		if f.Effect == status.Degraded && f.Immediate {
 			now[f.Component+f.Reason] = f.Message
 			if p.said[f.Component+f.Reason] != f.Message {
 				p.Log.Warn("degraded", "component", f.Component, "reason", f.Reason, "message", f.Message)
 				p.Events.Warning(p.network, f.Reason, f.Message)
+				p.Metrics.refusal(f.Reason)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 type noEvents struct{ told []string }
@@ -28,7 +28,7 @@ func (n *noEvents) Warning(_ *operatorv1.Network, reason, _ string) { n.told = a
 
 func newPass(at *time.Time) (*pass, *noEvents) {
 	told := &noEvents{}
-	c := &Controller{Events: told, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return *at }, failing: map[string]time.Time{}, said: map[string]string{}}
+	c := &Controller{Events: told, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return *at }, said: map[string]string{}}
 	return &pass{Controller: c, network: &operatorv1.Network{}, managed: true}, told
 }
 
@@ -64,7 +64,7 @@ func TestConditionsOfAPass(t *testing.T) {
 		{"what the API server forbids does not pass by itself", func(p *pass) { p.applyErr = errors.Join(applyError(forbidden)) }, []string{
 			`Degraded ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: the operator is not allowed to: configmaps "c" is forbidden: no`}},
 		{"what may pass is progress at first", func(p *pass) { p.applyErr = errors.Join(applyError(errors.New("boom"))) }, []string{
-			"Progressing ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: boom"}},
+			"Degraded, meanwhile Progressing ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: boom"}},
 		{"pools in use do not fit the nodes", func(p *pass) {
 			p.result.Warnings = pipeline.Refusals{{Field: "spec.clusterNetwork[0].cidr", Rule: "node-address", Message: "contains node a"}}
 		}, []string{"Degraded PoolsInUse spec.clusterNetwork[0].cidr: contains node a (node-address)"}},
@@ -77,7 +77,14 @@ func TestConditionsOfAPass(t *testing.T) {
 			var got []string
 			for _, f := range p.findings(nil) {
 				if f.Effect != "Upgradeable" {
-					got = append(got, fmt.Sprintf("%s %s %s", f.Effect, f.Reason, f.Message))
+					effect := string(f.Effect)
+					if f.Meanwhile != "" {
+						effect += ", meanwhile " + string(f.Meanwhile)
+					}
+					if f.Effect == status.Degraded && f.Immediate == (f.Meanwhile != "") {
+						t.Errorf("%s: either it may pass, or it is told at once", f.Reason)
+					}
+					got = append(got, fmt.Sprintf("%s %s %s", effect, f.Reason, f.Message))
 				}
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
@@ -87,33 +94,19 @@ func TestConditionsOfAPass(t *testing.T) {
 	}
 }
 
-func TestFailureThatLastsIsDegradedAndOneThatPassesIsForgotten(t *testing.T) {
+func TestARefusalIsToldOnceAndWhatMayPassNotHere(t *testing.T) {
 	at := time.Unix(0, 0)
 	p, told := newPass(&at)
-	effects := func() string {
-		var all []string
-		for _, f := range p.findings(nil) {
-			all = append(all, string(f.Effect))
-		}
-		return strings.Join(all, " ")
-	}
 	p.applyErr = errors.New("boom")
-	if got := effects(); got != "Progressing" {
-		t.Errorf("at first: %s", got)
+	p.findings(nil)
+	if len(told.told) != 0 {
+		t.Errorf("events of what may pass: %v", told.told)
 	}
-	at = at.Add(ripe)
-	if got := effects(); got != "Degraded Upgradeable" {
-		t.Errorf("after %v: %s", ripe, got)
-	}
-	effects() // the same again is no event
-	if len(told.told) != 1 {
-		t.Errorf("events: %v", told.told)
-	}
-	p.applyErr = nil
-	effects()
-	p.applyErr = errors.New("boom")
-	if got := effects(); got != "Progressing" {
-		t.Errorf("anew: %s", got)
+	p.applyErr, p.corrupt = nil, errors.New("x")
+	p.findings(nil)
+	p.findings(nil)
+	if diff := cmp.Diff([]string{"CorruptAppliedConfig"}, told.told); diff != "" {
+		t.Error(diff)
 	}
 }
 

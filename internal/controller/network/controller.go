@@ -79,6 +79,8 @@ type Controller struct {
 	// Changed is fired when an operand or what the API server serves has changed.
 	Changed *trigger.Trigger
 	Events  Events
+	// Metrics may be nil.
+	Metrics *Metrics
 	// Level is that of the operator's log.
 	Level *slog.LevelVar
 	Now   func() time.Time
@@ -86,8 +88,6 @@ type Controller struct {
 
 	api     *tracker
 	records records
-	// failing says since when something has been failing, by reason.
-	failing map[string]time.Time
 	// said is the last event of each reason, so that none is repeated in every pass.
 	said map[string]string
 	// last is what was reported last.
@@ -124,7 +124,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 func (c *Controller) prepare() {
 	c.api = newTracker(c.Applier)
 	c.records = records{cached: c.Client, api: c.api, namespace: c.Namespace, log: c.Log}
-	c.failing, c.said = map[string]time.Time{}, map[string]string{}
+	c.said = map[string]string{}
 }
 
 // Reconcile makes one pass.

@@ -56,6 +56,7 @@ type pass struct {
 // it is in the findings.
 func (p *pass) run(ctx context.Context) error {
 	var err error
+	begun := p.Now()
 	if p.memory, err = p.records.load(ctx); err != nil {
 		if isCorrupt(err) {
 			p.corrupt = err
@@ -70,9 +71,12 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.records.publish(ctx, cluster); err != nil {
 		return err
 	}
+	p.Metrics.phase(phaseRecords, p.Now().Sub(begun))
+	begun = p.Now()
 	if err := p.render(ctx, cluster); err != nil {
 		return err
 	}
+	p.Metrics.phase(phaseRender, p.Now().Sub(begun))
 	if p.failed != nil && len(p.result.Outputs) == 0 {
 		return p.retryable()
 	}
@@ -84,7 +88,10 @@ func (p *pass) run(ctx context.Context) error {
 		p.applied = p.memory.record.State == applied.StateApplied
 		return nil
 	}
-	if p.applyErr = p.rollOut(ctx); p.applyErr != nil {
+	begun = p.Now()
+	p.applyErr = p.rollOut(ctx)
+	p.Metrics.phase(phaseRollOut, p.Now().Sub(begun))
+	if p.applyErr != nil {
 		return p.applyErr
 	}
 	return p.retryable()

@@ -98,7 +98,9 @@ func (p *pass) look(actions []plan.Action) {
 // execute carries out a plan and waits until the cache shows what it has done.
 func (p *pass) execute(ctx context.Context, todo plan.Plan) error {
 	executor := apply.Executor{Client: p.api, Namespace: p.Namespace, Log: p.Log}
+	drifted := p.drifted(todo)
 	result, err := executor.Execute(ctx, todo)
+	p.tellDone(result.Outcomes, drifted)
 	var actions []plan.Action
 	for _, o := range result.Outcomes {
 		actions = append(actions, o.Action)

@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // waiting is a flag that the loop sets and the watches read.
@@ -34,7 +35,7 @@ func (c *Controller) configMapChanged() predicate.Predicate {
 	news := func(o client.Object) bool {
 		key := manifest.Key{Kind: "ConfigMap", Namespace: o.GetNamespace(), Name: o.GetName()}
 		return o.GetNamespace() != c.Namespace || o.GetName() != applied.HistoryConfigMapName && o.GetName() != plan.InventoryName && o.GetName() != facts.ConfigMapName &&
-			c.api.newest(key) != version(o.GetResourceVersion())
+			o.GetName() != status.ConfigMapName && c.api.newest(key) != version(o.GetResourceVersion())
 	}
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return news(e.Object) },
@@ -46,7 +47,9 @@ func (c *Controller) configMapChanged() predicate.Predicate {
 			}
 			return news(e.ObjectNew)
 		},
-		DeleteFunc: func(e event.DeleteEvent) bool { return e.Object.GetName() != applied.HistoryConfigMapName },
+		DeleteFunc: func(e event.DeleteEvent) bool {
+			return e.Object.GetName() != applied.HistoryConfigMapName && e.Object.GetName() != status.ConfigMapName
+		},
 	}
 }
 

@@ -10,8 +10,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
+// reasonProbe is the reason of nodes that could not be asked, which may pass by itself. What they have answered does not.
+const reasonProbe = "MTUProbeFailed"
+
 // named is how many nodes a sentence names; the others are counted.
-const named = 3
+const named = 10
 
 // findings says what the record and the failures give rise to.
 func findings(a actions, nodes []node) []status.Finding {
@@ -28,7 +31,7 @@ func findings(a actions, nodes []node) []status.Finding {
 	}
 	if len(failed) > 0 {
 		// A network that has been settled works without this answer.
-		found = append(found, finding(status.Degraded, "MTUProbeFailed", a.record.Settled > 0,
+		found = append(found, finding(status.Degraded, reasonProbe, a.record.Settled > 0,
 			"could not probe the MTU of "+list(failed)+"; it is tried again"))
 	}
 	return append(found, outliers(a.record)...)
@@ -75,7 +78,7 @@ func mode(r hostmtu.Record) int {
 }
 
 func finding(effect status.Effect, reason string, aside bool, message string) status.Finding {
-	return status.Finding{Component: component, Effect: effect, Reason: reason, Message: message, Aside: aside}
+	return status.Finding{Component: component, Effect: effect, Reason: reason, Message: message, Aside: aside, Immediate: reason != reasonProbe}
 }
 
 // list joins names: nodes a, b, c (2 more).

@@ -108,7 +108,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	c.failures = a.failures
 	if c.Image == "" && len(a.start) > 0 {
 		a.start = nil
-		c.Board.Report(Name, finding(status.Degraded, "MTUProbeFailed", false,
+		c.Board.Report(Name, finding(status.Degraded, reasonProbe, false,
 			"cannot probe the MTU of nodes: the environment variable NETWORK_OPERATOR_IMAGE of the operator must name the operator's own image"))
 		return reconcile.Result{}, nil
 	}

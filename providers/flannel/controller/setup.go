@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -54,7 +55,7 @@ func everything() handler.EventHandler {
 
 // concerns reports whether a ConfigMap or Secret is in a namespace that the loop reads.
 func (c *Controller) concerns(o client.Object) bool {
-	return o.GetNamespace() == record.Namespace || o.GetNamespace() == c.deps.Namespace
+	return o.GetNamespace() == record.Namespace || o.GetNamespace() == c.deps.Namespace && o.GetName() != status.ConfigMapName
 }
 
 // nodeChanged lets through what the loop goes by: a kubelet's heartbeat is not.

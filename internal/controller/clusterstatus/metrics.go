@@ -1,0 +1,100 @@
+package clusterstatus
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// Metrics are the conditions and rollouts as figures.
+type Metrics struct {
+	condition gauges
+	age       gauges
+	nodesGone prometheus.Gauge
+	happened  *prometheus.CounterVec
+}
+
+// NewMetrics makes the metrics and registers them, unless the registry has them already.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	m := &Metrics{condition: gauges{labels: 2}, age: gauges{labels: 3}}
+	var errs [4]error
+	m.condition.GaugeVec, errs[0] = registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "cluster_network_operator_condition",
+		Help: "1 for each condition that is True, 0 for each that is False, by its type and reason: of the network, its components, and the operator's controllers.",
+	}, []string{"condition", "reason"}))
+	m.age.GaugeVec, errs[1] = registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "cluster_network_operator_rollout_start_timestamp_seconds",
+		Help: "Since when a workload is being rolled out that does not run everywhere yet, in seconds since 1970; its age is time() minus this.",
+	}, []string{"kind", "namespace", "name"}))
+	m.nodesGone, errs[2] = registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "cluster_network_operator_nodes_gone",
+		Help: "Number of nodes whose kubelet does not answer.",
+	}))
+	m.happened, errs[3] = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cluster_network_operator_happenings_total",
+		Help: "What has happened to the network, by the reason of its event: rollouts that began and ended, outages, what is degraded.",
+	}, []string{"reason"}))
+	return m, errors.Join(errs[:]...)
+}
+
+// registered registers a collector, or returns the one that has been registered before it.
+func registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
+	err := registry.Register(c)
+	if have, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {
+		if existing, same := have.ExistingCollector.(C); same {
+			return existing, nil
+		}
+	}
+	return c, err
+}
+
+// set makes the figures those of a decision.
+func (m *Metrics) set(in status.Input, d status.Decision) {
+	conditions, ages := map[[3]string]float64{}, map[[3]string]float64{}
+	for _, c := range slices.Concat(d.Conditions, d.Controllers) {
+		conditions[[3]string{c.Type, c.Reason}] = 0
+		if c.Status == osv1.ConditionTrue {
+			conditions[[3]string{c.Type, c.Reason}] = 1
+		}
+	}
+	for w, since := range d.Rolling {
+		ages[[3]string{w.Kind, w.Namespace, w.Name}] = float64(since.UnixNano()) / float64(time.Second)
+	}
+	m.condition.replace(conditions)
+	m.age.replace(ages)
+	gone := 0
+	for _, n := range in.Nodes {
+		if n.Gone {
+			gone++
+		}
+	}
+	m.nodesGone.Set(float64(gone))
+	for _, h := range d.Happened {
+		m.happened.WithLabelValues(h.Reason).Inc()
+	}
+}
+
+// gauges are gauges of which some come and go. A scrape never finds one missing that stays.
+type gauges struct {
+	*prometheus.GaugeVec
+	labels int
+	have   map[[3]string]float64
+}
+
+// replace makes the gauges those that are given.
+func (g *gauges) replace(values map[[3]string]float64) {
+	for key, value := range values {
+		g.WithLabelValues(key[:g.labels]...).Set(value)
+	}
+	for key := range g.have {
+		if _, stays := values[key]; !stays {
+			g.DeleteLabelValues(key[:g.labels]...)
+		}
+	}
+	g.have = values
+}

@@ -1,0 +1,63 @@
+package clusterstatus
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// nodeList is what is known of all nodes. It is gathered again only after one has changed in what counts: a list of
+// thousands is not made anew for each pod that starts.
+type nodeList struct {
+	dirty atomic.Bool
+	all   []status.Node
+	gone  map[string]bool
+}
+
+// read returns all nodes, for looking at only.
+func (l *nodeList) read(ctx context.Context, c client.Reader) error {
+	if !l.dirty.Swap(false) {
+		return nil
+	}
+	var list corev1.NodeList
+	if err := c.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		l.dirty.Store(true)
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	all := make([]status.Node, 0, len(list.Items))
+	gone := map[string]bool{}
+	for i := range list.Items {
+		n := status.OfNode(&list.Items[i])
+		all = append(all, n)
+		if n.Gone {
+			gone[n.Name] = true
+		}
+	}
+	l.all, l.gone = slices.Clip(all), gone
+	return nil
+}
+
+// changed lets through changes of what counts, and notes them.
+func (l *nodeList) changed() predicate.Predicate {
+	note := func() bool {
+		l.dirty.Store(true)
+		return true
+	}
+	return predicate.Funcs{
+		CreateFunc: func(event.CreateEvent) bool { return note() },
+		DeleteFunc: func(event.DeleteEvent) bool { return note() },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok := e.ObjectOld.(*corev1.Node)
+			after, also := e.ObjectNew.(*corev1.Node)
+			return (!ok || !also || status.OfNode(before) != status.OfNode(after)) && note()
+		},
+	}
+}

@@ -1,0 +1,145 @@
+package status
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	osv1 "github.com/openshift/api/operator/v1"
+)
+
+// The conditions that tools know that understand kstatus: kubectl wait, Helm, Argo CD and Flux.
+const (
+	ready       = "Ready"
+	reconciling = "Reconciling"
+	stalled     = "Stalled"
+)
+
+// condition makes the condition for findings of one effect: none means that all is well. The reason is that
+// of the first, the message has all of them.
+func condition(component string, effect Effect, findings []Finding) osv1.OperatorCondition {
+	good, bad := osv1.ConditionFalse, osv1.ConditionTrue
+	if effect == Unavailable || effect == NotUpgradeable {
+		good, bad = bad, good
+	}
+	c := osv1.OperatorCondition{Type: component + string(effect), Status: good, Reason: AsExpected}
+	if len(findings) > 0 {
+		c.Status, c.Reason, c.Message = bad, findings[0].Reason, message(findings)
+	}
+	return c
+}
+
+// note gives Available=True of a component what people should know although nothing is wrong.
+func note(conditions []osv1.OperatorCondition, findings []Finding, component string) {
+	var noted []Finding
+	for _, f := range findings {
+		if f.Effect == Noted && f.Component == component {
+			noted = append(noted, f)
+		}
+	}
+	for i := range conditions {
+		if c := &conditions[i]; c.Type == component+string(Unavailable) && c.Status == osv1.ConditionTrue && len(noted) > 0 {
+			c.Message = message(noted)
+		}
+	}
+}
+
+// componentConditions are Available, Progressing and Degraded of a component. A component without workloads
+// has Available and Progressing only while there is something to say.
+func componentConditions(name string, in Input, findings []Finding) []osv1.OperatorCondition {
+	hasWorkloads := slices.ContainsFunc(in.Wanted, func(w Workload) bool { return w.Component == name })
+	noted := slices.ContainsFunc(findings, func(f Finding) bool { return f.Component == name && f.Effect == Noted })
+	var conditions []osv1.OperatorCondition
+	for _, effect := range effects[:3] {
+		of := about(findings, name, effect)
+		if hasWorkloads || effect == Degraded || len(of) > 0 || noted && effect == Unavailable {
+			conditions = append(conditions, condition(name, effect, of))
+		}
+	}
+	note(conditions, findings, name)
+	return conditions
+}
+
+// about returns the findings about a component with an effect.
+func about(findings []Finding, component string, effect Effect) []Finding {
+	var found []Finding
+	for _, f := range findings {
+		if f.Component == component && f.Effect == effect {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// controllerConditions are those of the controllers that have something to say.
+func controllerConditions(findings []Finding) []osv1.OperatorCondition {
+	var conditions []osv1.OperatorCondition
+	for _, name := range controllers {
+		for _, effect := range effects {
+			if of := about(findings, name, effect); len(of) > 0 {
+				conditions = append(conditions, condition(name, effect, of))
+			}
+		}
+	}
+	return conditions
+}
+
+// progress are the conditions that kstatus knows. Ready is that the network is as the specification has it and works,
+// Stalled that it will not become so without a person.
+func progress(in Input, conditions []osv1.OperatorCondition, findings []Finding) []osv1.OperatorCondition {
+	all := osv1.OperatorCondition{Type: ready, Status: osv1.ConditionTrue, Reason: AsExpected}
+	moving := osv1.OperatorCondition{Type: reconciling, Status: osv1.ConditionFalse, Reason: AsExpected}
+	for _, c := range conditions {
+		bad := osv1.ConditionTrue
+		switch Effect(c.Type) {
+		case Unavailable:
+			bad = osv1.ConditionFalse
+		case Progressing:
+			if c.Status == bad {
+				moving.Status, moving.Reason, moving.Message = c.Status, c.Reason, c.Message
+			}
+		case NotUpgradeable:
+			continue
+		}
+		if c.Status == bad && all.Status == osv1.ConditionTrue {
+			all.Status, all.Reason, all.Message = osv1.ConditionFalse, c.Reason, c.Message
+		}
+	}
+	if !in.Applied && all.Status == osv1.ConditionTrue {
+		all.Status, all.Reason, all.Message = osv1.ConditionFalse, "NotApplied", "not everything that is wanted is applied"
+	}
+	stuck := osv1.OperatorCondition{Type: stalled, Status: osv1.ConditionFalse, Reason: AsExpected}
+	var why []Finding
+	for _, f := range bearing(findings, Degraded, ofNetwork) {
+		if f.immediate() {
+			why = append(why, f)
+		}
+	}
+	if len(why) > 0 {
+		stuck.Status, stuck.Reason, stuck.Message = osv1.ConditionTrue, why[0].Reason, message(why)
+	}
+	return []osv1.OperatorCondition{all, moving, stuck}
+}
+
+// withTimes sets the times of transition: now where the status is new, else that of the previous condition.
+func withTimes(conditions, previous []osv1.OperatorCondition, now time.Time) []osv1.OperatorCondition {
+	for i := range conditions {
+		c := &conditions[i]
+		c.LastTransitionTime.Time = now.UTC().Truncate(time.Second)
+		for _, p := range previous {
+			if p.Type == c.Type && p.Status == c.Status && !p.LastTransitionTime.IsZero() {
+				c.LastTransitionTime = p.LastTransitionTime
+			}
+		}
+	}
+	return conditions
+}
+
+// IsOurs reports whether a condition of the network has a type that is decided here; all others are left alone.
+func IsOurs(conditionType string) bool {
+	switch conditionType {
+	case ready, reconciling, stalled:
+		return true
+	}
+	return slices.ContainsFunc(effects[:], func(e Effect) bool { return strings.HasSuffix(conditionType, string(e)) })
+}

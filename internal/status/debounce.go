@@ -1,0 +1,45 @@
+package status
+
+import (
+	"slices"
+	"strings"
+)
+
+// key is what a finding is remembered by.
+func (f Finding) key() string {
+	if f.Subject != "" {
+		return string(f.Effect) + "/" + f.Component + "/" + f.Subject
+	}
+	return string(f.Effect) + "/" + f.Component + "/" + f.Reason
+}
+
+// immediate reports whether a finding is Degraded at once: what is invalid stays so until somebody changes it.
+func (f Finding) immediate() bool { return f.Immediate || strings.HasPrefix(f.Reason, "Invalid") }
+
+// debounce holds back what is not Degraded yet: what has not lasted long enough, and what comes with it. It remembers
+// since when each has been so, and when the next will have lasted.
+func debounce(in Input, d *Decision, findings []Finding) []Finding {
+	type cause struct{ component, reason string }
+	held := map[cause]bool{}
+	var kept []Finding
+	for _, f := range findings {
+		if f.Effect != Degraded || f.immediate() {
+			kept = append(kept, f)
+			continue
+		}
+		left := ripe - in.Now.Sub(in.since(d, f.key(), f.Since))
+		if left <= 0 {
+			kept = append(kept, f)
+			continue
+		}
+		d.again(left)
+		held[cause{f.Component, f.Reason}] = true
+		if f.Meanwhile != "" {
+			f.Effect = f.Meanwhile
+			kept = append(kept, f)
+		}
+	}
+	return slices.DeleteFunc(kept, func(f Finding) bool {
+		return f.Effect == NotUpgradeable && !f.immediate() && held[cause{f.Component, f.Reason}]
+	})
+}

@@ -1,0 +1,117 @@
+package status
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// componentNodes is what is said of nodes that differ from the others.
+const componentNodes = "NodeFacts"
+
+// mostNodes is how many nodes a sentence names; the others are counted.
+const mostNodes = 10
+
+// Node is what is known of one node.
+type Node struct {
+	Name string
+	// Gone is true if its kubelet does not answer.
+	Gone bool
+	// Kernel is the version of its kernel, empty if the node has not told.
+	Kernel string
+	// Families are the IP families of its internal addresses, for example "IPv4 and IPv6"; empty if it has none.
+	Families string
+}
+
+// OfNode reads what is known of a node.
+func OfNode(n *corev1.Node) Node {
+	node := Node{Name: n.Name, Kernel: n.Status.NodeInfo.KernelVersion}
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			node.Gone = c.Status == corev1.ConditionUnknown
+		}
+	}
+	families := map[string]bool{}
+	for _, a := range n.Status.Addresses {
+		if a.Type != corev1.NodeInternalIP {
+			continue
+		}
+		if strings.Contains(a.Address, ":") {
+			families["IPv6"] = true
+		} else {
+			families["IPv4"] = true
+		}
+	}
+	node.Families = strings.Join(slices.Sorted(maps.Keys(families)), " and ")
+	return node
+}
+
+// gone returns the names of the nodes whose kubelet does not answer.
+func gone(nodes []Node) []string {
+	var names []string
+	for _, n := range nodes {
+		if n.Gone {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// nodeFindings tells of nodes that do not answer, and of those whose facts are not those of the others.
+func nodeFindings(nodes []Node) []Finding {
+	var found []Finding
+	if names := gone(nodes); len(names) > 0 {
+		found = append(found, Finding{Effect: Noted, Reason: reasonNodesGone,
+			Message: fmt.Sprintf("%d of %d nodes do not answer: %s", len(names), len(nodes), Names(names, mostNodes))})
+	}
+	if text := groups(nodes, "no internal address", func(n Node) string { return n.Families }); text != "" {
+		found = append(found, Finding{Component: componentNodes, Effect: Degraded, Reason: reasonFamilies, Aside: true,
+			Message: "the nodes do not all have internal addresses of the same IP families: " + text})
+	}
+	if text := groups(nodes, "", func(n Node) string { return majorMinor(n.Kernel) }); text != "" {
+		found = append(found, Finding{Component: componentNodes, Effect: Noted, Reason: reasonKernels,
+			Message: "the nodes run different kernels, of which the oldest says what the network can use: " + text})
+	}
+	return found
+}
+
+// groups tells which nodes have which value, the rarest value first; the most frequent one is only counted. It is empty
+// if all have the same. Nodes without a value are told with the name for that, or left out if there is none.
+func groups(nodes []Node, none string, value func(Node) string) string {
+	of := map[string][]string{}
+	for _, n := range nodes {
+		v := value(n)
+		if v == "" {
+			v = none
+		}
+		if v != "" {
+			of[v] = append(of[v], n.Name)
+		}
+	}
+	if len(of) < 2 {
+		return ""
+	}
+	values := slices.Sorted(maps.Keys(of))
+	slices.SortStableFunc(values, func(a, b string) int { return len(of[a]) - len(of[b]) })
+	var parts []string
+	for _, v := range values[:len(values)-1] {
+		parts = append(parts, fmt.Sprintf("%s has %s", Names(of[v], mostNodes), v))
+		if len(of[v]) > 1 {
+			parts[len(parts)-1] = fmt.Sprintf("%s have %s", Names(of[v], mostNodes), v)
+		}
+	}
+	most := values[len(values)-1]
+	return fmt.Sprintf("%s; %d have %s", strings.Join(parts, "; "), len(of[most]), most)
+}
+
+// majorMinor is the part of a kernel's version that says what it can do: 6.8 of 6.8.0-45-generic.
+func majorMinor(version string) string {
+	parts := strings.SplitN(version, ".", 3)
+	if len(parts) < 2 {
+		return version
+	}
+	return parts[0] + "." + parts[1]
+}

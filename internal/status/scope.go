@@ -1,0 +1,48 @@
+package status
+
+import (
+	"cmp"
+	"slices"
+)
+
+// controllers are the operator's controllers beside that of the network, in the order in which they are told. They bear
+// on the operator as a whole, and not on the network: an invalid proxy is no trouble of the network.
+var controllers = [...]string{
+	"ClusterConfig", "ProxyConfig", "InjectorConfig", "MachineConfig", "PKIConfig", "EgressRouterConfig", "CertificateSigner",
+	"InfrastructureConfig", "IngressConfig", "DashboardConfig", "TLSConfig",
+}
+
+// IsController reports whether a component is one of the operator's controllers beside that of the network.
+func IsController(component string) bool { return slices.Contains(controllers[:], component) }
+
+// rank is the place of a component among those that are told: the operator's own work on the network, its components,
+// other controllers.
+func rank(component string) int {
+	switch {
+	case component == "":
+		return 0
+	case !IsController(component):
+		return 1
+	default:
+		return 2 + slices.Index(controllers[:], component)
+	}
+}
+
+// sorted returns findings in the order in which they are told, whatever the order in which they were found.
+func sorted(findings []Finding) []Finding {
+	all := slices.Clone(findings)
+	slices.SortStableFunc(all, func(a, b Finding) int {
+		return cmp.Or(
+			cmp.Compare(rank(a.Component), rank(b.Component)), cmp.Compare(a.Component, b.Component),
+			later(a.Reason)-later(b.Reason), cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Message, b.Message))
+	})
+	return all
+}
+
+// later puts the reason that says least last.
+func later(reason string) int {
+	if reason == reasonStartup || reason == reasonDeploying {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,135 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// AsExpected is the reason of every condition that has the value it should have.
+const AsExpected = "AsExpected"
+
+// The reasons that are given here; those of findings of loops are theirs. Where OpenShift's operator gives one, the
+// names are the same.
+const (
+	reasonStartup   = "Startup"
+	reasonDown      = "WorkloadDown"
+	reasonDeploying = "Deploying"
+	reasonHung      = "RolloutHung"
+	reasonRefused   = "FailedCreate"
+	reasonNoConfig  = "NoOperConfig"
+	reasonNodesGone = "NodesGone"
+	reasonFamilies  = "NodeAddresses"
+	reasonKernels   = "NodeKernels"
+)
+
+// State is a documented state: a row of the table in docs/status.md.
+type State struct {
+	Effect Effect
+	Reason string
+	// When says in words when it is so.
+	When string
+}
+
+// state is a state of one workload, with its predicate.
+type state struct {
+	State
+	// holds says whether it is so, and if so, in which words. again is after how long it may be; 0 is never by itself.
+	holds func(v view) (message string, yes bool, again time.Duration)
+}
+
+// waiting are the states in which a workload is on its way. The first that holds is told.
+func waiting() []state {
+	return []state{
+		{State{Progressing, reasonDeploying, "a workload does not exist yet"}, func(v view) (string, bool, time.Duration) {
+			return "does not exist yet", !v.exists, 0
+		}},
+		{State{Progressing, reasonDeploying, "a workload is new, and its controller has not looked at its present form"}, func(v view) (string, bool, time.Duration) {
+			return fmt.Sprintf("update is being processed (generation %d, observed generation %d)", v.Generation, v.Observed), v.rolling && v.Generation > v.Observed, 0
+		}},
+		{State{Progressing, reasonDeploying, "a workload that is not critical has no pod that works yet; only its component's conditions have it"}, func(v view) (string, bool, time.Duration) {
+			return "is waiting for other operators to become ready", v.rolling && v.NonCritical && v.Desired > 0 && v.Available == 0, 0
+		}},
+		{State{Progressing, reasonDeploying, "there should be pods of a new form, and there are none at all"}, func(v view) (string, bool, time.Duration) {
+			return "is not yet scheduled on any nodes", v.rolling && v.Desired > 0 && v.Available == 0 && len(v.Pods) == 0, 0
+		}},
+		{State{Progressing, reasonDeploying, "pods of an older form are left on nodes that work"}, func(v view) (string, bool, time.Duration) {
+			return fmt.Sprintf("update is rolling out (%d out of %d updated)", v.Updated, v.Desired), v.rolling && v.Updated < v.Desired-v.gone(), 0
+		}},
+		{State{Progressing, reasonDeploying, "pods of the new form on nodes that work are not available yet"}, func(v view) (string, bool, time.Duration) {
+			return fmt.Sprintf("is not available (awaiting %d nodes)", v.awaited()), v.rolling && v.awaited() > 0, 0
+		}},
+	}
+}
+
+// troubling are the states in which a workload needs a person, the gravest first. The first that holds is told.
+func troubling() []state {
+	all := []state{
+		{State{Degraded, reasonHung, "a rollout has stood still for 10 minutes; at once, and Upgradeable is False too"}, hung},
+		{State{Degraded, reasonRefused, "pods cannot be made: the API server, a quota or a webhook refuses them"}, func(v view) (string, bool, time.Duration) {
+			return "cannot create its pods: " + v.Refused, v.Refused != "", 0
+		}},
+	}
+	for _, kind := range []struct {
+		trouble Trouble
+		when    string
+	}{
+		{CrashLoop, "a container, or an init container, ends over and over; it counts until the pod has been ready for a minute"},
+		{ImagePull, "an image cannot be had"},
+		{CreateFailed, "a container cannot be made or started, for example since a Secret is missing"},
+		{Failed, "a pod has failed, for example since it was evicted"},
+		{Unschedulable, "no node can take a pod"},
+		{NotReady, "a probe of a pod fails, or it was killed for its memory; not during a rollout"},
+		{Starting, "a pod has been started for 10 minutes; not during a rollout"},
+	} {
+		all = append(all, state{State{Degraded, string(kind.trouble), kind.when}, func(v view) (string, bool, time.Duration) { return v.trouble(kind.trouble) }})
+	}
+	return all
+}
+
+// hung holds for a critical rollout that stands still.
+func hung(v view) (string, bool, time.Duration) {
+	if v.NonCritical || !v.exists || !v.rolling {
+		return "", false, 0
+	}
+	last := v.lastChange()
+	if left := hungAfter - v.now.Sub(last); left > 0 {
+		return "", false, left
+	}
+	text := "rollout is not making progress - last change " + last.UTC().Format(time.RFC3339)
+	if v.Refused != "" {
+		text += ": its pods cannot be created: " + v.Refused
+	}
+	if len(v.troubled) > 0 {
+		text += ": " + describe(v.troubled)
+	}
+	return text, true, 0
+}
+
+// trouble holds if a kind of trouble is the gravest that a pod has.
+func (v view) trouble(kind Trouble) (string, bool, time.Duration) {
+	if len(v.counted) == 0 || v.counted[0].Trouble != kind {
+		return "", false, 0
+	}
+	if v.rolling {
+		return "rollout is not making progress - " + describe(v.counted), true, 0
+	}
+	return "does not work on all nodes - " + describe(v.counted), true, 0
+}
+
+// States returns all states that are decided here, in the order of the documentation.
+func States() []State {
+	all := []State{
+		{Unavailable, reasonStartup, "the network has never been available, and is being installed; for a component the same"},
+		{Unavailable, reasonDown, "a critical DaemonSet of a component has had no available pod for 30 seconds, or none of its critical Deployments has"},
+	}
+	for _, s := range slices.Concat(waiting(), troubling()) {
+		all = append(all, s.State)
+	}
+	return append(all,
+		State{Degraded, reasonNoConfig, "there is no Network/cluster; only in the ClusterOperator, and at once"},
+		State{Noted, reasonNodesGone, "nodes do not answer: the message of Available=True names them"},
+		State{Degraded, reasonFamilies, "(only `NodeFactsDegraded`) nodes do not all have internal addresses of the same IP families"},
+		State{Noted, reasonKernels, "(only `NodeFactsAvailable`) nodes run different kernels: the message says which"},
+	)
+}
