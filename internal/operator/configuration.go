@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/cluster-network-operator/cno/internal/controller/clusterconfig"
+	"github.com/cluster-network-operator/cno/internal/controller/infrastructureconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/ingressconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/trigger"
@@ -23,11 +24,15 @@ func configurationLoops(s *shared, rollout *network.Controller) []loop {
 		Now: time.Now, Log: s.Log.With("loop", clusterconfig.Name),
 	}
 	routers := &ingressconfig.Controller{Board: s.board, Log: s.Log.With("loop", ingressconfig.Name)}
+	infra := &infrastructureconfig.Controller{
+		Client: s.manager.GetClient(), Board: s.board, Events: s.manager.GetEventRecorder(infrastructureconfig.Name), Log: s.Log.With("loop", infrastructureconfig.Name),
+	}
 	return []loop{
 		{name: network.PlatformName, needs: []schema.GroupKind{kindNetwork, network.KindInfrastructure()},
 			setup: func(mgr manager.Manager) error { return rollout.SetupPlatform(mgr, config.Wake.Fire) }},
 		{name: clusterconfig.Name, needs: clusterconfig.Needs(), setup: config.Setup},
 		{name: clusterconfig.FeaturesName, needs: clusterconfig.FeaturesNeeds(), setup: config.SetupFeatures},
 		{name: ingressconfig.Name, needs: ingressconfig.Needs(), setup: routers.Setup, owns: ingressconfig.Owns()},
+		{name: infrastructureconfig.Name, needs: infrastructureconfig.Needs(), setup: infra.Setup},
 	}
 }
