@@ -139,6 +139,9 @@ func (d *decoder) unknown(n, value *yaml.Node, at, key string, v reflect.Value, 
 	for _, f := range known {
 		keys = append(keys, f.key)
 	}
+	if _, ok := v.Interface().(Interface); ok {
+		keys = append(keys, "bridge") // read by hand, for two types share it
+	}
 	if best, ok := suggest.Closest(key, keys, 2); ok {
 		d.errorf(line, at, "is not known; was %s meant?", best)
 		return

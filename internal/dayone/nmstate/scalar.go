@@ -78,6 +78,10 @@ func (d *decoder) word(n *yaml.Node, path string, v reflect.Value, t tag) {
 		v.SetString(t.words[i])
 		return
 	}
+	if o, ok := v.Interface().(interface{ refused() map[string]string }); ok && o.refused()[n.Value] != "" {
+		d.errorf(n, path, "is %s, which %s", describe(n), o.refused()[n.Value])
+		return
+	}
 	d.errorf(n, path, "is %s; wanted is one of %s", describe(n), strings.Join(t.words, ", "))
 }
 

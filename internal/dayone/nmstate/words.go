@@ -29,6 +29,12 @@ func (InterfaceType) words() ([]string, bool) {
 		"mac-vlan", "mac-vtap", "ovs-bridge", "ovs-interface", "veth", "vlan", "vrf", "vxlan"}, false
 }
 
+// refused are kinds that NMState knows and a document of day one cannot have.
+func (InterfaceType) refused() map[string]string {
+	return map[string]string{"ipsec": "needs keys from Libreswan's database on the host and a plug-in of NetworkManager, neither of which a host has at its first boot; " +
+		"encrypt pods with the cluster's own IPsec (ipsecConfig of the Network), and tunnels of the host itself with a tool that runs after the boot"}
+}
+
 // State says whether an interface is to be active, to be there, or to be left alone. Empty is StateUp.
 type State string
 
