@@ -1,8 +1,12 @@
 package applied
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -35,10 +39,11 @@ const (
 	KindRollback Kind = "rollback"
 )
 
-// Rejected names what was rolled out, hung, and was taken back: a version, or the hash of a specification. The zero
-// value names nothing.
+// Rejected names what was rolled out, hung, and was taken back: operands, or the hash of a specification. The zero value
+// names nothing.
 type Rejected struct {
-	Version string `json:"version,omitempty"`
+	// Operands is what Operands returns of them.
+	Operands string `json:"operands,omitempty"`
 	Hash    string `json:"hash,omitempty"`
 	// Why says what hung, in a sentence.
 	Why string `json:"why,omitempty"`
@@ -125,6 +130,15 @@ func (r Record) Begin(s Start) Record {
 		next.State = StateIntent
 	}
 	return next
+}
+
+// Operands names a version and its images.
+func Operands(version string, images map[string]string) string {
+	sum := sha256.New()
+	for _, variable := range slices.Sorted(maps.Keys(images)) {
+		fmt.Fprintf(sum, "%q=%q\n", variable, images[variable])
+	}
+	return version + "/" + hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
 // Runs reports whether the revision is rendered with a version of the operands and their images. Images that are not

@@ -80,12 +80,12 @@ func (s Standing) back() (Turn, bool) {
 		r.Number, r.OperatorVersion, s.Hung, good.Number, good.OperatorVersion)}, true
 }
 
-// rejected holds what was taken back: a version if that was new, the specification otherwise.
+// rejected holds what was taken back: operands if they were new, the specification otherwise.
 func (s Standing) rejected() (Turn, bool) {
 	rejected := s.Record.Rejected
 	t := Turn{Reason: ReasonRolledBack, Message: rejected.Why}
 	switch {
-	case rejected.Version != "" && rejected.Version == s.Version:
+	case rejected.Operands != "" && rejected.Operands == applied.Operands(s.Version, s.Images):
 		t.HoldVersion = true
 		t.Message += "; it is tried again with the next version of the operator"
 	case rejected.Hash != "" && rejected.Hash == s.Wanted.Hash():

@@ -108,7 +108,7 @@ func TestARolloutThatHangsIsTakenBackOnce(t *testing.T) {
 func TestABadVersionIsHeldBackWhateverTheSpecification(t *testing.T) {
 	a := snapshot(t, "a")
 	r := applied.Record{State: applied.StateApplied, Applied: a, Number: 5, OperatorVersion: "v1", Images: images("v1"), Kind: applied.KindRollback,
-		Rejected: applied.Rejected{Version: "v2", Why: "v2 hangs"}}
+		Rejected: applied.Rejected{Operands: applied.Operands("v2", images("v2")), Why: "v2 hangs"}}
 	for version, want := range map[string]bool{"v2": true, "v3": false} {
 		got := Next(Standing{Record: r, Wanted: snapshot(t, "b"), Version: version, Images: images(version)})
 		if got.HoldVersion != want {

@@ -223,8 +223,8 @@ func (p *pass) takeBack(start *applied.Start) {
 	case p.turn.Back == nil && p.turn.Reason == rollout.ReasonRolledBack:
 		start.Rejected = before.Rejected
 	case p.turn.Back == nil:
-	case p.turn.Back.OperatorVersion != before.OperatorVersion:
-		start.Back, start.Rejected = true, applied.Rejected{Version: before.OperatorVersion, Why: p.turn.Message}
+	case !before.Runs(p.turn.Back.OperatorVersion, p.turn.Back.Images):
+		start.Back, start.Rejected = true, applied.Rejected{Operands: applied.Operands(before.OperatorVersion, before.Images), Why: p.turn.Message}
 	default:
 		start.Back, start.Rejected = true, applied.Rejected{Hash: before.Applied.Hash(), Why: p.turn.Message}
 	}

@@ -1,0 +1,21 @@
+package kit
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// CNO runs cno against the lab with a file on its standard input, and returns what it printed and its exit status. The
+// error is for a program that could not be run.
+func (k *Kit) CNO(ctx context.Context, input string, args ...string) (out string, status int, err error) {
+	program := filepath.Join(k.Root, "_output", runtime.GOOS, runtime.GOARCH, "cno")
+	out, err = k.run(ctx, program, strings.NewReader(input), append(args, "--kubeconfig", k.Kubeconfig())...)
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return err.Error(), exit.ExitCode(), nil
+	}
+	return out, 0, err
+}

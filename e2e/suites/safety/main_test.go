@@ -1,0 +1,65 @@
+// Package safety holds the promises about changes of a network in use: what is unsafe does not get in, what an edit does
+// is known beforehand, and what goes wrong stops and can be taken back. The tests share one lab, one after the other;
+// each leaves the network as it found it.
+package safety
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+var lab *kit.Kit
+
+func TestMain(m *testing.M) { os.Exit(kit.Main(m, &lab, "network-flannel.yaml")) }
+
+// network is a configuration of the lab's network, with more lines in its spec and in flannel's settings.
+func network(spec, flannel string) string {
+	text := `apiVersion: operator.openshift.io/v1
+kind: Network
+metadata:
+  name: cluster
+spec:
+` + spec + `  clusterNetwork:
+  - cidr: 10.244.0.0/16
+    hostPrefix: 24
+  serviceNetwork:
+  - 10.96.0.0/16
+  defaultNetwork:
+    type: Flannel
+`
+	if flannel != "" {
+		text += "    flannelConfig: {" + flannel + "}\n"
+	}
+	return text
+}
+
+// cno runs cno, and fails the test unless its exit status is as wanted.
+func cno(t *testing.T, status int, input string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	out, got, err := lab.CNO(ctx, input, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != status {
+		t.Fatalf("cno %v ends with status %d, want %d:\n%s", args, got, status, out)
+	}
+	return out
+}
+
+// back puts the network back as the lab was made with it.
+func back(t *testing.T) {
+	t.Cleanup(func() {
+		plan := foreseen(t, network("", ""))
+		args := []string{"apply", "-f", "-", "--force-conflicts", "--watch"}
+		if plan.Acknowledgement != "" {
+			args = append(args, "--acknowledge", plan.Acknowledgement)
+		}
+		cno(t, 0, network("", ""), args...)
+	})
+}
