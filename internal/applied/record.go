@@ -44,7 +44,7 @@ const (
 type Rejected struct {
 	// Operands is what Operands returns of them.
 	Operands string `json:"operands,omitempty"`
-	Hash    string `json:"hash,omitempty"`
+	Hash     string `json:"hash,omitempty"`
 	// Why says what hung, in a sentence.
 	Why string `json:"why,omitempty"`
 }
