@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ func judge(in Input, d *Decision) []Finding {
 
 // follow notes how far the rollout of a workload is.
 func (d *Decision) follow(in Input, l Live, exists bool) view {
-	v := view{Live: l, now: in.Now, exists: exists, installed: wasAvailable(in, l.Component)}
+	v := view{Live: l, now: in.Now, deadline: cmp.Or(in.Deadline, hungAfter), exists: exists, installed: wasAvailable(in, l.Component)}
 	if !exists {
 		return v
 	}

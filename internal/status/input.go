@@ -78,6 +78,8 @@ type Live struct {
 // Input is everything that Decide looks at.
 type Input struct {
 	Now time.Time
+	// Deadline is how long a rollout may stand still before it counts as hung; 0 is 10 minutes.
+	Deadline time.Duration
 	// Version is the version of this operator.
 	Version string
 	// Absent is true if there is no Network/cluster.

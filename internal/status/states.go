@@ -93,7 +93,7 @@ func hung(v view) (string, bool, time.Duration) {
 		return "", false, 0
 	}
 	last := v.lastChange()
-	if left := hungAfter - v.now.Sub(last); left > 0 {
+	if left := v.deadline - v.now.Sub(last); left > 0 {
 		return "", false, left
 	}
 	text := "rollout is not making progress - last change " + last.UTC().Format(time.RFC3339)

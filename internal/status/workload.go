@@ -29,6 +29,8 @@ func (w Workload) id() string { return w.Kind + "/" + w.Namespace + "/" + w.Name
 type view struct {
 	Live
 	now time.Time
+	// deadline is how long its rollout may stand still.
+	deadline time.Duration
 	// exists is false for a workload that is wanted and does not exist; then Live has nothing but its name.
 	exists bool
 	// rolling is true while its newest revision does not run everywhere; since says when that began.

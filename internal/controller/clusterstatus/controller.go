@@ -146,12 +146,20 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	in.Findings, in.Starting = findings, waited < patience
+	in.Findings, in.Starting, in.Deadline = findings, waited < patience, deadline(network)
 	decision := status.Decide(in)
 	if err := c.publish(ctx, network, in, decision, rollout); err != nil {
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: soonest(decision.Again, again, patience-waited)}, nil
+}
+
+// deadline is how long the user lets a rollout stand still; 0 if nothing is said.
+func deadline(network *operatorv1.Network) time.Duration {
+	if network == nil || network.Spec.Rollout == nil || network.Spec.Rollout.ProgressDeadlineSeconds == nil {
+		return 0
+	}
+	return time.Duration(*network.Spec.Rollout.ProgressDeadlineSeconds) * time.Second
 }
 
 // soonest returns the shortest of some durations that are not over; 0 if all are.
