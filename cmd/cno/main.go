@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/plan"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/rollback"
+	"github.com/cluster-network-operator/cno/internal/cli/status"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -47,8 +49,14 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
-		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), dayone.New(
+		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
 		))
 	return root
+}
+
+// colored reports whether the standard output is a terminal, and nobody has asked for no colours (https://no-color.org).
+func colored() bool {
+	out, err := os.Stdout.Stat()
+	return err == nil && out.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

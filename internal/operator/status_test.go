@@ -154,9 +154,10 @@ func (c *cluster) daemonSet(change func(*appsv1.DaemonSet)) *appsv1.DaemonSet {
 	if err := c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: fakeNamespace, Name: fakeAgent}, &d); err != nil {
 		c.t.Fatal(err)
 	}
-	if change != nil {
+	if change != nil { // whatever else is written to it meanwhile
+		before := d.DeepCopy()
 		change(&d)
-		if err := c.Client.Status().Update(c.t.Context(), &d); err != nil {
+		if err := c.Client.Status().Patch(c.t.Context(), &d, client.MergeFrom(before)); err != nil {
 			c.t.Fatal(err)
 		}
 	}

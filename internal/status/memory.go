@@ -12,6 +12,14 @@ import (
 // conditions of controllers that have no object of their own.
 const ConfigMapName = "operator-status"
 
+// The keys of that ConfigMap: the memory, the conditions of controllers as a JSON list, and the versions in which
+// components run as a JSON object.
+const (
+	KeyMemory      = "memory"
+	KeyControllers = "controllers"
+	KeyVersions    = "versions"
+)
+
 // Memory is what a decision needs to know of those before it, and cannot read off the objects. The zero value knows
 // nothing, as on a fresh cluster. It is never changed; each decision has a new one.
 type Memory struct {

@@ -18,13 +18,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// The keys of the ConfigMap.
-const (
-	keyMemory      = "memory"
-	keyControllers = "controllers"
-	keyVersions    = "versions"
-)
-
 // memory is what the loop remembers, in the ConfigMap operator-status, so that a restart and a change of the leader change
 // nothing. It is read once; afterwards the process knows best.
 type memory struct {
@@ -52,10 +45,10 @@ func (m *memory) load(ctx context.Context) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read memory of status: %w", err)
 	}
-	if m.of, err = status.DecodeMemory(cm.Data[keyMemory]); err != nil {
+	if m.of, err = status.DecodeMemory(cm.Data[status.KeyMemory]); err != nil {
 		m.log.Warn("what was remembered cannot be read, so that what is wrong counts from now", "configmap", status.ConfigMapName, "error", err)
 	}
-	if text := cm.Data[keyControllers]; text != "" {
+	if text := cm.Data[status.KeyControllers]; text != "" {
 		if err := json.Unmarshal([]byte(text), &m.controllers); err != nil {
 			m.log.Warn("the conditions of controllers cannot be read", "configmap", status.ConfigMapName, "error", err)
 		}
@@ -89,8 +82,8 @@ func encode(d status.Decision) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := map[string]string{keyMemory: text}
-	for key, value := range map[string]any{keyControllers: d.Controllers, keyVersions: d.Versions} {
+	data := map[string]string{status.KeyMemory: text}
+	for key, value := range map[string]any{status.KeyControllers: d.Controllers, status.KeyVersions: d.Versions} {
 		text, err := json.Marshal(value)
 		if err != nil {
 			return nil, fmt.Errorf("encode %s: %w", key, err)

@@ -1,0 +1,165 @@
+// Package status is `cno status`: how the network of a cluster is, component by component.
+//
+// It reads what the operator has published and whether the operator runs, and judges nothing itself.
+package status
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+)
+
+// The exit statuses besides those of all commands.
+const (
+	// Ill is a network that is absent, not available or degraded, or an operator that has trouble.
+	Ill = 1
+	// Moving is a network that works, and is being changed.
+	Moving = 3
+)
+
+// interval is how often --watch looks.
+const interval = time.Second
+
+// options are what the command line says.
+type options struct {
+	cluster kubeconfig.Flags
+	output  string
+	watch   bool
+}
+
+// New makes the command. colored says whether the standard output is a terminal that wants colours; now is the clock.
+func New(colored func() bool, now func() time.Time) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Say how the network is, component by component",
+		Long: `Prints how the network is: the operator, the network as a whole, its components, and the
+operator's other controllers that have something to say. The message is that of the gravest
+condition; it names workload, pod, node and container.
+
+Exit status: 0 all is well; 3 the network works and is being changed; 1 it is absent, not
+available or degraded; 2 the cluster does not answer, or the call is wrong. With --watch, it is
+that of the last look.`,
+		Example:           "  cno status\n  cno status --watch\n  cno status -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains([]string{"text", "json", "yaml"}, o.output) {
+				return fmt.Errorf("--output %q is not text, json or yaml", o.output)
+			}
+			config, err := o.cluster.Config()
+			if err != nil {
+				return err
+			}
+			c, err := open(config)
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), c, o, printer{w: cmd.OutOrStdout(), output: o.output, colored: colored(), now: now})
+		},
+	}
+	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json or yaml")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on, and print again whenever something has changed")
+	o.cluster.Add(cmd.Flags())
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// run looks once or, with --watch, until the context ends.
+func run(ctx context.Context, c client.Reader, o options, p printer) error {
+	v, err := look(ctx, c, o.cluster.Namespace)
+	if err != nil {
+		return err
+	}
+	if err := p.print(v); err != nil || !o.watch {
+		return orExit(err, v)
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return orExit(nil, v)
+		case <-tick.C:
+		}
+		next, err := look(ctx, c, o.cluster.Namespace)
+		if ctx.Err() != nil {
+			return orExit(nil, v)
+		}
+		if err != nil {
+			return err
+		}
+		if reflect.DeepEqual(next, v) {
+			continue
+		}
+		if v = next; o.output == "text" {
+			if _, err := fmt.Fprintln(p.w); err != nil {
+				return err
+			}
+		}
+		if err := p.print(v); err != nil {
+			return err
+		}
+	}
+}
+
+func look(ctx context.Context, c client.Reader, namespace string) (View, error) {
+	f, err := gather(ctx, c, namespace)
+	if err != nil {
+		return View{}, err
+	}
+	return view(f)
+}
+
+// orExit returns an error, or the exit status for what was seen.
+func orExit(err error, v View) error {
+	switch {
+	case err != nil:
+		return err
+	case v.State == progressing:
+		return &exit.Code{Status: Moving}
+	case v.State != healthy || v.Components[0].Available == "False":
+		return &exit.Code{Status: Ill}
+	default:
+		return nil
+	}
+}
+
+// printer prints answers.
+type printer struct {
+	w       io.Writer
+	output  string
+	colored bool
+	now     func() time.Time
+}
+
+func (p printer) print(v View) error {
+	if p.output == "text" {
+		return v.print(p.w, p.now(), p.colored)
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode status: %w", err)
+	}
+	if p.output == "yaml" {
+		if data, err = yaml.JSONToYAML(data); err != nil {
+			return fmt.Errorf("encode status: %w", err)
+		}
+		data = append([]byte("---\n"), data...)
+	} else {
+		data = append(data, '\n')
+	}
+	_, err = p.w.Write(data)
+	return err
+}

@@ -1,0 +1,276 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	osv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	decided "github.com/cluster-network-operator/cno/internal/status"
+)
+
+var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// world is a cluster in memory: what is not set is not there.
+type world struct {
+	found
+	// served says whether the API server serves ClusterOperator; forbidden, that everything but the network is.
+	served, forbidden bool
+	reads             int
+	// change is called before each look.
+	change func(*world)
+}
+
+func (w *world) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...client.GetOption) error {
+	missing := apierrors.NewNotFound(schema.GroupResource{}, key.Name)
+	if _, network := o.(*operatorv1.Network); network && w.change != nil {
+		w.change(w)
+	}
+	w.reads++
+	switch o := o.(type) {
+	case *operatorv1.Network:
+		if w.network == nil {
+			return missing
+		}
+		w.network.DeepCopyInto(o)
+	case *appsv1.Deployment:
+		if w.forbidden {
+			return apierrors.NewForbidden(schema.GroupResource{}, key.Name, errors.New("no"))
+		}
+		if w.operator == nil {
+			return missing
+		}
+		w.operator.DeepCopyInto(o)
+	case *corev1.ConfigMap:
+		switch {
+		case key.Name == decided.ConfigMapName && w.data != nil:
+			o.Data = w.data
+		case key.Name == facts.ConfigMapName && w.release != "":
+			var err error
+			o.Data, err = facts.Cluster{ReleaseVersion: w.release, APIServer: facts.HostPort{Host: "h", Port: 1}, Images: facts.Images{}}.Publish()
+			return err
+		default:
+			return missing
+		}
+	case *configv1.ClusterOperator:
+		if !w.served {
+			return &meta.NoKindMatchError{}
+		}
+		if w.clusterOperator == nil {
+			return missing
+		}
+		w.clusterOperator.DeepCopyInto(o)
+	}
+	return nil
+}
+
+func (w *world) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	return errors.New("nothing is listed")
+}
+
+func condition(name, value, reason, message string) osv1.OperatorCondition {
+	return osv1.OperatorCondition{Type: name, Status: osv1.ConditionStatus(value), Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(now.Add(-5 * time.Minute))}
+}
+
+// well is a cluster in which all is well, with changed conditions.
+func well(changed ...osv1.OperatorCondition) *world {
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: operatorv1.NetworkSpec{
+		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"},
+		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel}}}
+	n.Status.ObservedGeneration, n.Status.Version = 2, "v1"
+	for _, name := range []string{"", "Flannel", "KubeProxy"} {
+		for suffix, value := range map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False"} {
+			n.Status.Conditions = append(n.Status.Conditions, condition(name+suffix, value, "AsExpected", ""))
+		}
+	}
+	n.Status.Conditions = append(n.Status.Conditions, condition("NodeMTUDegraded", "False", "AsExpected", ""), condition("Ready", "True", "AsExpected", ""))
+	for _, c := range changed {
+		for i := range n.Status.Conditions {
+			if n.Status.Conditions[i].Type == c.Type {
+				n.Status.Conditions[i] = c
+			}
+		}
+	}
+	d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{
+		{Type: appsv1.DeploymentAvailable, LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Hour))}}}}
+	d.Namespace = "ons"
+	return &world{found: found{network: n, operator: d, release: "v1", data: map[string]string{decided.KeyVersions: `{"Flannel":"v1","KubeProxy":"v1"}`}}}
+}
+
+func show(t *testing.T, w *world, o options) (string, int) {
+	t.Helper()
+	var out, errOut bytes.Buffer
+	if o.output == "" {
+		o.output = "text"
+	}
+	err := run(t.Context(), w, o, printer{w: &out, output: o.output, now: func() time.Time { return now }})
+	return out.String(), exit.Report(&errOut, "cno", err)
+}
+
+func TestTableSaysWhatIsWrong(t *testing.T) {
+	crash := `DaemonSet "openshift-flannel/flanneld" does not work on all nodes - pod p on node n is in CrashLoopBackOff State (container c ended with exit code 1)`
+	for _, row := range []struct {
+		why    string
+		world  *world
+		want   string
+		status int
+	}{
+		{"all is well", well(), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
+State:   healthy
+
+NAME        AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
+operator    True        False         -          v1        3h
+network     True        False         False      v1        5m
+Flannel     True        False         False      v1        5m
+KubeProxy   True        False         False      v1        5m
+NodeMTU     -           -             False      -         5m
+`, 0},
+		{"a component crashes, and another controller has trouble", func() *world {
+			w := well(condition("Degraded", "True", "CrashLoopBackOff", crash), condition("FlannelDegraded", "True", "CrashLoopBackOff", crash))
+			data, _ := json.Marshal([]osv1.OperatorCondition{condition("ProxyConfigDegraded", "True", "InvalidProxyConfig", "a\nb")})
+			w.data[decided.KeyControllers] = string(data)
+			return w
+		}(), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
+State:   degraded
+
+NAME          AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
+operator      True        False         -          v1        3h
+network       True        False         True       v1        5m      ` + crash + `
+Flannel       True        False         True       v1        5m      ` + crash + `
+KubeProxy     True        False         False      v1        5m
+NodeMTU       -           -             False      -         5m
+ProxyConfig   -           -             True       -         5m      a; b
+`, 1},
+		{"a network that starts says what it waits for", well(condition("Available", "False", "Startup", "The network is starting up"), condition("Progressing", "True", "Deploying", "waits")), `Network: Flannel, pods 10.244.0.0/16 (/24 a node), services 10.96.0.0/16
+State:   unavailable
+
+NAME        AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
+operator    True        False         -          v1        3h
+network     False       True          False      v1        5m      waits
+Flannel     True        False         False      v1        5m
+KubeProxy   True        False         False      v1        5m
+NodeMTU     -           -             False      -         5m
+`, 1},
+		{"nothing is installed", &world{}, `Network: there is no Network.operator.openshift.io/cluster
+
+NAME       AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
+operator   False       -             -          -         -       there is no Deployment of the operator: nobody looks after the network, and what is said here may be out of date
+`, 1},
+		{"OpenShift says that there is no network", &world{served: true, found: found{clusterOperator: &configv1.ClusterOperator{Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
+			{Type: "Degraded", Status: "True", Reason: "NoOperConfig", Message: "Failed to get networks.operator.openshift.io cluster"}}}}}}, `Network: there is no Network.operator.openshift.io/cluster
+
+NAME              AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
+operator          False       -             -          -         -       there is no Deployment of the operator: nobody looks after the network, and what is said here may be out of date
+clusteroperator   -           -             True       -         -       Failed to get networks.operator.openshift.io cluster
+`, 1},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			got, status := show(t, row.world, options{})
+			if diff := cmp.Diff(row.want, got); diff != "" || status != row.status {
+				t.Errorf("exit status %d, want %d\n%s", status, row.status, diff)
+			}
+		})
+	}
+}
+
+func TestExitStatusFollowsTheState(t *testing.T) {
+	for _, row := range []struct {
+		why    string
+		world  *world
+		status int
+	}{
+		{"a change that is rolled out", well(condition("Progressing", "True", "Deploying", "m")), Moving},
+		{"an operator that does not run, although all looks well", func() *world { w := well(); w.operator.Status.AvailableReplicas = 0; return w }(), Ill},
+		{"a network that is down", well(condition("Available", "False", "WorkloadDown", "m")), Ill},
+		{"conditions that are not there yet", &world{found: found{network: &operatorv1.Network{}}}, Ill},
+		{"a ConfigMap that cannot be read", func() *world { w := well(); w.data[decided.KeyVersions] = "{"; return w }(), exit.Unusable},
+	} {
+		if _, status := show(t, row.world, options{}); status != row.status {
+			t.Errorf("%s: exit status %d, want %d", row.why, status, row.status)
+		}
+	}
+}
+
+func TestJSONHasWhatTheTableHas(t *testing.T) {
+	out, _ := show(t, well(), options{output: "json"})
+	var v View
+	if err := json.Unmarshal([]byte(out), &v); err != nil {
+		t.Fatal(err)
+	}
+	want := Component{Name: "Flannel", Available: "True", Progressing: "False", Degraded: "False", Version: "v1", Since: now.Add(-5 * time.Minute), Reason: ""}
+	if diff := cmp.Diff(want, v.Components[2]); diff != "" || v.State != "healthy" || !v.Network.Ready {
+		t.Errorf("state %s, ready %v; %s", v.State, v.Network.Ready, diff)
+	}
+	if out, _ := show(t, well(), options{output: "yaml"}); !strings.HasPrefix(out, "---\ncomponents:\n") {
+		t.Errorf("yaml: %s", out)
+	}
+}
+
+func TestWatchPrintsWhatHasChangedAndEndsWithTheLastState(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := well()
+	looks := 0
+	w.change = func(w *world) {
+		switch looks++; looks {
+		case 3: // the second look has found nothing new
+			*w.network = *well(condition("Progressing", "True", "Deploying", "moves")).network
+		case 4:
+			cancel()
+		}
+	}
+	var out bytes.Buffer
+	err := run(ctx, w, options{output: "text", watch: true}, printer{w: &out, output: "text", now: func() time.Time { return now }})
+	if n := strings.Count(out.String(), "NAME"); n != 2 || !strings.Contains(out.String(), "moves") {
+		t.Errorf("printed %d times:\n%s", n, out.String())
+	}
+	if code, is := errors.AsType[*exit.Code](err); !is || code.Status != Moving {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestColoursMarkRowsAndChangeNothingElse(t *testing.T) {
+	v, err := view(well(condition("FlannelDegraded", "True", "R", "m"), condition("KubeProxyProgressing", "True", "R", "m")).found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plainText, text strings.Builder
+	if err := errors.Join(v.print(&plainText, now, false), v.print(&text, now, true)); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), red+"Flannel ") || !strings.Contains(text.String(), yellow+"KubeProxy ") || !strings.Contains(text.String(), green+"healthy") {
+		t.Errorf("%q", text.String())
+	}
+	for _, code := range []string{red, yellow, green, plain} {
+		text2 := strings.ReplaceAll(text.String(), code, "")
+		text.Reset()
+		text.WriteString(text2)
+	}
+	if diff := cmp.Diff(plainText.String(), text.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestWhatOneMayNotSeeIsAsGoodAsAbsent(t *testing.T) {
+	w := well()
+	w.forbidden = true
+	if out, status := show(t, w, options{}); !strings.Contains(out, "network ") || status != Ill {
+		t.Errorf("exit status %d:\n%s", status, out)
+	}
+}

@@ -1,0 +1,231 @@
+package status
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	osv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	decided "github.com/cluster-network-operator/cno/internal/status"
+)
+
+// found is what was read from the cluster. What is not there is nil.
+type found struct {
+	network  *operatorv1.Network
+	operator *appsv1.Deployment
+	// release is the version of the operator that ran last.
+	release string
+	// data is that of the ConfigMap operator-status.
+	data            map[string]string
+	clusterOperator *configv1.ClusterOperator
+}
+
+// The states that a network is in, the best first.
+const (
+	healthy     = "healthy"
+	progressing = "progressing"
+	degraded    = "degraded"
+	unavailable = "unavailable"
+	absent      = "absent"
+)
+
+// View is the answer, as it is printed as JSON and YAML.
+type View struct {
+	// State is healthy, progressing, degraded, unavailable or absent.
+	State string `json:"state"`
+	// Network is left out if there is none.
+	Network *Network `json:"network,omitempty"`
+	// Components are the operator, the network as a whole, its components, and the operator's other controllers.
+	Components []Component `json:"components"`
+}
+
+// Network is the network as it was asked for.
+type Network struct {
+	Type           string   `json:"type"`
+	ClusterNetwork []string `json:"clusterNetwork"`
+	ServiceNetwork []string `json:"serviceNetwork"`
+	// Version is that of the operator whose work runs everywhere; empty if none does yet.
+	Version            string `json:"version,omitempty"`
+	Generation         int64  `json:"generation"`
+	ObservedGeneration int64  `json:"observedGeneration"`
+	Ready              bool   `json:"ready"`
+}
+
+// Component is a row of the table. Its statuses are True, False, or empty if the component has none.
+type Component struct {
+	Name        string    `json:"name"`
+	Available   string    `json:"available,omitempty"`
+	Progressing string    `json:"progressing,omitempty"`
+	Degraded    string    `json:"degraded,omitempty"`
+	Version     string    `json:"version,omitempty"`
+	Since       time.Time `json:"since,omitzero"`
+	// Reason is that of the condition that Message is of.
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// view makes the answer of what was found.
+func view(f found) (View, error) {
+	v := View{State: absent, Components: []Component{operatorRow(f)}}
+	versions, controllers, err := decode(f.data)
+	if err != nil {
+		return v, err
+	}
+	if f.network != nil {
+		conditions := f.network.Status.Conditions
+		v.Network = summary(f.network)
+		whole := row("network", "", conditions, f.network.Status.Version)
+		v.State = state(whole)
+		v.Components = append(v.Components, whole)
+		for _, name := range names(conditions) {
+			v.Components = append(v.Components, row(name, name, conditions, versions[name]))
+		}
+	}
+	for _, name := range names(controllers) {
+		r := row(name, name, controllers, "")
+		v.Components = append(v.Components, r)
+		v.State = worse(v.State, r)
+	}
+	if f.network == nil && f.clusterOperator != nil {
+		v.Components = append(v.Components, clusterOperatorRow(f.clusterOperator))
+	}
+	return v, nil
+}
+
+// decode reads the ConfigMap operator-status.
+func decode(data map[string]string) (versions map[string]string, controllers []osv1.OperatorCondition, err error) {
+	for key, into := range map[string]any{decided.KeyVersions: &versions, decided.KeyControllers: &controllers} {
+		if text := data[key]; text != "" {
+			if err := json.Unmarshal([]byte(text), into); err != nil {
+				return nil, nil, fmt.Errorf("read %s of ConfigMap %s: %w", key, decided.ConfigMapName, err)
+			}
+		}
+	}
+	return versions, controllers, nil
+}
+
+func summary(n *operatorv1.Network) *Network {
+	s := &Network{
+		Type: string(n.Spec.DefaultNetwork.Type), ServiceNetwork: n.Spec.ServiceNetwork, Version: n.Status.Version,
+		Generation: n.Generation, ObservedGeneration: n.Status.ObservedGeneration,
+	}
+	for _, c := range n.Spec.ClusterNetwork {
+		text := c.CIDR
+		if c.HostPrefix != 0 {
+			text += fmt.Sprintf(" (/%d a node)", c.HostPrefix)
+		}
+		s.ClusterNetwork = append(s.ClusterNetwork, text)
+	}
+	c, _ := find(n.Status.Conditions, "Ready")
+	s.Ready = c.Status == osv1.ConditionTrue && s.Generation == s.ObservedGeneration
+	return s
+}
+
+// operatorRow says whether the operator runs: if it does not, all the rest may be out of date.
+func operatorRow(f found) Component {
+	c := Component{Name: "operator", Version: f.release}
+	d := f.operator
+	if d == nil {
+		c.Available, c.Reason, c.Message = "False", "NotInstalled", "there is no Deployment of the operator: nobody looks after the network, and what is said here may be out of date"
+		return c
+	}
+	c.Available, c.Progressing = "True", "False"
+	for _, have := range d.Status.Conditions {
+		if have.Type == appsv1.DeploymentAvailable {
+			c.Since = have.LastTransitionTime.Time
+		}
+	}
+	if d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.ObservedGeneration < d.Generation {
+		c.Progressing = "True"
+	}
+	if d.Status.AvailableReplicas == 0 {
+		c.Available, c.Reason = "False", "NoPod"
+		c.Message = fmt.Sprintf("the operator does not run: see kubectl -n %s get pods; what is said here may be out of date", d.Namespace)
+	}
+	return c
+}
+
+func clusterOperatorRow(o *configv1.ClusterOperator) Component {
+	var conditions []osv1.OperatorCondition
+	for _, c := range o.Status.Conditions {
+		conditions = append(conditions, osv1.OperatorCondition{Type: string(c.Type), Status: osv1.ConditionStatus(c.Status), LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message})
+	}
+	return row("clusteroperator", "", conditions, "")
+}
+
+// names returns which components conditions are about, sorted.
+func names(conditions []osv1.OperatorCondition) []string {
+	set := map[string]bool{}
+	for _, c := range conditions {
+		for _, suffix := range []string{"Available", "Progressing", "Degraded"} {
+			if name, is := strings.CutSuffix(c.Type, suffix); is && name != "" {
+				set[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}
+
+func find(conditions []osv1.OperatorCondition, name string) (osv1.OperatorCondition, bool) {
+	i := slices.IndexFunc(conditions, func(c osv1.OperatorCondition) bool { return c.Type == name })
+	if i < 0 {
+		return osv1.OperatorCondition{}, false
+	}
+	return conditions[i], true
+}
+
+// row is that of a component, whose conditions have its name in front. The message is the gravest that there is.
+func row(name, prefix string, conditions []osv1.OperatorCondition, version string) Component {
+	c := Component{Name: name, Version: version}
+	var told bool
+	for _, which := range []struct {
+		suffix string
+		bad    osv1.ConditionStatus
+		into   *string
+	}{{"Available", osv1.ConditionFalse, &c.Available}, {"Degraded", osv1.ConditionTrue, &c.Degraded}, {"Progressing", osv1.ConditionTrue, &c.Progressing}} {
+		have, exists := find(conditions, prefix+which.suffix)
+		if !exists {
+			continue
+		}
+		*which.into = string(have.Status)
+		if have.LastTransitionTime.After(c.Since) {
+			c.Since = have.LastTransitionTime.Time
+		}
+		// That something starts up says less than what is waited for.
+		if have.Status == which.bad && (!told || c.Reason == "Startup") {
+			c.Reason, c.Message, told = have.Reason, have.Message, true
+		} else if have.Message != "" && !told {
+			c.Reason, c.Message = have.Reason, have.Message
+		}
+	}
+	return c
+}
+
+// state is that of the network as a whole.
+func state(c Component) string {
+	switch {
+	case c.Available != "True":
+		return unavailable
+	case c.Degraded == "True":
+		return degraded
+	case c.Progressing == "True":
+		return progressing
+	default:
+		return healthy
+	}
+}
+
+// worse returns a state, or degraded if a controller is and the state is a better one.
+func worse(state string, c Component) string {
+	if c.Degraded == "True" && (state == healthy || state == progressing) {
+		return degraded
+	}
+	return state
+}
