@@ -54,6 +54,7 @@ func command(log *slog.Logger) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&c.From, "from", "", "the folder of files to bring; none if empty")
+	cmd.Flags().BoolVar(&c.Withdraw, "withdraw", false, "take away what was brought, and bring nothing")
 	cmd.Flags().StringVar(&c.To, "to", "/host/etc/nmstate/openshift", "the folder on the host")
 	cmd.Flags().StringVar(&c.Report, "report", "/host/run/host-network/report.json", "the file in which the program on the host says how its last run ended")
 	cmd.Flags().DurationVar(&c.Interval, "interval", 10*time.Second, "the time between two looks")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -45,10 +46,14 @@ type place struct {
 	namespace string
 }
 
+func kindDaemonSet() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}
+}
+
 func places(w world) []place {
 	all := []place{
 		{schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, nodereport.Namespace},
-		{schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"}, nodereport.Namespace},
+		{kindDaemonSet(), nodereport.Namespace},
 	}
 	if w.MachineConfigs {
 		all = append(all, place{mcfgv1.GroupVersion.WithKind("MachineConfig"), ""})
@@ -65,22 +70,18 @@ func (c *Controller) apply(ctx context.Context, w world, d decision) (failed boo
 	if c.made == nil {
 		c.made = map[objectKey]applied{}
 	}
-	there, err := c.look(ctx, w)
-	if err != nil {
-		return false, err
-	}
 	wanted := map[objectKey]bool{}
 	for _, o := range d.Objects {
 		key := keyOf(o)
 		wanted[key] = true
-		if err := c.applyOne(ctx, o, there[key]); err != nil {
+		if err := c.applyOne(ctx, o, w.There[key]); err != nil {
 			d.Failures[o.config] = append(d.Failures[o.config], fmt.Sprintf("%s %s: %v", key.kind.Kind, key.name, err))
 		}
 	}
 	for _, failures := range d.Failures {
 		failed = failed || len(failures) > 0
 	}
-	for key, have := range there {
+	for key, have := range w.There {
 		config := have.GetLabels()[labelConfig]
 		// While something is refused, what it takes the place of stays.
 		if wanted[key] || slices.Contains(d.Keep, config) || len(d.Failures[config]) > 0 {
@@ -91,6 +92,11 @@ func (c *Controller) apply(ctx context.Context, w world, d decision) (failed boo
 			return failed, fmt.Errorf("delete %s %s: %w", key.kind.Kind, key.name, err)
 		}
 		delete(c.made, key)
+		if key.kind == kindDaemonSet() {
+			if err := c.forget(ctx, w, strings.TrimPrefix(key.name, courierPrefix), d.Configured); err != nil {
+				return failed, err
+			}
+		}
 		c.Log.Info("deleted, since nobody asks for it any more", "kind", key.kind.Kind, "name", key.name)
 	}
 	return failed, nil

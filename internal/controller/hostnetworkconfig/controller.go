@@ -37,7 +37,7 @@ const (
 	fieldManager = client.FieldOwner("cluster-network-operator/hostnetworkconfig")
 	// lookAgain is how often objects are looked at that are not watched, because only some clusters serve them.
 	lookAgain = 5 * time.Minute
-	// lookSoon is the same while a BareMetalHost is awaited.
+	// lookSoon is the same while a BareMetalHost, or the last word of a courier, is awaited.
 	lookSoon = 15 * time.Second
 )
 
@@ -101,10 +101,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	switch {
-	case len(world.Configs) == 0:
-		return reconcile.Result{}, nil
 	case failed || decision.Waiting:
 		return reconcile.Result{RequeueAfter: lookSoon}, nil
+	case len(world.Configs) == 0:
+		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{RequeueAfter: lookAgain}, nil
 }

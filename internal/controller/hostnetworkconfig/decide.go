@@ -23,6 +23,8 @@ type decision struct {
 	Keep []string
 	// Statuses are by the name of the config, without the condition Rendered.
 	Statuses map[string]*networkv1.HostNetworkConfigStatus
+	// Configured are the roles that nodes can be of: those of configs, and those that are left but not yet clean.
+	Configured []string
 	// Waiting says that something is awaited that nobody tells of.
 	Waiting bool
 }
@@ -55,6 +57,8 @@ type roleConfig struct {
 func (c *Controller) decide(w world) decision {
 	d := decision{Statuses: map[string]*networkv1.HostNetworkConfigStatus{}, Failures: map[string][]string{}}
 	configs := c.judge(w)
+	gone := leaving(w, configs)
+	d.Configured = roles(configs, gone...)
 	for _, config := range configs {
 		status := &networkv1.HostNetworkConfigStatus{ObservedGeneration: config.Generation, Conditions: slices.Clone(config.Status.Conditions)}
 		d.Statuses[config.Name] = status
@@ -66,14 +70,20 @@ func (c *Controller) decide(w world) decision {
 			status.Hosts, status.Nodes, status.AppliedNodes, status.FailedNodes = config.Status.Hosts, config.Status.Nodes, config.Status.AppliedNodes, config.Status.FailedNodes
 			continue
 		}
-		made, failures := c.objects(w, config, roles(configs))
+		made, failures := c.objects(w, config, d.Configured)
 		d.Objects = append(d.Objects, made...)
 		d.Failures[config.Name] = failures
-		if waits := describeHosts(w, config, roles(configs), status); waits {
+		if waits := describeHosts(w, config, d.Configured, status); waits {
 			d.Waiting = true
 		}
 		c.condition(config.HostNetworkConfig, status, appliedBy(status))
 	}
+	last, err := c.leave(w, gone, d.Configured)
+	if err != nil {
+		c.Log.Error("files cannot be taken away from nodes", "error", err)
+	}
+	d.Objects = append(d.Objects, last...)
+	d.Waiting = d.Waiting || len(last) > 0
 	return d
 }
 
@@ -144,9 +154,9 @@ func canonicalRole(role string) string {
 	return role
 }
 
-// roles returns the roles of all configs.
-func roles(configs []roleConfig) []string {
-	var all []string
+// roles returns the roles of all configs, and more.
+func roles(configs []roleConfig, more ...string) []string {
+	all := slices.Clone(more)
 	for _, config := range configs {
 		all = append(all, canonicalRole(config.Spec.Role))
 	}

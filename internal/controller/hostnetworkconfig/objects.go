@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
@@ -23,6 +24,12 @@ const (
 	component = "HostNetwork"
 	// labelConfig names the HostNetworkConfig that an object is made of.
 	labelConfig = "network.operator.openshift.io/host-network-config"
+	// courierPrefix begins the names of DaemonSets; the rest is the role.
+	courierPrefix = "host-network-"
+	// annotationFiles is on DaemonSets whose couriers write into the hosts' folder, and says what: they bring files, or take away
+	// what was brought.
+	annotationFiles   = "network.operator.openshift.io/files"
+	brings, withdraws = "brings", "withdraws"
 	// largestConfigMap is how many bytes of files go into one ConfigMap; the API server takes a MiB of all that it is.
 	largestConfigMap = 700 << 10
 )
@@ -131,7 +138,7 @@ func (c *Controller) courier(role string, maps, configured []string) (*appsv1.Da
 	if err != nil {
 		return nil, err
 	}
-	d.Name = "host-network-" + role
+	d.Name = courierPrefix + role
 	name := map[string]string{"app": d.Name}
 	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = name, name
 	spec := &d.Spec.Template.Spec
@@ -146,19 +153,41 @@ func (c *Controller) courier(role string, maps, configured []string) (*appsv1.Da
 	if len(maps) == 0 {
 		return d, nil
 	}
-	container.Command = append(container.Command, "--from", "/files", "--to", "/host"+placement.Dir)
 	var sources []corev1.VolumeProjection
 	for _, name := range maps {
 		sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: name}}})
 	}
-	create := corev1.HostPathDirectoryOrCreate
-	spec.Volumes = append(spec.Volumes,
-		corev1.Volume{Name: "files", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}},
-		corev1.Volume{Name: "documents", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: placement.Dir, Type: &create}}})
-	container.VolumeMounts = append(container.VolumeMounts,
-		corev1.VolumeMount{Name: "files", MountPath: "/files", ReadOnly: true},
-		corev1.VolumeMount{Name: "documents", MountPath: "/host" + placement.Dir})
+	container.Command = append(container.Command, "--from", "/files")
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "files", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}})
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "files", MountPath: "/files", ReadOnly: true})
+	writes(d, brings)
 	return d, nil
+}
+
+// withdrawing returns the DaemonSet of a role that nobody asks for any more: it takes away what was brought.
+func (c *Controller) withdrawing(role string, configured []string) (*appsv1.DaemonSet, error) {
+	d, err := c.courier(role, nil, configured)
+	if err != nil {
+		return nil, err
+	}
+	d.Spec.Template.Spec.Containers[0].Command = append(d.Spec.Template.Spec.Containers[0].Command, "--withdraw")
+	// Nothing is lost while there is none on a node, and whoever waits for all nodes waits shorter.
+	all := intstr.FromString("100%")
+	d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &all
+	writes(d, withdraws)
+	return d, nil
+}
+
+// writes gives couriers the folder on the host, and says in the object what they do there.
+func writes(d *appsv1.DaemonSet, what string) {
+	d.Annotations[annotationFiles] = what
+	create := corev1.HostPathDirectoryOrCreate
+	spec := &d.Spec.Template.Spec
+	spec.Volumes = append(spec.Volumes,
+		corev1.Volume{Name: "documents", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: placement.Dir, Type: &create}}})
+	container := &spec.Containers[0]
+	container.Command = append(container.Command, "--to", "/host"+placement.Dir)
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "documents", MountPath: "/host" + placement.Dir})
 }
 
 // nodesOf selects the nodes of a role, as roleOf tells them.

@@ -8,6 +8,7 @@ import (
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -28,6 +29,8 @@ type world struct {
 	MachineConfigs, BareMetalHosts bool
 	// Machines are the BareMetalHosts by name, with the Secret that each names. Nil if nobody asks for them.
 	Machines map[string]string
+	// There is what the loop has made.
+	There map[objectKey]*metav1.PartialObjectMetadata
 }
 
 // node is what counts of a Node.
@@ -81,6 +84,10 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 	}
 	slices.SortFunc(w.Nodes, func(a, b node) int { return strings.Compare(a.Name, b.Name) })
 	if err := c.readReports(ctx, &w); err != nil {
+		return w, err
+	}
+	var err error
+	if w.There, err = c.look(ctx, w); err != nil {
 		return w, err
 	}
 	preBoot := slices.ContainsFunc(w.Configs, func(h networkv1.HostNetworkConfig) bool { return slices.Contains(h.Spec.Phases, networkv1.PreBoot) })

@@ -41,6 +41,8 @@ type Report struct {
 	Time time.Time `json:"time,omitzero"`
 	// Delivery says what keeps the courier from bringing files; empty if nothing does.
 	Delivery string `json:"delivery,omitempty"`
+	// Withdrawn says that the courier has taken away all that was brought, as it was told to.
+	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
 // Name is the name of the ConfigMap of a node.

@@ -25,6 +25,8 @@ type Courier struct {
 	Node string
 	// From is the folder of files to bring, and To the one on the host. Without From nothing is brought: somebody else does.
 	From, To string
+	// Withdraw takes away what was brought, and brings nothing.
+	Withdraw bool
 	// Report is the file in which the program on the host says how its last run ended. It may be missing.
 	Report string
 	// Interval is between two looks, and Repeat after how long a report is published again though nothing changed, in case it
@@ -68,6 +70,7 @@ func (c *Courier) Once(ctx context.Context) error {
 	if delivery != nil {
 		report.Delivery = delivery.Error()
 	}
+	report.Withdrawn = c.Withdraw && delivery == nil
 	if report == c.last && c.Now().Sub(c.published) < c.Repeat {
 		return delivery
 	}

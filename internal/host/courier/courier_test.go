@@ -113,6 +113,27 @@ func TestFilesComeChangeAndGo(t *testing.T) {
 	}
 }
 
+func TestWithdrawnIsWhatWasBroughtAndNothingElse(t *testing.T) {
+	n := newNode(t)
+	n.write(filepath.Join(n.To, "somebody.yml"), "theirs")
+	n.files(map[string]string{"cluster.yml": "1", "w-0.yml": "2"})
+	n.once()
+	withdrawing := *n.Courier
+	withdrawing.From, withdrawing.Withdraw = "", true
+	n.Courier = &withdrawing
+	n.once()
+	if diff := cmp.Diff(map[string]string{"somebody.yml": "theirs"}, n.onHost()); diff != "" {
+		t.Error(diff)
+	}
+	if r := n.box.reports; len(r) != 2 || r[0].Withdrawn || !r[1].Withdrawn {
+		t.Errorf("reports are %+v", r)
+	}
+	n.write(filepath.Join(n.To, broughtFile), `["../precious"]`)
+	if err := n.Once(t.Context()); err == nil || n.box.reports[2].Withdrawn {
+		t.Errorf("what could not be taken away counts as withdrawn: %v, %+v", err, n.box.reports[2])
+	}
+}
+
 // The kubelet shows files of ConfigMaps as links into a folder that it replaces.
 func TestFilesOfVolumesAreFiles(t *testing.T) {
 	n := newNode(t)

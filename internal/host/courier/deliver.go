@@ -19,12 +19,15 @@ const broughtFile = ".brought"
 // deliver makes the folder on the host hold the files of From, and removes those that were brought before and are gone. Files
 // of others stay, unless one has the name of a file to bring.
 func (c *Courier) deliver() error {
-	if c.From == "" {
+	if c.From == "" && !c.Withdraw {
 		return nil
 	}
-	wanted, err := placement.ReadDir(os.DirFS(c.From))
-	if err != nil {
-		return fmt.Errorf("read files to bring: %w", err)
+	var wanted placement.Files
+	if !c.Withdraw {
+		var err error
+		if wanted, err = placement.ReadDir(os.DirFS(c.From)); err != nil {
+			return fmt.Errorf("read files to bring: %w", err)
+		}
 	}
 	if err := os.MkdirAll(c.To, 0o755); err != nil {
 		return fmt.Errorf("make folder on the host: %w", err)
