@@ -76,13 +76,17 @@ func runOperator(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	namespace, rendered := cmp.Or(f.namespace, podNamespace(), defaultNamespace), at
+	if !around.Chosen(at) {
+		rendered = operator.Remembered(ctx, config, namespace, at, log)
+	}
 	release := cmp.Or(os.Getenv("RELEASE_VERSION"), version.String())
 	log.Info("starting", "version", release, "apiserver", at.Host, "port", at.Port)
 	return operator.Run(ctx, operator.Options{
 		Config:         operator.At(config, at),
-		Namespace:      cmp.Or(f.namespace, podNamespace(), defaultNamespace),
+		Namespace:      namespace,
 		Registry:       networks.Registry(),
-		Facts:          facts.Cluster{Platform: "None", APIServer: at, Images: images(os.Environ()), ReleaseVersion: release},
+		Facts:          facts.Cluster{Platform: "None", APIServer: rendered, Images: images(os.Environ()), ReleaseVersion: release},
 		Proxy: proxyconfig.Settings{
 			TrustFiles: f.systemTrust, HostedControlPlane: os.Getenv("HYPERSHIFT") != "",
 			ProxyInternalAPIServer: os.Getenv("PROXY_INTERNAL_APISERVER_ADDRESS") == "true",
