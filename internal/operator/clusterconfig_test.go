@@ -2,11 +2,13 @@ package operator
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	osv1 "github.com/openshift/api/operator/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +68,7 @@ func (c *cluster) platformIs(want string) func() bool {
 }
 
 func TestNetworkOfNetworkConfigAloneIsInstalledAndToldThere(t *testing.T) {
-	c := newCluster(t, apitest.Options{OpenShift: []string{networkConfigs}})
+	c := newCluster(t, apitest.Options{OpenShift: []string{networkConfigs, "clusteroperators.config.openshift.io"}})
 	r := c.start()
 	c.create(newClusterConfig())
 	c.eventually("it is applied", c.recorded)
@@ -79,7 +81,25 @@ func TestNetworkOfNetworkConfigAloneIsInstalledAndToldThere(t *testing.T) {
 
 	c.editClusterConfig(func(s *configv1.NetworkSpec) { s.ServiceNetwork = []string{"10.97.0.0/16"} })
 	c.eventually("an unsafe edit is refused where it was made", c.follows(metav1.ConditionFalse, "UnsafeClusterConfig"))
-	c.eventually("and the cluster knows", c.is("Degraded", osv1.ConditionTrue, "InvalidClusterConfig"))
+	c.eventually("and the cluster knows", func() bool {
+		var o configv1.ClusterOperator
+		_ = c.Client.Get(t.Context(), client.ObjectKey{Name: "network"}, &o)
+		return slices.ContainsFunc(o.Status.Conditions, func(have configv1.ClusterOperatorStatusCondition) bool {
+			return have.Type == configv1.OperatorDegraded && have.Status == configv1.ConditionTrue && have.Reason == "InvalidClusterConfig"
+		})
+	})
+	if got := c.condition("Degraded"); got.Status == osv1.ConditionTrue {
+		t.Errorf("nothing is wrong with the network, and it says %+v", got)
+	}
+	c.eventually("there is an event", func() bool {
+		var events eventsv1.EventList
+		if err := c.Client.List(t.Context(), &events); err != nil {
+			t.Fatal(err)
+		}
+		return slices.ContainsFunc(events.Items, func(e eventsv1.Event) bool {
+			return e.Reason == "UnsafeClusterConfig" && e.Regarding.Kind == "Network" && e.Regarding.APIVersion == "config.openshift.io/v1"
+		})
+	})
 	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth7" })
 	c.eventually("everything else goes on", c.has("interface", "eth7"))
 	if got := c.network().Spec.ServiceNetwork[0]; got != "10.96.0.0/16" {

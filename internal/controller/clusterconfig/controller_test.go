@@ -363,3 +363,16 @@ func TestWhatCannotBeReadIsToldAndTriedAgain(t *testing.T) {
 		t.Errorf("when it can be read there is %v", got)
 	}
 }
+
+func TestLoopWakesForAnotherMTUAndForNothingElseOnTheBoard(t *testing.T) {
+	woken := 0
+	board := &report.Board{}
+	mtu := &watchedMTU{board: board, changed: func() { woken++ }}
+	board.OnChange(mtu.look)
+	for _, r := range []report.Rollout{{Generation: 1}, {Generation: 1, MTU: 1450}, {Generation: 2, MTU: 1450, Applied: true}, {Generation: 2, MTU: 8950}} {
+		board.SetRollout(r)
+	}
+	if woken != 2 {
+		t.Errorf("woken %d times, want 2", woken)
+	}
+}

@@ -151,5 +151,6 @@ func (c *Controller) tell(infra *configv1.Infrastructure, errs field.ErrorList) 
 }
 
 func degraded(reason, message string) status.Finding {
-	return status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: message}
+	// What somebody has written does not become right by waiting.
+	return status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Immediate: reason == reasonSync}
 }

@@ -1,0 +1,150 @@
+package openshift
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+func networkConfig(ctx context.Context) (*configv1.Network, error) {
+	n := &configv1.Network{}
+	return n, lab.Client.Get(ctx, client.ObjectKey{Name: "cluster"}, n)
+}
+
+// setNetworkConfig changes the specification of Network.config, and puts it back when the test ends.
+func setNetworkConfig(t *testing.T, change func(*configv1.NetworkSpec)) (undo func()) {
+	t.Helper()
+	before, err := networkConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(ctx context.Context, change func(*configv1.NetworkSpec)) error {
+		now, err := networkConfig(ctx)
+		if err != nil {
+			return err
+		}
+		old := now.DeepCopy()
+		change(&now.Spec)
+		return lab.Client.Patch(ctx, now, client.MergeFrom(old))
+	}
+	if err := write(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	undo = func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := write(ctx, func(s *configv1.NetworkSpec) { *s = before.Spec }); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(undo)
+	return undo
+}
+
+// synced checks the condition of Network.config.
+func synced(status, reason string, says ...string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		n, err := networkConfig(ctx)
+		if err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(n.Status.Conditions, "Synced")
+		if c == nil || string(c.Status) != status || c.Reason != reason || slices.ContainsFunc(says, func(text string) bool { return !strings.Contains(c.Message, text) }) {
+			return fmt.Errorf("the condition is %+v", c)
+		}
+		return nil
+	}
+}
+
+// TestStatusOfNetworkConfigIsThatOfTheNetworkInForce: other operators read nothing else.
+func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
+	kit.Eventually(t, 30*time.Second, "the configuration is followed", synced("True", "AsExpected"))
+	n, err := networkConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, err := lab.Network(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := configv1.NetworkStatus{ClusterNetwork: n.Spec.ClusterNetwork, ServiceNetwork: n.Spec.ServiceNetwork, NetworkType: n.Spec.NetworkType,
+		ClusterNetworkMTU: n.Status.ClusterNetworkMTU, Conditions: n.Status.Conditions}
+	if diff := cmp.Diff(want, n.Status); diff != "" {
+		t.Error(diff)
+	}
+	if n.Status.ClusterNetworkMTU < 1280 || n.Status.ClusterNetworkMTU > 9000 {
+		t.Errorf("the MTU is %d", n.Status.ClusterNetworkMTU)
+	}
+	if got := string(network.Spec.DefaultNetwork.Type); got != n.Status.NetworkType {
+		t.Errorf("the type is %s and %s", got, n.Status.NetworkType)
+	}
+}
+
+// TestUnsafeEditOfNetworkConfigGoesNowhere: it is said where it was made, and to whoever looks at the ClusterOperator; the network
+// does not notice.
+func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
+	before, err := lab.Network(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	undo := setNetworkConfig(t, func(s *configv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.250.0.0/16" })
+	kit.Eventually(t, 30*time.Second, "it is refused where it was made", synced("False", "UnsafeClusterConfig", "spec.clusterNetwork[0].cidr", "10.250.0.0/16"))
+	kit.Eventually(t, 30*time.Second, "the cluster says so", func(ctx context.Context) error {
+		o, err := clusterOperator(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range o.Status.Conditions {
+			if c.Type == configv1.OperatorDegraded && c.Status == configv1.ConditionTrue && strings.Contains(c.Message, "10.250.0.0/16") {
+				return nil
+			}
+		}
+		return fmt.Errorf("ClusterOperator network has %+v", o.Status.Conditions)
+	})
+	after, err := lab.Network(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before.Spec, after.Spec); diff != "" {
+		t.Errorf("it was written down:\n%s", diff)
+	}
+	undo()
+	kit.Eventually(t, 30*time.Second, "undone, it is followed", synced("True", "AsExpected"))
+	kit.Eventually(t, time.Minute, "and the cluster is well", clusterOperatorSettled)
+	if now, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil); err != nil || fmt.Sprint(now) != fmt.Sprint(pods) {
+		t.Errorf("flannel's pods were %v and are %v, %v", pods, now, err)
+	}
+}
+
+// TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack: Network.config wins, in what it speaks of.
+func TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack(t *testing.T) {
+	want, err := networkConfig(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lab.Kubectl(t.Context(), "patch", "network.operator.openshift.io", "cluster", "--type=merge", "-p", `{"spec":{"serviceNetwork":["10.251.0.0/16"]}}`); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 30*time.Second, "it is put back", func(ctx context.Context) error {
+		n, err := lab.Network(ctx)
+		if err == nil && !slices.Equal(n.Spec.ServiceNetwork, want.Spec.ServiceNetwork) {
+			return fmt.Errorf("services are %v", n.Spec.ServiceNetwork)
+		}
+		return err
+	})
+	settled(t)
+}
