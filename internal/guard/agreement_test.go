@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -47,13 +48,27 @@ func applied(change ...func(*operatorv1.NetworkSpec)) *operatorv1.Network {
 // door is an API server with the policies, and a network in use.
 type door struct {
 	*apitest.Server
-	t        *testing.T
+	t        testing.TB
 	pipeline pipeline.Pipeline
 	filled   *operatorv1.NetworkSpec
 	network  *operatorv1.Network
 }
 
-func newDoor(t *testing.T, network *operatorv1.Network) *door {
+func newDoor(t testing.TB, network *operatorv1.Network) *door {
+	t.Helper()
+	d := withoutPolicies(t, network)
+	policies, bindings := Policies(d.pipeline.Registry.Fields(""))
+	for i := range policies {
+		d.Create(t, &policies[i])
+		d.Create(t, &bindings[i])
+	}
+	d.inForce()
+	t.Cleanup(d.allowDeletion)
+	return d
+}
+
+// withoutPolicies is an API server with a network in use, and nothing that guards it.
+func withoutPolicies(t testing.TB, network *operatorv1.Network) *door {
 	t.Helper()
 	d := &door{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: network}
 	res, err := d.pipeline.Run(t.Context(), pipeline.Input{Desired: &network.Spec, Cluster: cluster}, pipeline.Fill)
@@ -61,19 +76,12 @@ func newDoor(t *testing.T, network *operatorv1.Network) *door {
 		t.Fatal(err)
 	}
 	d.filled = res.Spec
-	policies, bindings := Policies(d.pipeline.Registry.Fields(""))
-	for i := range policies {
-		d.Create(t, &policies[i])
-		d.Create(t, &bindings[i])
-	}
 	d.Create(t, network)
 	o, err := Object(res.Spec, res.Traits, d.pipeline.Registry.Fields(res.Traits.Type), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d.Create(t, o.Object)
-	d.inForce()
-	t.Cleanup(d.allowDeletion)
 	return d
 }
 
@@ -88,13 +96,25 @@ func (d *door) allowDeletion() {
 // inForce waits until the API server refuses what it must refuse.
 func (d *door) inForce() {
 	d.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	eventually(d.t, func() error {
 		edited := d.edit(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
-		if edited != nil && d.Client.Delete(d.t.Context(), d.network, client.DryRunAll) != nil {
+		if edited == nil || d.Client.Delete(d.t.Context(), d.network, client.DryRunAll) == nil {
+			return errors.New("the policies are not in force")
+		}
+		return nil
+	})
+}
+
+// eventually waits until a function succeeds.
+func eventually(t testing.TB, f func() error) {
+	t.Helper()
+	var err error
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err = f(); err == nil {
 			return
 		}
 	}
-	d.t.Fatal("the policies do not come into force")
+	t.Fatal(err)
 }
 
 // edit has the API server say what it thinks of an edit of the network, without making it.
