@@ -91,7 +91,8 @@ func (s *starter) lookAgain() error {
 	return nil
 }
 
-// announced reports whether there is a definition for a group of which a loop waits for a kind.
+// announced reports whether there is a definition of a kind that a loop waits for. A definition is found by its name, which
+// has the kind's plural in it, and some plurals have hyphens.
 func (s *starter) announced(ctx context.Context) bool {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(definitions().GroupVersionKind())
@@ -100,7 +101,11 @@ func (s *starter) announced(ctx context.Context) bool {
 	}
 	for _, l := range s.pending {
 		for _, gk := range l.needs {
-			if !s.operands.Serves(gk) && slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool { return strings.HasSuffix(o.Name, "."+gk.Group) }) {
+			resource, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
+			if !s.operands.Serves(gk) && slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
+				plural, group, _ := strings.Cut(o.Name, ".")
+				return group == gk.Group && strings.ReplaceAll(plural, "-", "") == resource.Resource
+			}) {
 				return true
 			}
 		}

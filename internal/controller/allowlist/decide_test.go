@@ -138,7 +138,7 @@ func TestManyNodesAreCounted(t *testing.T) {
 	for _, node := range []string{"e", "d", "c", "b", "a"} {
 		w.Pods = append(w.Pods, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: node}, Spec: corev1.PodSpec{NodeName: node}})
 	}
-	if got := laggards(w); got != " (a: NotReady, b: NotReady, c: NotReady, and 2 more)" {
+	if got := laggards(w); got != " (a: Starting, b: Starting, c: Starting, and 2 more)" {
 		t.Error(got)
 	}
 }
