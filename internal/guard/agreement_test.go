@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,12 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	osv1 "github.com/openshift/api/operator/v1"
-
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
@@ -134,92 +131,8 @@ func (d *door) check(change func(*operatorv1.NetworkSpec)) (pipeline.Result, err
 	return d.pipeline.Run(d.t.Context(), pipeline.Input{Desired: &next.Spec, Applied: d.filled, Revision: 3, Cluster: cluster}, pipeline.Check)
 }
 
-// kinds are the changes that random edits are put together of.
-var kinds = map[string]func(*operatorv1.NetworkSpec, *rand.Rand){
-	"log level": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		s.LogLevel = pick[osv1.LogLevel](r, "", "Debug", "Trace")
-	},
-	"state": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		s.ManagementState = pick[osv1.ManagementState](r, "Managed", "Unmanaged")
-	},
-	"kube-proxy": func(s *operatorv1.NetworkSpec, r *rand.Rand) { s.DeployKubeProxy = new(r.IntN(2) == 0) },
-	"proxy sync": func(s *operatorv1.NetworkSpec, _ *rand.Rand) {
-		s.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "20s"}
-	},
-	"diagnostics": func(s *operatorv1.NetworkSpec, _ *rand.Rand) { s.DisableNetworkDiagnostics = true },
-	"multi":       func(s *operatorv1.NetworkSpec, r *rand.Rand) { s.DisableMultiNetwork = new(r.IntN(2) == 0) },
-	"cidr": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		s.ClusterNetwork[0].CIDR = pick(r, "10.244.0.0/16", "10.244.0.0/15", "10.244.0.0/17", "10.128.0.0/14")
-	},
-	"host prefix": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		s.ClusterNetwork[0].HostPrefix = pick[uint32](r, 23, 24, 25)
-	},
-	"second pool": func(s *operatorv1.NetworkSpec, _ *rand.Rand) {
-		s.ClusterNetwork = append(s.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: "10.10.0.0/16", HostPrefix: 24})
-	},
-	"services": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		s.ServiceNetwork = []string{pick(r, "10.96.0.0/16", "10.96.0.0/12", "172.30.0.0/16")}
-	},
-	"type": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		s.DefaultNetwork.Type = pick[operatorv1.NetworkType](r, "Flannel", "flannel", "Calico")
-	},
-	"backend": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		flannel(s).Backend = pick[operatorv1.FlannelBackend](r, "", "host-gw", "vxlan")
-	},
-	"mtu": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		flannel(s).MTU = pick(r, nil, new(uint32(1500)), new(uint32(1400)))
-	},
-	"interface": func(s *operatorv1.NetworkSpec, r *rand.Rand) { flannel(s).Interface = pick(r, "", "eth0", "eth1") },
-	"vni": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		flannel(s).Backend, flannel(s).VXLAN = "vxlan", &operatorv1.FlannelVXLAN{VNI: pick(r, nil, new(uint32(1)), new(uint32(7))), Port: pick(r, nil, new(uint32(4789)))}
-	},
-	"prefix": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		etcd(s).Prefix = pick(r, "", "/coreos.com/network", "/other")
-	},
-	"managed": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-		etcd(s).Managed = &operatorv1.FlannelManagedEtcd{ClientPort: pick(r, nil, new(uint32(12379)), new(uint32(22379))), PeerPort: pick(r, nil, new(uint32(22380))), DataDir: pick(r, "", "/var/lib/other")}
-	},
-	"external": func(s *operatorv1.NetworkSpec, _ *rand.Rand) {
-		etcd(s).External = &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://192.0.2.1:2379"}}
-	},
-}
-
 // byPolicy reports whether it was a policy that refused, and not the definition of the kind.
 func byPolicy(err error) bool { return strings.Contains(err.Error(), "ValidatingAdmissionPolicy") }
-
-func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
-
-func flannel(s *operatorv1.NetworkSpec) *operatorv1.FlannelConfig {
-	if s.DefaultNetwork.FlannelConfig == nil {
-		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{}
-	}
-	return s.DefaultNetwork.FlannelConfig
-}
-
-func etcd(s *operatorv1.NetworkSpec) *operatorv1.FlannelEtcd {
-	if flannel(s).Etcd == nil {
-		flannel(s).Etcd = &operatorv1.FlannelEtcd{}
-	}
-	return flannel(s).Etcd
-}
-
-// randomEdit puts together some changes. The same seed gives the same edit.
-func randomEdit(seed uint64) (string, func(*operatorv1.NetworkSpec)) {
-	r := rand.New(rand.NewPCG(seed, 1))
-	names := make([]string, 0, len(kinds))
-	for name := range kinds {
-		names = append(names, name)
-	}
-	slices.Sort(names) // a map has no order, and the same seed has to give the same edit
-	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
-	names = names[:1+r.IntN(3)]
-	return strings.Join(names, ", "), func(s *operatorv1.NetworkSpec) {
-		again := rand.New(rand.NewPCG(seed, 2))
-		for _, name := range names {
-			kinds[name](s, again)
-		}
-	}
-}
 
 // TestTheDoorAndTheOperatorAgree is the promise that what kubectl apply takes, the operator applies, and that what the
 // operator would refuse does not get in.
@@ -227,9 +140,9 @@ func TestTheDoorAndTheOperatorAgree(t *testing.T) {
 	const each = 1000
 	for name, network := range map[string]*operatorv1.Network{
 		"host-gw": applied(),
-		"vxlan":   applied(func(s *operatorv1.NetworkSpec) { flannel(s).Backend = "vxlan" }),
+		"vxlan":   applied(func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).Backend = "vxlan" }),
 		"external": applied(func(s *operatorv1.NetworkSpec) {
-			etcd(s).External = &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://192.0.2.1:2379"}}
+			randomedit.Etcd(s).External = &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://192.0.2.1:2379"}}
 		}),
 		"foreign": applied(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = "Calico" }),
 	} {
@@ -237,7 +150,7 @@ func TestTheDoorAndTheOperatorAgree(t *testing.T) {
 			d := newDoor(t, network)
 			told := map[bool]int{}
 			for seed := range uint64(each) {
-				what, change := randomEdit(seed)
+				what, change := randomedit.New(seed)
 				door := d.edit(change)
 				if apierrors.IsInvalid(door) && !byPolicy(door) {
 					continue // the definition of the kind says so, whatever is applied
@@ -265,7 +178,7 @@ func TestTheDoorAndTheOperatorAgree(t *testing.T) {
 
 func TestAnAcknowledgedChangeGetsThroughTheDoor(t *testing.T) {
 	d := newDoor(t, applied())
-	vxlan := func(s *operatorv1.NetworkSpec) { flannel(s).Backend = "vxlan" }
+	vxlan := func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).Backend = "vxlan" }
 	res, err := d.check(vxlan)
 	if err == nil || res.Acknowledgement == "" {
 		t.Fatalf("%v, %q", err, res.Acknowledgement)
@@ -285,7 +198,7 @@ func TestAnAcknowledgedChangeGetsThroughTheDoor(t *testing.T) {
 func TestOneMessageSaysEverything(t *testing.T) {
 	d := newDoor(t, applied())
 	err := d.edit(func(s *operatorv1.NetworkSpec) {
-		s.ClusterNetwork[0].CIDR, s.ServiceNetwork[0], flannel(s).Backend = "10.200.0.0/16", "172.30.0.0/16", "vxlan"
+		s.ClusterNetwork[0].CIDR, s.ServiceNetwork[0], randomedit.Flannel(s).Backend = "10.200.0.0/16", "172.30.0.0/16", "vxlan"
 	})
 	if err == nil {
 		t.Fatal("the edit is accepted")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -37,8 +38,8 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback [REVISION]",
 		Short: "Go back to a network that was applied before",
-		Long: `Gives the fields of Network/cluster the values that they had in a revision, the last one that was
-applied before the present by default. Fields that are the same stay as they are written. The
+		Long: `Gives the fields of Network/cluster the values that they had in a revision, by default the last one
+before the present that differs from it and was seen to work. Fields that are the same stay as they are written. The
 way back is planned as any change is: what is unsafe is refused, and what is disruptive needs
 --acknowledge with the hash that the plan prints.
 
@@ -124,19 +125,25 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 	return nil
 }
 
-// revision finds the one to go back to.
+// revision finds the one to go back to: the one that is named, or else the last one that differs and was seen to work, or at
+// least was applied.
 func revision(r foresee.Records, name string) (applied.Revision, error) {
-	current := r.Record.BaselineNumber()
-	for i := len(r.History) - 1; i >= 0; i-- {
-		rev := r.History[i]
-		if name == "" && rev.Number < current && rev.Outcome == applied.OutcomeApplied && rev.Hash != hashOf(r.Record) || strconv.Itoa(rev.Number) == name {
-			return rev, nil
+	if name != "" {
+		i := slices.IndexFunc(r.History, func(rev applied.Revision) bool { return strconv.Itoa(rev.Number) == name })
+		if i < 0 {
+			return applied.Revision{}, fmt.Errorf("there is no revision %q; cno history lists those that are kept", name)
+		}
+		return r.History[i], nil
+	}
+	current, hash := r.Record.BaselineNumber(), hashOf(r.Record)
+	for _, outcome := range []applied.Outcome{applied.OutcomeHealthy, applied.OutcomeApplied} {
+		for _, rev := range slices.Backward(r.History) {
+			if rev.Number < current && rev.Outcome == outcome && rev.Hash != hash {
+				return rev, nil
+			}
 		}
 	}
-	if name == "" {
-		return applied.Revision{}, errors.New("there is no revision before the present one to go back to; cno history lists those that are kept")
-	}
-	return applied.Revision{}, fmt.Errorf("there is no revision %q; cno history lists those that are kept", name)
+	return applied.Revision{}, errors.New("there is no revision before the present one to go back to; cno history lists those that are kept")
 }
 
 // hashOf names what is applied: going back to the same would change nothing.
