@@ -7,6 +7,7 @@ SHELL       := /bin/bash
 OUT    := _output
 ASSETS := $(CURDIR)/$(OUT)/lab/bin
 LAB    := $(OUT)/lab-bin/lab
+PREFIX ?= /usr/local
 export CNO_TEST_ASSETS := $(ASSETS)
 
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
@@ -32,6 +33,11 @@ e2e: images $(LAB) ## Every promise in e2e/suites, in the lab
 ##@ Build
 build: ## All programs, into _output/<os>/<arch>
 	@hack/build-go.sh
+
+install: build ## cno into $(DESTDIR)$(PREFIX)/bin, also as kubectl cno with its completion
+	@install -D -m 0755 -t $(DESTDIR)$(PREFIX)/bin $(OUT)/$$(go env GOOS)/$$(go env GOARCH)/cno
+	@ln -sf cno $(DESTDIR)$(PREFIX)/bin/kubectl-cno
+	@ln -sf cno $(DESTDIR)$(PREFIX)/bin/kubectl_complete-cno
 
 images: build $(LAB) ## All images as docker-archive tars, into _output/images
 	@$(LAB) build kube-proxy etcd etcdctl cni-plugins
@@ -79,4 +85,4 @@ $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab
 FORCE:
 
-.PHONY: help lab lab-down test e2e build images generate test-api lint verify golden fuzz bench conformance deps test-assets FORCE
+.PHONY: help lab lab-down test e2e build install images generate test-api lint verify golden fuzz bench conformance deps test-assets FORCE

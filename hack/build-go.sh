@@ -9,3 +9,8 @@ ldflags="-s -w"
 mkdir -p "$out"
 echo "building $* to $out"
 CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o "$out/" $(printf './cmd/%s ' "$@")
+# The names under which kubectl finds cno, and completes it.
+if [ -f "$out/cno" ]; then
+	ln -sf cno "$out/kubectl-cno"
+	ln -sf cno "$out/kubectl_complete-cno"
+fi

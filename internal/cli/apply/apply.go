@@ -5,10 +5,12 @@ package apply
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/follow"
@@ -23,6 +25,7 @@ type options struct {
 	file, acknowledge string
 	force, watch      bool
 	timeout           time.Duration
+	form              answer.Form
 	cluster           kubeconfig.Flags
 }
 
@@ -38,7 +41,8 @@ the hash that the plan prints: it counts for exactly this change of what is appl
 
 Exit status: 0 applied, and with --watch healthy; 1 the configuration is invalid, its change
 refused or not acknowledged, or the rollout hangs or takes too long; 2 the input cannot be
-read, the cluster does not answer, or the call is wrong.`,
+read, the cluster does not answer, or the call is wrong. With -o json or yaml, the plan is
+printed with "applied", and the rollout goes to standard error.`,
 		Example: `  cno apply -f network.yaml --watch
   cno apply -f network.yaml --acknowledge 3f6c0e5f9a1b2c3d4e5f60718293a4b5`,
 		Args:              cobra.NoArgs,
@@ -51,6 +55,7 @@ read, the cluster does not answer, or the call is wrong.`,
 	f.BoolVar(&o.force, "force-conflicts", false, "take over fields that another field manager has set")
 	f.BoolVar(&o.watch, "watch", false, "follow the rollout until the network is healthy")
 	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow")
+	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
@@ -64,7 +69,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 	}
 	if len(problems) > 0 {
 		offline.SortProblems(problems)
-		return refuse(foresee.Malformed(problems).Write(out))
+		return refuse(o.print(out, foresee.Malformed(problems), 0))
 	}
 	config, err := o.cluster.Config()
 	if err != nil {
@@ -74,27 +79,63 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 	if err != nil {
 		return err
 	}
-	answer, err := o.plan(ctx, p, cluster, in)
+	plan, err := o.plan(ctx, p, cluster, in)
 	if err != nil {
 		return err
 	}
-	if err := answer.Write(out); err != nil {
-		return err
+	if !plan.Applies() {
+		return refuse(o.print(out, plan, 0))
 	}
-	if !answer.Applies() {
-		return refuse(nil)
+	if o.form.ForPeople() {
+		// What will be done is said before it is done.
+		if err := plan.Write(out); err != nil {
+			return err
+		}
 	}
-	generation, err := cluster.Submit(ctx, in.Object, answer.Acknowledgement, o.force)
+	generation, err := cluster.Submit(ctx, in.Object, plan.Acknowledgement, o.force)
 	if err != nil {
 		return &exit.Code{Status: exit.Refused, Err: fmt.Errorf("apply %s: %w", o.file, err)}
 	}
-	if _, err := fmt.Fprintln(out, "Applied."); err != nil || !o.watch {
+	if err := o.applied(out, plan, generation); err != nil || !o.watch {
 		return err
+	}
+	return o.follow(cmd, cluster, in, generation)
+}
+
+// done is the answer in JSON and YAML: the plan, and whether it was applied, with the generation that came of it.
+type done struct {
+	foresee.Answer
+	Applied    bool  `json:"applied"`
+	Generation int64 `json:"generation,omitempty"`
+}
+
+// print writes a plan that is not applied.
+func (o *options) print(out io.Writer, plan foresee.Answer, generation int64) error {
+	if o.form.ForPeople() {
+		return plan.Write(out)
+	}
+	return o.form.Write(out, done{Answer: plan, Applied: generation > 0, Generation: generation})
+}
+
+// applied says that a plan is.
+func (o *options) applied(out io.Writer, plan foresee.Answer, generation int64) error {
+	if o.form.ForPeople() {
+		_, err := fmt.Fprintln(out, "Applied.")
+		return err
+	}
+	return o.print(out, plan, generation)
+}
+
+// follow tells how the rollout goes: on standard error, where the answer is for a program.
+func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, in offline.Input, generation int64) error {
+	out := cmd.OutOrStdout()
+	if !o.form.ForPeople() {
+		out = cmd.ErrOrStderr()
 	}
 	if in.Network == nil {
 		generation = 0 // the Network follows the NetworkConfig in a moment, with a generation of its own
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
 	f := follow.Follower{Client: cluster.Client, Namespace: cluster.Namespace, Out: out, Now: time.Now}
 	if err := f.Rollout(ctx, generation); err != nil {

@@ -11,7 +11,10 @@ func New(verbs ...*cobra.Command) *cobra.Command {
 		Short: "Prepare the network of hosts that are yet to boot",
 		Long: `Works on NMState documents, one for each host or one for all hosts of a role: checks them,
 and shows what becomes of them before boot, at first boot and in the cluster.
-Nothing here needs a host or a cluster.`,
+Nothing here needs a host or a cluster.
+
+Exit status: that of the command; 0 for this help.`,
+		Example: "  cno dayone validate --dir master/\n  cno dayone render --as ignition -f worker-0.yml",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -2,13 +2,13 @@
 package diff
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/foresee"
@@ -20,7 +20,7 @@ import (
 // New makes the command.
 func New(p pipeline.Pipeline) *cobra.Command {
 	var flags kubeconfig.Flags
-	var output string
+	var form answer.Form
 	cmd := &cobra.Command{
 		Use:   "diff",
 		Short: "Show how the cluster differs from its configuration",
@@ -33,19 +33,15 @@ Exit status: 0 no difference; 1 there are some; 2 the cluster does not answer.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("--output %q is not text or json", output)
-			}
-			return run(cmd, p, flags, output)
+			return run(cmd, p, flags, form)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	form.Add(cmd)
 	flags.Add(cmd.Flags())
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, output string) error {
+func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form answer.Form) error {
 	config, err := flags.Config()
 	if err != nil {
 		return err
@@ -68,19 +64,16 @@ func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, output
 	}
 	in := offline.Input{File: "Network/cluster", Network: &network}
 	world.Input.Acknowledged = in.Acknowledged()
-	answer, err := foresee.Foresee(cmd.Context(), p, in, world)
+	found, err := foresee.Foresee(cmd.Context(), p, in, world)
 	if err != nil {
 		return err
 	}
-	if output == "json" {
-		enc := json.NewEncoder(cmd.OutOrStdout())
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		err = enc.Encode(answer)
+	if form.ForPeople() {
+		err = found.Write(cmd.OutOrStdout())
 	} else {
-		err = answer.Write(cmd.OutOrStdout())
+		err = form.Write(cmd.OutOrStdout(), found)
 	}
-	if err == nil && (answer.Verdict != foresee.Unchanged || len(answer.Objects) > 0) {
+	if err == nil && (found.Verdict != foresee.Unchanged || len(found.Objects) > 0) {
 		return &exit.Code{Status: exit.Refused}
 	}
 	return err

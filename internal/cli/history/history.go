@@ -2,7 +2,6 @@
 package history
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -12,8 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"sigs.k8s.io/yaml"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
@@ -23,7 +22,7 @@ import (
 // New makes the command.
 func New() *cobra.Command {
 	var cluster kubeconfig.Flags
-	var output string
+	var form answer.Form
 	cmd := &cobra.Command{
 		Use:   "history [REVISION]",
 		Short: "List the networks that were rolled out",
@@ -36,22 +35,18 @@ Exit status: 0 listed; 2 there is no such revision, or the cluster does not answ
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !slices.Contains([]string{"text", "json", "yaml"}, output) {
-				return fmt.Errorf("--output %q is not text, json or yaml", output)
-			}
 			records, err := read(cmd, cluster)
 			if err != nil {
 				return err
 			}
 			if len(args) == 1 {
-				return one(cmd.OutOrStdout(), records, args[0], output)
+				return one(cmd.OutOrStdout(), records, args[0], form)
 			}
-			return list(cmd.OutOrStdout(), records, output)
+			return list(cmd.OutOrStdout(), records, form)
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text, json or yaml")
+	form.Add(cmd)
 	cluster.Add(cmd.Flags())
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -100,13 +95,13 @@ func entries(r foresee.Records) ([]entry, error) {
 	return all, nil
 }
 
-func list(w io.Writer, r foresee.Records, output string) error {
+func list(w io.Writer, r foresee.Records, form answer.Form) error {
 	all, err := entries(r)
 	if err != nil {
 		return err
 	}
-	if output != "text" {
-		return write(w, all, output)
+	if !form.ForPeople() {
+		return form.Write(w, all)
 	}
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "No network was rolled out yet.")
@@ -162,7 +157,7 @@ func changed(e entry) string {
 }
 
 // one prints a revision.
-func one(w io.Writer, r foresee.Records, name, output string) error {
+func one(w io.Writer, r foresee.Records, name string, form answer.Form) error {
 	all, err := entries(r)
 	if err != nil {
 		return err
@@ -171,22 +166,10 @@ func one(w io.Writer, r foresee.Records, name, output string) error {
 		if strconv.Itoa(e.Number) != name {
 			continue
 		}
-		if output == "text" {
-			output = "yaml"
+		if form.ForPeople() {
+			form = answer.YAML
 		}
-		return write(w, e, output)
+		return form.Write(w, e)
 	}
 	return fmt.Errorf("there is no revision %q; cno history lists those that are kept", name)
-}
-
-func write(w io.Writer, v any, output string) error {
-	raw, err := json.MarshalIndent(v, "", "  ")
-	if err == nil && output == "yaml" {
-		raw, err = yaml.JSONToYAML(raw)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(w, strings.TrimSuffix(string(raw), "\n"))
-	return err
 }

@@ -3,12 +3,12 @@ package plan
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/foresee"
@@ -19,11 +19,12 @@ import (
 
 // options are what the command line says.
 type options struct {
-	file, applied, images, platform, output string
-	hostMTU                                 int
-	offline                                 bool
-	cluster                                 kubeconfig.Flags
-	version                                 string
+	file, applied, images, platform string
+	form                            answer.Form
+	hostMTU                         int
+	offline                         bool
+	cluster                         kubeconfig.Flags
+	version                         string
 }
 
 // New makes the command. version is what objects carry in a cluster in which no operator has run yet.
@@ -57,17 +58,13 @@ or the call is wrong.`,
 	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, where no cluster tells (default 1500)")
 	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, where no cluster tells, for example BareMetal or AWS")
 	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, where no cluster tells")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.MarkFlagRequired("file")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("--output %q is not text or json", o.output)
-	}
 	if o.hostMTU != 0 && (o.hostMTU < 576 || o.hostMTU > 65536) {
 		return fmt.Errorf("--host-mtu %d is out of range 576-65536", o.hostMTU)
 	}
@@ -133,14 +130,11 @@ func (o *options) live(ctx context.Context, known facts.Cluster) (foresee.World,
 
 // print writes the answer; what would not be applied is an exit status.
 func (o *options) print(w io.Writer, a foresee.Answer) error {
-	if o.output == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(a); err != nil {
-			return err
-		}
-	} else if err := a.Write(w); err != nil {
+	write := a.Write
+	if !o.form.ForPeople() {
+		write = func(w io.Writer) error { return o.form.Write(w, a) }
+	}
+	if err := write(w); err != nil {
 		return err
 	}
 	if !a.Applies() {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -29,6 +31,7 @@ type options struct {
 	acknowledge   string
 	watch, dryRun bool
 	timeout       time.Duration
+	form          answer.Form
 	cluster       kubeconfig.Flags
 }
 
@@ -38,10 +41,10 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback [REVISION]",
 		Short: "Go back to a network that was applied before",
-		Long: `Gives the fields of Network/cluster the values that they had in a revision, by default the last one
-before the present that differs from it and was seen to work. Fields that are the same stay as they are written. The
-way back is planned as any change is: what is unsafe is refused, and what is disruptive needs
---acknowledge with the hash that the plan prints.
+		Long: `Gives the fields of Network/cluster the values that they had in a revision, by default the last
+one before the present that differs from it and was seen to work. Fields that are the same stay
+as they are written. The way back is planned as any change is: what is unsafe is refused, and
+what is disruptive needs --acknowledge with the hash that the plan prints.
 
 Exit status: 0 done, or nothing to do; 1 the way back is refused or not acknowledged, or the
 rollout hangs; 2 there is no such revision, or the cluster does not answer.`,
@@ -61,6 +64,7 @@ rollout hangs; 2 there is no such revision, or the cluster does not answer.`,
 	f.BoolVar(&o.dryRun, "dry-run", false, "show the plan, and change nothing")
 	f.BoolVar(&o.watch, "watch", false, "follow the rollout until the network is healthy")
 	f.DurationVar(&o.timeout, "timeout", 15*time.Minute, "how long to follow")
+	o.form.Add(cmd)
 	o.cluster.Add(f)
 	return cmd
 }
@@ -92,31 +96,66 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 		return err
 	}
 	world.Input.Acknowledged = o.acknowledge
-	answer, err := foresee.Foresee(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, world)
+	plan, err := foresee.Foresee(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, world)
 	if err != nil {
 		return err
 	}
-	if err := answer.Write(out); err != nil {
-		return err
+	if o.form.ForPeople() {
+		if err := plan.Write(out); err != nil {
+			return err
+		}
 	}
-	if !answer.Applies() {
-		return &exit.Code{Status: exit.Refused}
-	}
-	if o.dryRun || len(patch) == 0 {
-		return nil
+	if !plan.Applies() || o.dryRun || len(patch) == 0 {
+		return o.nothing(out, plan, target.Number)
 	}
 	body := map[string]any{"spec": patch}
-	if answer.Acknowledgement != "" {
-		body["metadata"] = map[string]any{"annotations": map[string]any{pipeline.AcknowledgeAnnotation: answer.Acknowledgement}}
+	if plan.Acknowledgement != "" {
+		body["metadata"] = map[string]any{"annotations": map[string]any{pipeline.AcknowledgeAnnotation: plan.Acknowledgement}}
 	}
 	generation, err := cluster.Patch(ctx, network, body)
 	if err != nil {
 		return &exit.Code{Status: exit.Refused, Err: fmt.Errorf("roll back to revision %d: %w", target.Number, err)}
 	}
-	if _, err := fmt.Fprintf(out, "Rolled back to revision %d.\n", target.Number); err != nil || !o.watch {
+	if o.form.ForPeople() {
+		_, err = fmt.Fprintf(out, "Rolled back to revision %d.\n", target.Number)
+	} else {
+		err = o.form.Write(out, done{Answer: plan, Revision: target.Number, Applied: true, Generation: generation})
+	}
+	if err != nil || !o.watch {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	return o.follow(cmd, cluster, generation)
+}
+
+// done is the answer in JSON and YAML: the plan, the revision it leads back to, and whether it was applied, with the
+// generation that came of it.
+type done struct {
+	foresee.Answer
+	Revision   int   `json:"revision"`
+	Applied    bool  `json:"applied"`
+	Generation int64 `json:"generation,omitempty"`
+}
+
+// nothing ends without a change: there is none to make, it is not to be made, or it may not be.
+func (o *options) nothing(out io.Writer, plan foresee.Answer, revision int) error {
+	if !o.form.ForPeople() {
+		if err := o.form.Write(out, done{Answer: plan, Revision: revision}); err != nil {
+			return err
+		}
+	}
+	if !plan.Applies() {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return nil
+}
+
+// follow tells how the rollout goes: on standard error, where the answer is for a program.
+func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, generation int64) error {
+	out := cmd.OutOrStdout()
+	if !o.form.ForPeople() {
+		out = cmd.ErrOrStderr()
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
 	f := follow.Follower{Client: cluster.Client, Namespace: cluster.Namespace, Out: out, Now: time.Now}
 	if err := f.Rollout(ctx, generation); err != nil {

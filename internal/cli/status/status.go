@@ -5,17 +5,15 @@ package status
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 )
@@ -34,7 +32,7 @@ const interval = time.Second
 // options are what the command line says.
 type options struct {
 	cluster kubeconfig.Flags
-	output  string
+	form    answer.Form
 	watch   bool
 }
 
@@ -55,9 +53,6 @@ that of the last look.`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if !slices.Contains([]string{"text", "json", "yaml"}, o.output) {
-				return fmt.Errorf("--output %q is not text, json or yaml", o.output)
-			}
 			config, err := o.cluster.Config()
 			if err != nil {
 				return err
@@ -66,13 +61,12 @@ that of the last look.`,
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), c, o, printer{w: cmd.OutOrStdout(), output: o.output, colored: colored(), now: now})
+			return run(cmd.Context(), c, o, printer{w: cmd.OutOrStdout(), form: o.form, colored: colored(), now: now})
 		},
 	}
-	cmd.Flags().StringVarP(&o.output, "output", "o", "text", "text, json or yaml")
+	o.form.Add(cmd)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on, and print again whenever something has changed")
 	o.cluster.Add(cmd.Flags())
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -103,7 +97,7 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 		if reflect.DeepEqual(next, v) {
 			continue
 		}
-		if v = next; o.output == "text" {
+		if v = next; o.form.ForPeople() {
 			if _, err := fmt.Fprintln(p.w); err != nil {
 				return err
 			}
@@ -139,27 +133,19 @@ func orExit(err error, v View) error {
 // printer prints answers.
 type printer struct {
 	w       io.Writer
-	output  string
+	form    answer.Form
 	colored bool
 	now     func() time.Time
 }
 
 func (p printer) print(v View) error {
-	if p.output == "text" {
+	if p.form.ForPeople() {
 		return v.print(p.w, p.now(), p.colored)
 	}
-	data, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return fmt.Errorf("encode status: %w", err)
-	}
-	if p.output == "yaml" {
-		if data, err = yaml.JSONToYAML(data); err != nil {
-			return fmt.Errorf("encode status: %w", err)
+	if p.form == answer.YAML {
+		if _, err := io.WriteString(p.w, "---\n"); err != nil {
+			return err
 		}
-		data = append([]byte("---\n"), data...)
-	} else {
-		data = append(data, '\n')
 	}
-	_, err = p.w.Write(data)
-	return err
+	return p.form.Write(p.w, v)
 }

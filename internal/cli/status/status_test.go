@@ -117,10 +117,10 @@ func well(changed ...osv1.OperatorCondition) *world {
 func show(t *testing.T, w *world, o options) (string, int) {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	if o.output == "" {
-		o.output = "text"
+	if o.form == "" {
+		o.form = "text"
 	}
-	err := run(t.Context(), w, o, printer{w: &out, output: o.output, now: func() time.Time { return now }})
+	err := run(t.Context(), w, o, printer{w: &out, form: o.form, now: func() time.Time { return now }})
 	return out.String(), exit.Report(&errOut, "cno", err)
 }
 
@@ -209,7 +209,7 @@ func TestExitStatusFollowsTheState(t *testing.T) {
 }
 
 func TestJSONHasWhatTheTableHas(t *testing.T) {
-	out, _ := show(t, well(), options{output: "json"})
+	out, _ := show(t, well(), options{form: "json"})
 	var v View
 	if err := json.Unmarshal([]byte(out), &v); err != nil {
 		t.Fatal(err)
@@ -218,7 +218,7 @@ func TestJSONHasWhatTheTableHas(t *testing.T) {
 	if diff := cmp.Diff(want, v.Components[2]); diff != "" || v.State != "healthy" || !v.Network.Ready {
 		t.Errorf("state %s, ready %v; %s", v.State, v.Network.Ready, diff)
 	}
-	if out, _ := show(t, well(), options{output: "yaml"}); !strings.HasPrefix(out, "---\ncomponents:\n") {
+	if out, _ := show(t, well(), options{form: "yaml"}); !strings.HasPrefix(out, "---\ncomponents:\n") {
 		t.Errorf("yaml: %s", out)
 	}
 }
@@ -236,7 +236,7 @@ func TestWatchPrintsWhatHasChangedAndEndsWithTheLastState(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	err := run(ctx, w, options{output: "text", watch: true}, printer{w: &out, output: "text", now: func() time.Time { return now }})
+	err := run(ctx, w, options{form: "text", watch: true}, printer{w: &out, form: "text", now: func() time.Time { return now }})
 	if n := strings.Count(out.String(), "NAME"); n != 2 || !strings.Contains(out.String(), "moves") {
 		t.Errorf("printed %d times:\n%s", n, out.String())
 	}

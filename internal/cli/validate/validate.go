@@ -2,19 +2,18 @@
 package validate
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/offline"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// answer is the JSON form of what is found.
-type answer struct {
+// findings is the JSON form of what is found.
+type findings struct {
 	Valid  bool              `json:"valid"`
 	Errors []offline.Problem `json:"errors"`
 }
@@ -22,7 +21,7 @@ type answer struct {
 // New makes the command. It reads standard input for a file named "-".
 func New(p pipeline.Pipeline) *cobra.Command {
 	var files []string
-	var output string
+	var form answer.Form
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE...",
 		Short: "Say everything that is wrong with a configuration",
@@ -35,20 +34,16 @@ Exit status: 0 valid, 1 invalid, 2 the input cannot be read or the call is wrong
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("--output %q is not text or json", output)
-			}
 			problems, err := validate(cmd, p, files)
 			if err != nil {
 				return err
 			}
-			return print(cmd.OutOrStdout(), output, problems)
+			return print(cmd.OutOrStdout(), form, problems)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file of YAML or JSON objects, - for standard input; may be repeated")
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	form.Add(cmd)
 	_ = cmd.MarkFlagRequired("file")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -68,14 +63,12 @@ func validate(cmd *cobra.Command, p pipeline.Pipeline, files []string) ([]offlin
 	return problems, nil
 }
 
-func print(w io.Writer, output string, problems []offline.Problem) error {
-	if output == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
+func print(w io.Writer, form answer.Form, problems []offline.Problem) error {
+	if !form.ForPeople() {
 		if problems == nil {
 			problems = []offline.Problem{}
 		}
-		if err := enc.Encode(answer{Valid: len(problems) == 0, Errors: problems}); err != nil {
+		if err := form.Write(w, findings{Valid: len(problems) == 0, Errors: problems}); err != nil {
 			return err
 		}
 	} else if err := offline.Write(w, problems); err != nil {

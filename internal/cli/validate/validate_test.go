@@ -53,7 +53,7 @@ func TestAllProblemsAreShownAtOnceWithFieldValueAndRule(t *testing.T) {
 	if status != exit.Refused {
 		t.Fatalf("status %d: %s", status, stderr)
 	}
-	var a answer
+	var a findings
 	if err := json.Unmarshal([]byte(out), &a); err != nil {
 		t.Fatal(err)
 	}

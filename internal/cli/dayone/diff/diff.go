@@ -2,7 +2,6 @@
 package diff
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
@@ -28,7 +28,7 @@ type change struct {
 
 // New makes the command.
 func New() *cobra.Command {
-	var output string
+	var form answer.Form
 	var asStatus bool
 	cmd := &cobra.Command{
 		Use:   "diff A B",
@@ -41,14 +41,11 @@ Exit status: 0 compared (with --exit-code: 0 the same, 1 different), 1 one of th
 		Example: "  cno dayone diff master-0.yml new/master-0.yml\n  cno dayone diff 10-br-ex-master.yaml new/",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("--output %q is not text or json", output)
-			}
 			changes, err := compare(cmd, args[0], args[1])
 			if err != nil {
 				return err
 			}
-			if err := print(cmd.OutOrStdout(), output, changes); err != nil {
+			if err := print(cmd.OutOrStdout(), form, changes); err != nil {
 				return err
 			}
 			if asStatus && len(changes) > 0 {
@@ -57,9 +54,8 @@ Exit status: 0 compared (with --exit-code: 0 the same, 1 different), 1 one of th
 			return nil
 		},
 	}
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	form.Add(cmd)
 	cmd.Flags().BoolVar(&asStatus, "exit-code", false, "exit with 1 if there is a difference")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -162,11 +158,9 @@ func read(cmd *cobra.Command, path string) (map[place]*nmstate.Document, bool, e
 	return docs, found.Plain, roles.Print(cmd.ErrOrStderr(), problems)
 }
 
-func print(w io.Writer, output string, changes []change) error {
-	if output == "json" {
-		enc := json.NewEncoder(w)
-		enc.SetIndent("", "  ")
-		return enc.Encode(changes)
+func print(w io.Writer, form answer.Form, changes []change) error {
+	if !form.ForPeople() {
+		return form.Write(w, changes)
 	}
 	if len(changes) == 0 {
 		_, err := fmt.Fprintln(w, "no difference")

@@ -2,7 +2,6 @@
 package keyfiles
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
@@ -17,7 +17,8 @@ import (
 
 // New makes the command. It reads standard input for a file named "-".
 func New() *cobra.Command {
-	var file, dir, output string
+	var file, dir string
+	var form answer.Form
 	cmd := &cobra.Command{
 		Use:   "keyfiles -f FILE",
 		Short: "Turn an NMState document into keyfiles of NetworkManager",
@@ -26,16 +27,13 @@ in the order of activation; the differences are in docs/day-one-keyfiles.md. War
 go to standard error, one a line with file, line and path, all at once.
 
 With --dir the files are written there with mode 0600, without which NetworkManager ignores them.
-With --output json they are printed as {"NetworkManager": [["NAME", "CONTENT"], ...]}.
+With --output json or yaml they are printed as {"NetworkManager": [["NAME", "CONTENT"], ...]}.
 
 Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call is wrong.`,
 		Example:           "  cno dayone keyfiles -f worker-0.yml\n  cno dayone keyfiles -f worker-0.yml --dir system-connections",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if output != "text" && output != "json" {
-				return fmt.Errorf("--output %q is not text or json", output)
-			}
 			if dir != "" && cmd.Flags().Changed("output") {
 				return errors.New("--dir and --output exclude one another")
 			}
@@ -46,15 +44,14 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call 
 			if dir != "" {
 				return write(dir, files)
 			}
-			return print(cmd.OutOrStdout(), output, files)
+			return print(cmd.OutOrStdout(), form, files)
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "", "NMState document in YAML or JSON, - for standard input")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder to write the files to; made if it is not there")
-	cmd.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	form.Add(cmd)
 	_ = cmd.MarkFlagRequired("file")
 	_ = cmd.MarkFlagDirname("dir")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -101,17 +98,13 @@ func read(stdin io.Reader, file string) ([]byte, error) {
 }
 
 // print writes the files to w.
-func print(w io.Writer, output string, files []nmconn.File) error {
-	if output == "json" {
+func print(w io.Writer, form answer.Form, files []nmconn.File) error {
+	if !form.ForPeople() {
 		pairs := [][2]string{}
 		for _, f := range files {
 			pairs = append(pairs, [2]string{f.Name, f.Content})
 		}
-		enc := json.NewEncoder(w)
-		// The files are for NetworkManager, not for a web page.
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(map[string]any{"NetworkManager": pairs})
+		return form.Write(w, map[string]any{"NetworkManager": pairs})
 	}
 	for i, f := range files {
 		gap := "\n"

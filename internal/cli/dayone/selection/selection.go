@@ -2,20 +2,20 @@
 package selection
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// answer is the JSON form of a choice.
-type answer struct {
+// chosen is the JSON form of a choice.
+type chosen struct {
 	Host     string         `json:"host"`
 	File     string         `json:"file,omitempty"`
 	Rule     placement.Rule `json:"rule"`
@@ -24,9 +24,10 @@ type answer struct {
 }
 
 type options struct {
-	dir, file, role, output string
-	host                    placement.Host
-	show                    bool
+	dir, file, role string
+	form            answer.Form
+	host            placement.Host
+	show            bool
 }
 
 // New makes the command.
@@ -54,19 +55,15 @@ Exit status: 0 chosen (or there is none, which is said), 1 the files contradict 
 	f.StringVar(&o.host.Name, "host", "", "the name of the host, short or full; empty for one without a name")
 	f.StringArrayVar(&o.host.MACs, "mac", nil, "a MAC address of the host; may be repeated")
 	f.BoolVar(&o.show, "show", false, "print what is in the file, too")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	o.form.Add(cmd)
 	cmd.MarkFlagsOneRequired("dir", "file")
 	cmd.MarkFlagsMutuallyExclusive("dir", "file")
 	cmd.MarkFlagsOneRequired("host", "mac")
 	_ = cmd.MarkFlagDirname("dir")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command) error {
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("--output %q is not text or json", o.output)
-	}
 	files, err := o.files(cmd)
 	if err != nil {
 		return err
@@ -102,10 +99,8 @@ func (o *options) files(cmd *cobra.Command) (placement.Files, error) {
 }
 
 func (o *options) print(stdout, stderr io.Writer, choice placement.Choice) error {
-	if o.output == "json" {
-		enc := json.NewEncoder(stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(answer{o.host.Name, choice.File.Name, choice.Rule, choice.Reason, choice.Warnings})
+	if !o.form.ForPeople() {
+		return o.form.Write(stdout, chosen{o.host.Name, choice.File.Name, choice.Rule, choice.Reason, choice.Warnings})
 	}
 	for _, warning := range choice.Warnings {
 		if _, err := fmt.Fprintln(stderr, "warning:", warning); err != nil {

@@ -2,27 +2,28 @@
 package validate
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// answer is the JSON form of what is found.
-type answer struct {
+// findings is the JSON form of what is found.
+type findings struct {
 	Valid    bool             `json:"valid"`
 	Problems nmstate.Problems `json:"problems"`
 }
 
 type options struct {
 	files, networks, vips, hosts []string
-	dir, role, output            string
+	dir, role                    string
+	form                         answer.Form
 	withoutBridge                bool
 }
 
@@ -53,17 +54,13 @@ Exit status: 0 valid (there may be warnings), 1 invalid, 2 the input cannot be r
 	f.StringArrayVar(&o.networks, "machine-network", nil, "a network in which hosts have their addresses, for example 192.168.111.0/24; may be repeated")
 	f.StringArrayVar(&o.vips, "vip", nil, "an address that moves between hosts; may be repeated")
 	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes)")
-	f.StringVarP(&o.output, "output", "o", "text", "text or json")
+	o.form.Add(cmd)
 	cmd.MarkFlagsOneRequired("dir", "file")
 	_ = cmd.MarkFlagDirname("dir")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"text", "json"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command) error {
-	if o.output != "text" && o.output != "json" {
-		return fmt.Errorf("--output %q is not text or json", o.output)
-	}
 	files := o.files
 	if o.dir != "" {
 		files = append(files, o.dir)
@@ -77,15 +74,13 @@ func (o *options) run(cmd *cobra.Command) error {
 		return err
 	}
 	problems := roles.Validate(found, s)
-	if o.output == "text" {
+	if o.form.ForPeople() {
 		return roles.Print(cmd.OutOrStdout(), problems)
 	}
-	enc := json.NewEncoder(cmd.OutOrStdout())
-	enc.SetIndent("", "  ")
 	if problems == nil {
 		problems = nmstate.Problems{}
 	}
-	if err := enc.Encode(answer{!problems.HasErrors(), problems}); err != nil {
+	if err := o.form.Write(cmd.OutOrStdout(), findings{!problems.HasErrors(), problems}); err != nil {
 		return err
 	}
 	if problems.HasErrors() {

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/cli/apply"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/diff"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/keyfiles"
+	dayonerender "github.com/cluster-network-operator/cno/internal/cli/dayone/render"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
+	dayonevalidate "github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
+	clusterdiff "github.com/cluster-network-operator/cno/internal/cli/diff"
+	"github.com/cluster-network-operator/cno/internal/cli/history"
+	"github.com/cluster-network-operator/cno/internal/cli/plan"
+	"github.com/cluster-network-operator/cno/internal/cli/render"
+	"github.com/cluster-network-operator/cno/internal/cli/rollback"
+	"github.com/cluster-network-operator/cno/internal/cli/status"
+	"github.com/cluster-network-operator/cno/internal/cli/validate"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/version"
+)
+
+// The names under which kubectl starts the program, and the command of cobra that completes words.
+const (
+	plugin     = "kubectl-cno"
+	completer  = "kubectl_complete-cno"
+	completion = cobra.ShellCompRequestCmd
+)
+
+// command makes the whole tree of commands for the name that the program was started under. colored says whether answers
+// go to a terminal that wants colours.
+func command(name string, colored func() bool) *cobra.Command {
+	p := pipeline.Pipeline{Registry: networks.Registry()}
+	root := &cobra.Command{
+		Use:   "cno",
+		Short: "Foresee and make changes of a cluster's network, and say how it is",
+		Long: `The administrator's tool of the cluster network operator. It runs the operator's own stages, on
+files or on what a cluster holds, and finds the cluster as kubectl does.
+
+Exit status of all commands: 0 all is as asked; 1 what was asked about is invalid, refused or
+ill; 2 the input cannot be read, the cluster does not answer, or the call is wrong. Each
+command's help says what that is for it.`,
+		Example: `  cno plan -f network.yaml
+  cno apply -f network.yaml --watch
+  cno status`,
+		Version:           version.String(),
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
+		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now), dayone.New(
+			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
+		), completions())
+	if name == plugin {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cno"}
+		rename(root)
+	}
+	return root
+}
+
+// completions makes the command that prints scripts for shells.
+func completions() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion bash|zsh|fish|powershell",
+		Short: "Print the script with which a shell completes the words of this program",
+		Long: `Prints a script for a shell. It completes commands, flags and their values.
+
+For kubectl cno the shell needs kubectl's own script, and the program under the name
+kubectl_complete-cno on the PATH; make install puts it there.
+
+Exit status: 0 printed; 2 the shell is not known.`,
+		Example: `  source <(cno completion bash)
+  cno completion zsh > "${fpath[1]}/_cno"
+  cno completion fish > ~/.config/fish/completions/cno.fish`,
+		Args:                  cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		ValidArgs:             []string{"bash", "zsh", "fish", "powershell"},
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, out := cmd.Root(), cmd.OutOrStdout()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			default:
+				return root.GenPowerShellCompletionWithDesc(out)
+			}
+		},
+	}
+}
+
+// rename has the help of all commands say how the plugin is called.
+func rename(root *cobra.Command) {
+	var verbs []string
+	for _, c := range root.Commands() {
+		verbs = append(verbs, c.Name())
+	}
+	called := regexp.MustCompile(`(^|[\s"(<|])cno (` + strings.Join(verbs, "|") + `)\b`)
+	var walk func(*cobra.Command)
+	walk = func(c *cobra.Command) {
+		if c.Name() != "completion" {
+			c.Long, c.Example = called.ReplaceAllString(c.Long, "${1}kubectl cno $2"), called.ReplaceAllString(c.Example, "${1}kubectl cno $2")
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(root)
+}
