@@ -105,7 +105,7 @@ func TestARefusedDocumentHasALineForEachErrorAndNoFiles(t *testing.T) {
 func TestCallsThatCannotBeMeantAreUnusable(t *testing.T) {
 	for _, args := range [][]string{
 		{},
-		{"-f", "-", "-o", "yaml"},
+		{"-f", "-", "-o", "xml"},
 		{"-f", "-", "-o", "json", "--dir", "x"},
 		{"-f", "/does/not/exist"},
 		{"-f", "-", "more"},
