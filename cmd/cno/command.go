@@ -17,6 +17,7 @@ import (
 	dayonevalidate "github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
 	clusterdiff "github.com/cluster-network-operator/cno/internal/cli/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/history"
+	"github.com/cluster-network-operator/cno/internal/cli/pause"
 	"github.com/cluster-network-operator/cno/internal/cli/plan"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/rollback"
@@ -57,7 +58,8 @@ command's help says what that is for it.`,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
-		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now), dayone.New(
+		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
+		pause.New(time.Now), pause.NewResume(), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
 		), completions())
 	if name == plugin {

@@ -85,6 +85,23 @@ func (c Cluster) Patch(ctx context.Context, network *unstructured.Unstructured, 
 	return written.GetGeneration(), nil
 }
 
+// Annotate sets annotations of Network/cluster; nil takes one away. It also works while a NetworkConfig says what the
+// specification has to be.
+func (c Cluster) Annotate(ctx context.Context, annotations map[string]any) error {
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	r, err := c.resource(operatorv1.GroupVersion.WithKind("Network"), "")
+	if err != nil {
+		return err
+	}
+	if _, err := r.Patch(ctx, operatorv1.NetworkName, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager}); err != nil {
+		return fmt.Errorf("annotate network: %w", err)
+	}
+	return nil
+}
+
 // shortForm fails while there is a NetworkConfig.
 func (c Cluster) shortForm(ctx context.Context) error {
 	r, err := c.resource(networkoperatorv1.GroupVersion.WithKind("NetworkConfig"), "")

@@ -15,8 +15,8 @@ Nothing here needs a host or a cluster.
 
 Exit status: that of the command; 0 for this help.`,
 		Example: "  cno dayone validate --dir master/\n  cno dayone render --as ignition -f worker-0.yml",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(verbs...)
 	return cmd

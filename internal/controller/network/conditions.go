@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/rollout"
@@ -46,7 +47,7 @@ func (p *pass) findings(err error) []status.Finding {
 	switch {
 	case paused(p.network):
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonPaused,
-			Message: fmt.Sprintf("the annotation %s is true: nothing is changed until it is taken away", PausedAnnotation)})
+			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is taken away (cno resume)", PausedAnnotation, pausedBy(p.network))})
 	case !p.managed:
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
 			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
@@ -59,6 +60,20 @@ func (p *pass) findings(err error) []status.Finding {
 	found = append(found, p.applyFindings()...)
 	p.tell(found)
 	return found
+}
+
+// pausedBy is who has paused the operator, as far as it is known.
+func pausedBy(n *operatorv1.Network) string {
+	var said []string
+	for _, a := range []struct{ before, name string }{{"by ", PausedByAnnotation}, {"since ", PausedAtAnnotation}, {"", PausedReasonAnnotation}} {
+		if value := n.Annotations[a.name]; value != "" {
+			said = append(said, a.before+value)
+		}
+	}
+	if len(said) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(said, ", ") + ")"
 }
 
 // recordFindings tells of a record that cannot be read or written.

@@ -157,6 +157,14 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // specification nor for drift nor for a new version. Its value is "true".
 const PausedAnnotation = "networkoperator.openshift.io/paused"
 
+// The annotations that say who has paused the operator, since when (RFC 3339) and why. They are for people; any may be
+// missing.
+const (
+	PausedByAnnotation     = "networkoperator.openshift.io/paused-by"
+	PausedAtAnnotation     = "networkoperator.openshift.io/paused-at"
+	PausedReasonAnnotation = "networkoperator.openshift.io/paused-reason"
+)
+
 func paused(n *operatorv1.Network) bool { return n.Annotations[PausedAnnotation] == "true" }
 
 // deleted notes that there is no Network. What was applied stays, and is no longer looked after.

@@ -1,0 +1,168 @@
+// Package pause is `cno pause` and `cno resume`: nothing is changed in a cluster for a while, and everybody can see by
+// whose will.
+package pause
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/cluster-network-operator/cno/internal/answer"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+)
+
+// options are what the command line says.
+type options struct {
+	reason  string
+	form    answer.Form
+	cluster kubeconfig.Flags
+	now     func() time.Time
+}
+
+// state is the answer: whether the operator is paused now, by whom, since when and why, and whether that is news.
+type state struct {
+	Paused  bool   `json:"paused"`
+	Changed bool   `json:"changed"`
+	By      string `json:"by,omitempty"`
+	At      string `json:"at,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// New makes the command pause. now is the clock.
+func New(now func() time.Time) *cobra.Command {
+	o := options{now: now}
+	cmd := &cobra.Command{
+		Use:   "pause",
+		Short: "Have the operator change nothing for a while",
+		Long: `Has the operator leave everything as it is: it rolls nothing out, repairs nothing and starts no
+upgrade, until cno resume. The network goes on. Network/cluster says who has paused it, since
+when and why, in annotations and in the message of its condition Upgradeable. Who pauses what
+is paused already takes it over.
+
+Exit status: 0 paused; 1 there is no network, or one may not change it; 2 the cluster does not
+answer, or the call is wrong.`,
+		Example:           "  cno pause --reason 'switches are replaced until noon'\n  cno pause -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, o.pause) },
+	}
+	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for all who find the network paused")
+	o.form.Add(cmd)
+	o.cluster.Add(cmd.Flags())
+	return cmd
+}
+
+// NewResume makes the command resume.
+func NewResume() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "resume",
+		Short: "Have the operator go on after a pause",
+		Long: `Ends what cno pause has begun. Whatever was changed meanwhile, in the configuration or by hand, is
+then rolled out or repaired; cno plan and cno diff say beforehand what that will be.
+
+Exit status: 0 the operator goes on, or was not paused; 1 there is no network, or one may not
+change it; 2 the cluster does not answer, or the call is wrong.`,
+		Example:           "  cno diff\n  cno resume",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, o.resume) },
+	}
+	o.form.Add(cmd)
+	o.cluster.Add(cmd.Flags())
+	return cmd
+}
+
+// run reads the network, changes it, and tells of it.
+func (o *options) run(cmd *cobra.Command, change func(context.Context, foresee.Cluster, state) (state, error)) error {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	if err != nil {
+		return err
+	}
+	object, err := cluster.Network(cmd.Context())
+	if apierrors.IsNotFound(err) {
+		return &exit.Code{Status: exit.Refused, Err: fmt.Errorf("there is no Network/cluster: nothing can be paused: %w", err)}
+	}
+	if err != nil {
+		return fmt.Errorf("read network: %w", err)
+	}
+	next, err := change(cmd.Context(), cluster, stateOf(object))
+	if apierrors.IsForbidden(err) {
+		return &exit.Code{Status: exit.Refused, Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	if !o.form.ForPeople() {
+		return o.form.Write(cmd.OutOrStdout(), next)
+	}
+	return next.print(cmd.OutOrStdout())
+}
+
+func (o *options) pause(ctx context.Context, cluster foresee.Cluster, _ state) (state, error) {
+	by, err := user(ctx, cluster)
+	if err != nil {
+		return state{}, err
+	}
+	next := state{Paused: true, Changed: true, By: by, At: o.now().UTC().Format(time.RFC3339), Reason: o.reason}
+	annotations := map[string]any{network.PausedAnnotation: "true", network.PausedByAnnotation: by, network.PausedAtAnnotation: next.At, network.PausedReasonAnnotation: nil}
+	if o.reason != "" {
+		annotations[network.PausedReasonAnnotation] = o.reason
+	}
+	return next, cluster.Annotate(ctx, annotations)
+}
+
+func (o *options) resume(ctx context.Context, cluster foresee.Cluster, before state) (state, error) {
+	if !before.Paused {
+		return before, nil
+	}
+	next := before
+	next.Paused, next.Changed = false, true
+	return next, cluster.Annotate(ctx, map[string]any{network.PausedAnnotation: nil, network.PausedByAnnotation: nil, network.PausedAtAnnotation: nil, network.PausedReasonAnnotation: nil})
+}
+
+// stateOf is what a network says.
+func stateOf(o *unstructured.Unstructured) state {
+	a := o.GetAnnotations()
+	return state{Paused: a[network.PausedAnnotation] == "true", By: a[network.PausedByAnnotation], At: a[network.PausedAtAnnotation], Reason: a[network.PausedReasonAnnotation]}
+}
+
+// user is the name that the API server knows the caller by.
+func user(ctx context.Context, cluster foresee.Cluster) (string, error) {
+	gvr := schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
+	question := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(), "kind": "SelfSubjectReview"}}
+	review, err := cluster.API.Resource(gvr).Create(ctx, question, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask who is asking: %w", err)
+	}
+	name, _, err := unstructured.NestedString(review.Object, "status", "userInfo", "username")
+	return name, err
+}
+
+func (s state) print(w io.Writer) error {
+	text := fmt.Sprintf("Paused by %s at %s. Nothing is changed until: cno resume\n", s.By, s.At)
+	switch {
+	case !s.Paused && s.Changed && s.By != "":
+		text = fmt.Sprintf("The operator goes on. It had been paused by %s at %s.\n", s.By, s.At)
+	case !s.Paused && s.Changed:
+		text = "The operator goes on.\n"
+	case !s.Paused:
+		text = "The operator is not paused.\n"
+	}
+	_, err := io.WriteString(w, text)
+	return err
+}
