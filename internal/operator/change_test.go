@@ -16,7 +16,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 // damage deletes one object of the network and edits another.
@@ -128,12 +128,12 @@ func TestPausedNetworkIsLeftAloneUntilItIsResumed(t *testing.T) {
 	c.create(newNetwork())
 	c.start()
 	c.eventually("the network is recorded", c.recorded)
-	c.annotate(network.PausedAnnotation, "true")
+	c.annotate(pipeline.PausedAnnotation, "true")
 	c.eventually("it is noticed", c.is("Upgradeable", osv1.ConditionFalse, "Paused"))
 	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth1" })
 	c.damage()
 	c.consistently("damage stays", 500*1e6, func() bool { return c.configMap(fakeNamespace, "config-1") == nil })
-	c.annotate(network.PausedAnnotation, "")
+	c.annotate(pipeline.PausedAnnotation, "")
 	c.eventually("resumed, the edit is applied and the damage repaired", c.has("interface", "eth1"))
 }
 

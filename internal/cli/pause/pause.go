@@ -16,9 +16,9 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 // options are what the command line says.
@@ -119,9 +119,9 @@ func (o *options) pause(ctx context.Context, cluster foresee.Cluster, _ state) (
 		return state{}, err
 	}
 	next := state{Paused: true, Changed: true, By: by, At: o.now().UTC().Format(time.RFC3339), Reason: o.reason}
-	annotations := map[string]any{network.PausedAnnotation: "true", network.PausedByAnnotation: by, network.PausedAtAnnotation: next.At, network.PausedReasonAnnotation: nil}
+	annotations := map[string]any{pipeline.PausedAnnotation: "true", pipeline.PausedByAnnotation: by, pipeline.PausedAtAnnotation: next.At, pipeline.PausedReasonAnnotation: nil}
 	if o.reason != "" {
-		annotations[network.PausedReasonAnnotation] = o.reason
+		annotations[pipeline.PausedReasonAnnotation] = o.reason
 	}
 	return next, cluster.Annotate(ctx, annotations)
 }
@@ -132,13 +132,13 @@ func (o *options) resume(ctx context.Context, cluster foresee.Cluster, before st
 	}
 	next := before
 	next.Paused, next.Changed = false, true
-	return next, cluster.Annotate(ctx, map[string]any{network.PausedAnnotation: nil, network.PausedByAnnotation: nil, network.PausedAtAnnotation: nil, network.PausedReasonAnnotation: nil})
+	return next, cluster.Annotate(ctx, map[string]any{pipeline.PausedAnnotation: nil, pipeline.PausedByAnnotation: nil, pipeline.PausedAtAnnotation: nil, pipeline.PausedReasonAnnotation: nil})
 }
 
 // stateOf is what a network says.
 func stateOf(o *unstructured.Unstructured) state {
 	a := o.GetAnnotations()
-	return state{Paused: a[network.PausedAnnotation] == "true", By: a[network.PausedByAnnotation], At: a[network.PausedAtAnnotation], Reason: a[network.PausedReasonAnnotation]}
+	return state{Paused: a[pipeline.PausedAnnotation] == "true", By: a[pipeline.PausedByAnnotation], At: a[pipeline.PausedAtAnnotation], Reason: a[pipeline.PausedReasonAnnotation]}
 }
 
 // user is the name that the API server knows the caller by.

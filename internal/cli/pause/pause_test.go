@@ -13,7 +13,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
@@ -52,8 +52,8 @@ func TestPausedByWhomSinceWhenAndWhy(t *testing.T) {
 		return live.Annotations
 	}
 	out, status := call(t, New(now), "--reason", "switches are replaced")
-	if a := annotations(); status != exit.OK || !strings.Contains(out, "Paused by ") || a[network.PausedAnnotation] != "true" || a[network.PausedByAnnotation] == "" ||
-		a[network.PausedAtAnnotation] != "2026-01-02T03:04:05Z" || a[network.PausedReasonAnnotation] != "switches are replaced" {
+	if a := annotations(); status != exit.OK || !strings.Contains(out, "Paused by ") || a[pipeline.PausedAnnotation] != "true" || a[pipeline.PausedByAnnotation] == "" ||
+		a[pipeline.PausedAtAnnotation] != "2026-01-02T03:04:05Z" || a[pipeline.PausedReasonAnnotation] != "switches are replaced" {
 		t.Fatalf("%d %s %v", status, out, a)
 	}
 	// Whoever pauses again takes it over; the old reason is not theirs.
@@ -62,7 +62,7 @@ func TestPausedByWhomSinceWhenAndWhy(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &s); err != nil || status != exit.OK || !s.Paused || s.Reason != "" {
 		t.Errorf("%d %s %v", status, out, err)
 	}
-	if _, stale := annotations()[network.PausedReasonAnnotation]; stale {
+	if _, stale := annotations()[pipeline.PausedReasonAnnotation]; stale {
 		t.Error("the reason of somebody else's pause is left")
 	}
 	out, status = call(t, NewResume())

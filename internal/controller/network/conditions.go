@@ -47,7 +47,7 @@ func (p *pass) findings(err error) []status.Finding {
 	switch {
 	case paused(p.network):
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonPaused,
-			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is taken away (cno resume)", PausedAnnotation, pausedBy(p.network))})
+			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is taken away (cno resume)", pipeline.PausedAnnotation, pausedBy(p.network))})
 	case !p.managed:
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
 			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
@@ -65,7 +65,7 @@ func (p *pass) findings(err error) []status.Finding {
 // pausedBy is who has paused the operator, as far as it is known.
 func pausedBy(n *operatorv1.Network) string {
 	var said []string
-	for _, a := range []struct{ before, name string }{{"by ", PausedByAnnotation}, {"since ", PausedAtAnnotation}, {"", PausedReasonAnnotation}} {
+	for _, a := range []struct{ before, name string }{{"by ", pipeline.PausedByAnnotation}, {"since ", pipeline.PausedAtAnnotation}, {"", pipeline.PausedReasonAnnotation}} {
 		if value := n.Annotations[a.name]; value != "" {
 			said = append(said, a.before+value)
 		}

@@ -153,19 +153,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
-// PausedAnnotation is the annotation of the Network with which nothing is changed for a while, neither for the
-// specification nor for drift nor for a new version. Its value is "true".
-const PausedAnnotation = "networkoperator.openshift.io/paused"
-
-// The annotations that say who has paused the operator, since when (RFC 3339) and why. They are for people; any may be
-// missing.
-const (
-	PausedByAnnotation     = "networkoperator.openshift.io/paused-by"
-	PausedAtAnnotation     = "networkoperator.openshift.io/paused-at"
-	PausedReasonAnnotation = "networkoperator.openshift.io/paused-reason"
-)
-
-func paused(n *operatorv1.Network) bool { return n.Annotations[PausedAnnotation] == "true" }
+func paused(n *operatorv1.Network) bool { return n.Annotations[pipeline.PausedAnnotation] == "true" }
 
 // deleted notes that there is no Network. What was applied stays, and is no longer looked after.
 func (c *Controller) deleted() {

@@ -58,7 +58,7 @@ func networkChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-			return before[pipeline.AcknowledgeAnnotation] != after[pipeline.AcknowledgeAnnotation] || before[PausedAnnotation] != after[PausedAnnotation]
+			return before[pipeline.AcknowledgeAnnotation] != after[pipeline.AcknowledgeAnnotation] || before[pipeline.PausedAnnotation] != after[pipeline.PausedAnnotation]
 		},
 	})
 }
