@@ -61,7 +61,7 @@ verify: generate ## generate, tidy, lint and the shape of the tree leave no diff
 	@git diff --exit-code
 
 golden: ## Write the expected outputs of the renderers anew
-	@go test ./providers/... ./internal/cli/... ./internal/manifest/... -update
+	@go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
 
 fuzz: ## Every fuzz target for FUZZTIME (20s) each
 	@hack/fuzz.sh

@@ -19,6 +19,7 @@ const (
 	keyForced   = "forced"
 	keyBase     = "baseRevision"
 	keyAcked    = "acknowledged"
+	keyUsedUp   = "usedUp"
 	keyBy       = "by"
 	keyKind     = "kind"
 	keySettling = "settling"
@@ -49,12 +50,12 @@ func (e *CorruptError) Unwrap() error { return e.Err }
 
 // keys are all that this operator writes.
 var keys = [...]string{
-	KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked, keyBy, keyKind, keySettling, keyImages, keyRejected,
+	KeyApplied, KeyState, KeyIntent, keyRevision, keyVersion, keyForced, keyBase, keyAcked, keyUsedUp, keyBy, keyKind, keySettling, keyImages, keyRejected,
 }
 
 // Decode reads a record from the data of its ConfigMap. The error is a *CorruptError.
 func Decode(data map[string]string) (Record, error) {
-	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], By: data[keyBy], Kind: Kind(data[keyKind]), other: maps.Clone(data)}
+	r := Record{State: State(data[KeyState]), OperatorVersion: data[keyVersion], Acknowledged: data[keyAcked], UsedUp: data[keyUsedUp], By: data[keyBy], Kind: Kind(data[keyKind]), other: maps.Clone(data)}
 	for _, f := range []struct {
 		key  string
 		read func(string) error
@@ -142,7 +143,7 @@ func (r Record) Encode() map[string]string {
 
 // encodeStory adds what is told of the revision besides the specifications.
 func (r Record) encodeStory(data map[string]string) {
-	for key, value := range map[string]string{keyBy: r.By, keyKind: string(r.Kind)} {
+	for key, value := range map[string]string{keyUsedUp: r.UsedUp, keyBy: r.By, keyKind: string(r.Kind)} {
 		if value != "" {
 			data[key] = value
 		}

@@ -1,6 +1,7 @@
 package applied
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -122,10 +123,11 @@ func (h History) Append(r Revision) History {
 	return out
 }
 
-// UsedUp returns the acknowledgement that was used last, as far back as the history goes; empty if none was.
+// UsedUp returns the acknowledgement that was used last; empty if none was. Without a record, that was deleted, it goes
+// as far back as the history does.
 func (h History) UsedUp(r Record) string {
-	if r.Acknowledged != "" {
-		return r.Acknowledged
+	if last := cmp.Or(r.Acknowledged, r.UsedUp); last != "" {
+		return last
 	}
 	for _, rev := range slices.Backward(h) {
 		if rev.Acknowledged != "" {

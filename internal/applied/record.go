@@ -69,6 +69,8 @@ type Record struct {
 	OperatorVersion string
 	// Acknowledged is the hash with which somebody has acknowledged the change; empty if it needed none.
 	Acknowledged string
+	// UsedUp is the last hash before that one with which somebody has acknowledged a change.
+	UsedUp string
 	// By is the field manager that wrote the specification of that revision; empty if that is not known.
 	By string
 	// Forced is true if that revision was not checked against the one before, since the record had been deleted.
@@ -125,6 +127,9 @@ func (r Record) Begin(s Start) Record {
 	next.Intent, next.Number, next.OperatorVersion, next.Forced = s.Intent, s.Number, s.OperatorVersion, s.Forced
 	next.Acknowledged, next.By, next.Images, next.Rejected = s.Acknowledged, s.By, s.Images, s.Rejected
 	next.Kind, next.Settling = r.kind(s), true
+	if r.Acknowledged != "" {
+		next.UsedUp = r.Acknowledged
+	}
 	// Objects of a rollout that is replaced half way may be there: then the new one is under way, too.
 	if r.State != StateApplying {
 		next.State = StateIntent

@@ -113,7 +113,7 @@ func (a *Answer) objects(ctx context.Context, p pipeline.Pipeline, w World) erro
 	if err != nil && len(res.Outputs) == 0 {
 		return err
 	}
-	in := plan.Input{Inventory: w.Inventory, Serves: w.Serves, Health: func(*unstructured.Unstructured) (bool, string) { return true, "" }}
+	in := plan.Input{Inventory: w.Inventory, Serves: w.Serves, Eventual: true}
 	for _, o := range res.Outputs {
 		a.heard(o, &in)
 	}

@@ -95,10 +95,10 @@ func (a Answer) summary() string {
 	for _, o := range a.Objects {
 		counts[o.Action]++
 	}
-	objects := fmt.Sprintf("%d objects created, %d changed, %d deleted", counts[plan.Create], counts[plan.Apply]+counts[plan.Recreate], counts[plan.Delete])
+	objects := fmt.Sprintf("%s created, %d changed, %d deleted", number(counts[plan.Create], "object"), counts[plan.Apply]+counts[plan.Recreate], counts[plan.Delete])
 	switch a.Verdict {
 	case Invalid:
-		return fmt.Sprintf("Invalid: %d errors. Nothing would be changed.", len(a.Errors))
+		return fmt.Sprintf("Invalid: %s. Nothing would be changed.", number(len(a.Errors), "error"))
 	case Refused:
 		return "Refused. Nothing would be changed."
 	case NeedsAcknowledgement:
@@ -113,7 +113,15 @@ func (a Answer) summary() string {
 		}
 		return fmt.Sprintf("Unchanged: the configuration is applied; repairs: %s.", objects)
 	}
-	return fmt.Sprintf("Safe: %d fields change, %s. Disruption at worst: %s.", len(a.Changes), objects, a.Disruption())
+	return fmt.Sprintf("Safe: %s changed, %s. Disruption at worst: %s.", number(len(a.Changes), "field"), objects, a.Disruption())
+}
+
+// number writes how many there are of something.
+func number(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // Disruption is the worst of all changes.

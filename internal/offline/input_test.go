@@ -97,16 +97,17 @@ func TestImagesAreReadAsTheEnvironmentIsPrinted(t *testing.T) {
 	}
 }
 
-func TestAppliedIsTheRecordsJSONOrAnObject(t *testing.T) {
+func TestAppliedIsTheRecordItsConfigMapOrAnObject(t *testing.T) {
 	const record = `{"clusterNetwork":[{"cidr":"10.244.0.0/16","hostPrefix":24}],"serviceNetwork":["10.96.0.0/16"],"defaultNetwork":{"type":"Flannel"}}`
-	for _, text := range []string{network, record} {
-		spec, err := stdin(text).Applied("-")
-		if err != nil || spec.ClusterNetwork[0].HostPrefix != 24 {
-			t.Errorf("%v, %v of %s", spec, err, text)
+	const configMap = "kind: ConfigMap\ndata: {state: applied, revision: '7', applied: '" + record + "'}\n"
+	for text, number := range map[string]int{network: 0, record: 0, short: 0, configMap: 7} {
+		spec, revision, err := stdin(text).Applied("-")
+		if err != nil || spec.ClusterNetwork[0].HostPrefix == 0 || revision != number {
+			t.Errorf("%v, revision %d, %v of %s", spec, revision, err, text)
 		}
 	}
-	for _, bad := range []string{"", "{}", "[]", short} {
-		if _, err := stdin(bad).Applied("-"); !errors.Is(err, ErrUnusable) {
+	for _, bad := range []string{"", "{}", "[]", "kind: ConfigMap", strings.Replace(configMap, "{\"cl", "cl", 1)} {
+		if _, _, err := stdin(bad).Applied("-"); !errors.Is(err, ErrUnusable) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
@@ -86,22 +89,38 @@ func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, e
 	return append(problems, wrong...), nil
 }
 
-// Applied reads a specification that was applied: the JSON of the record, or a whole Network object.
-func (f Files) Applied(name string) (*operatorv1.NetworkSpec, error) {
+// Applied reads a specification that was applied: the JSON of the record, the whole ConfigMap of the record, or the
+// object that was applied. The number of its revision is 0 where the file does not say it.
+func (f Files) Applied(name string) (spec *operatorv1.NetworkSpec, revision int, err error) {
 	data, err := f.ReadAll(name)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
+	}
+	var record corev1.ConfigMap
+	if yaml.Unmarshal(data, &record) == nil && record.Kind == "ConfigMap" {
+		return appliedOf(name, record.Data)
 	}
 	inputs, problems, err := decode(name, data)
-	if err == nil && len(problems) == 0 && len(inputs) == 1 && inputs[0].Network != nil {
-		return &inputs[0].Network.Spec, nil
+	if err == nil && len(problems) == 0 && len(inputs) == 1 {
+		if spec, wrong := inputs[0].Spec(); len(wrong) == 0 {
+			return spec, 0, nil
+		}
 	}
-	spec := &operatorv1.NetworkSpec{}
+	spec = &operatorv1.NetworkSpec{}
 	if jsonErr := json.Unmarshal(data, spec); jsonErr != nil || len(spec.ClusterNetwork) == 0 {
-		return nil, fmt.Errorf("%w: %s is neither the JSON of an applied configuration nor a Network object (%w)",
-			ErrUnusable, name, errors.Join(jsonErr, err))
+		return nil, 0, fmt.Errorf("%w: %s is neither the JSON of an applied configuration, nor ConfigMap %s, nor a Network or NetworkConfig that is valid (%w)",
+			ErrUnusable, name, applied.ConfigMapName, errors.Join(jsonErr, err))
 	}
-	return spec, nil
+	return spec, 0, nil
+}
+
+// appliedOf returns what a record says that is in force.
+func appliedOf(name string, data map[string]string) (*operatorv1.NetworkSpec, int, error) {
+	record, err := applied.Decode(data)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %s: %w", ErrUnusable, name, err)
+	}
+	return record.Baseline(), record.BaselineNumber(), nil
 }
 
 // Text writes a value for a person: strings as they are, the rest as JSON, nothing for no value.

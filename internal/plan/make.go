@@ -129,7 +129,7 @@ func (a Action) Seen(live *unstructured.Unstructured, inventory Inventory) Actio
 
 // waitsFor returns why nothing may be deleted yet, or nothing.
 func (m maker) waitsFor(actions []Action) string {
-	if m.Incomplete != "" {
+	if m.Incomplete != "" || m.Eventual {
 		return m.Incomplete
 	}
 	policies := map[manifest.Key]manifest.Policy{}

@@ -111,6 +111,9 @@ type Input struct {
 	InUse func(crd *unstructured.Unstructured) bool
 	// Incomplete, if not empty, says why Desired is not everything. Nothing is deleted then.
 	Incomplete string
+	// Eventual plans what is done in the end: objects that are deleted once what takes their place works are told as
+	// deleted.
+	Eventual bool
 }
 
 // Pending returns the actions that ask for something: all but None, Keep and Skip.

@@ -53,7 +53,7 @@ or the call is wrong.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "file of a Network or NetworkConfig, - for standard input")
-	f.StringVar(&o.applied, "applied", "", "what is applied, instead of asking a cluster: the JSON of the record, or a Network object")
+	f.StringVar(&o.applied, "applied", "", "what is applied, instead of asking a cluster: the JSON of the record, its ConfigMap, or a Network or NetworkConfig")
 	f.BoolVar(&o.offline, "offline", false, "do not ask a cluster, although one is named")
 	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, where no cluster tells (default 1500)")
 	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, where no cluster tells, for example BareMetal or AWS")
@@ -108,7 +108,7 @@ func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pip
 	in := pipeline.Input{Cluster: known}
 	if o.applied != "" {
 		var err error
-		if in.Applied, err = files.Applied(o.applied); err != nil {
+		if in.Applied, in.Revision, err = files.Applied(o.applied); err != nil {
 			return foresee.World{}, err
 		}
 	}

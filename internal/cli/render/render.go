@@ -137,7 +137,7 @@ func (o *options) input(files offline.Files, stderr io.Writer, version string) (
 		in.Cluster.Images, err = files.Images(o.images)
 	}
 	if err == nil && o.applied != "" {
-		in.Applied, err = files.Applied(o.applied)
+		in.Applied, in.Revision, err = files.Applied(o.applied)
 	}
 	return in, err
 }
