@@ -125,10 +125,9 @@ func foreseen(objects []foresee.Object) map[string]string {
 	return all
 }
 
-// TestWhatIsForeseenIsWhatTheOperatorDoes plans random edits, makes them, and compares what the operator does with what
-// the plan said: the verdict, and every object that changes.
-func TestWhatIsForeseenIsWhatTheOperatorDoes(t *testing.T) {
-	const edits = 120
+// newPlanner plans for a cluster in which the operator has installed flannel.
+func newPlanner(t testing.TB) planner {
+	t.Helper()
 	c := newCluster(t, apitest.Options{})
 	c.createControlPlane()
 	c.start(withRegistry(networks.Registry()), func(o *Options) {
@@ -143,8 +142,15 @@ func TestWhatIsForeseenIsWhatTheOperatorDoes(t *testing.T) {
 		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}, &appsv1.DaemonSet{}) == nil
 	})
 	c.eventually("the network is recorded", c.recorded)
-	p := c.planner()
+	return c.planner()
+}
 
+// TestWhatIsForeseenIsWhatTheOperatorDoes plans random edits, makes them, and compares what the operator does with what
+// the plan said: the verdict, and every object that changes.
+func TestWhatIsForeseenIsWhatTheOperatorDoes(t *testing.T) {
+	const edits = 120
+	p := newPlanner(t)
+	c := p.cluster
 	told := map[foresee.Verdict]int{}
 	for seed := range uint64(edits) {
 		what, change := randomedit.New(seed)
@@ -270,4 +276,40 @@ func (c *cluster) planningChangedNothing() {
 	if n == 0 || dry == 0 {
 		c.t.Errorf("%d requests of the planner, %d of them dry runs", n, dry)
 	}
+}
+
+// BenchmarkPlanOfOneChange plans the change of one field on a live cluster, as a command that has just started, and beside
+// it does what shows as much without a plan: it reads every object of the network and has the API server merge it in a dry
+// run, one after another.
+func BenchmarkPlanOfOneChange(b *testing.B) {
+	c := newPlanner(b).cluster
+	next := c.network().DeepCopy()
+	next.Spec.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "20s"}
+	b.Run("plan", func(b *testing.B) {
+		for b.Loop() {
+			if a := c.planner().plan(next); a.Verdict != foresee.Safe || len(a.Objects) == 0 {
+				b.Fatalf("%s, %d objects", a.Verdict, len(a.Objects))
+			}
+		}
+	})
+	b.Run("one-by-one", func(b *testing.B) {
+		for b.Loop() {
+			p := c.planner()
+			records, err := p.Records(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, e := range records.Inventory {
+				o := &unstructured.Unstructured{}
+				o.SetGroupVersionKind(schema.GroupVersionKind{Group: e.Key.Group, Version: e.Version, Kind: e.Key.Kind})
+				if err := p.Cluster.Client.Get(b.Context(), client.ObjectKey{Namespace: e.Key.Namespace, Name: e.Key.Name}, o); err != nil {
+					b.Fatal(err)
+				}
+				o.SetManagedFields(nil)
+				if err := c.Client.Apply(b.Context(), client.ApplyConfigurationFromUnstructured(o), client.DryRunAll, client.ForceOwnership, client.FieldOwner("diff")); err != nil {
+					b.Fatal(err)
+				}
+			}
+		}
+	})
 }
