@@ -109,6 +109,7 @@ func (h *Host) StartManager(dns bool) *Daemon {
 		mode = "default"
 	}
 	h.Write("/etc/NetworkManager/NetworkManager.conf", fmt.Sprintf(managerConfig, mode), 0o644)
+	h.awaitNameless("org.freedesktop.NetworkManager")
 	d := h.Start("NetworkManager", "--debug")
 	h.Eventually(20*time.Second, "NetworkManager has started", func() error {
 		out, err := h.Try("nmcli", "--get-values", "STARTUP", "general")
@@ -121,6 +122,20 @@ func (h *Host) StartManager(dns bool) *Daemon {
 		return nil
 	})
 	return d
+}
+
+// awaitNameless waits until a name of the bus belongs to nobody. The bus may hear later than Kill that a daemon has died,
+// and the next one gives up at once if its name is taken.
+func (h *Host) awaitNameless(name string) {
+	h.t.Helper()
+	h.Eventually(20*time.Second, "the bus has forgotten the last owner of "+name, func() error {
+		out, err := h.Try("dbus-send", "--system", "--print-reply=literal", "--dest=org.freedesktop.DBus",
+			"/org/freedesktop/DBus", "org.freedesktop.DBus.NameHasOwner", "string:"+name)
+		if err == nil && strings.TrimSpace(out) != "boolean false" {
+			err = errors.New(out)
+		}
+		return err
+	})
 }
 
 // StartSwitch starts Open vSwitch with its datapath in user space: no kernel module is asked for. Its database is on disk.
