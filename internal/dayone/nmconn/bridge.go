@@ -79,7 +79,11 @@ func (i *iface) writeBridgePort(k keyfile, b *nmstate.LinuxBridge) {
 		return
 	}
 	p := b.Port[at]
-	k.section("bridge-port")
+	// NMState looks ports up by the profile's interface-name, which one found by its MAC address does not have. It loses what
+	// the bridge says about such a port; here only the empty section stays away.
+	if i.Identifier != nmstate.IdentifierMAC {
+		k.section("bridge-port")
+	}
 	k.set("bridge-port", "hairpin-mode", p.STPHairpinMode)
 	k.set("bridge-port", "path-cost", p.STPPathCost)
 	k.set("bridge-port", "priority", p.STPPriority)

@@ -13,6 +13,7 @@ func (n *network) checkSection(i *iface) {
 		{nmstate.TypeMACVLAN, "mac-vlan", i.MACVLAN == nil}, {nmstate.TypeMACVTAP, "mac-vtap", i.MACVTAP == nil},
 		{nmstate.TypeVRF, "vrf", i.VRF == nil}, {nmstate.TypeMACsec, "macsec", i.MACsec == nil},
 		{nmstate.TypeHSR, "hsr", i.HSR == nil}, {nmstate.TypeIPVLAN, "ipvlan", i.IPVLAN == nil},
+		{nmstate.TypeVeth, "veth", i.Veth == nil && i.Up()},
 	} {
 		if i.Type == s.kind && s.missing {
 			n.errorf(i, s.key, "is missing; an interface of type %s needs it", i.Type)

@@ -29,8 +29,20 @@ func generate(t *testing.T, name string, data []byte) ([]File, nmstate.Problems)
 }
 
 func TestFilesAreThoseOfNMState(t *testing.T) {
-	inputs, err := filepath.Glob("testdata/*.yml")
-	if err != nil || len(inputs) < 37 {
+	compareFolder(t, "testdata", 37)
+}
+
+// TestFilesFollowFromNMStatesSource has documents with every option once. Nobody ran NMState's generator on them: their files were
+// compared line by line with what its source does.
+func TestFilesFollowFromNMStatesSource(t *testing.T) {
+	compareFolder(t, "testdata/derived", 7)
+}
+
+// compareFolder compares the documents of a folder, which has at least as many, with the files beside them.
+func compareFolder(t *testing.T, dir string, least int) {
+	t.Helper()
+	inputs, err := filepath.Glob(dir + "/*.yml")
+	if err != nil || len(inputs) < least {
 		t.Fatalf("%d inputs, %v", len(inputs), err)
 	}
 	for _, in := range inputs {

@@ -54,6 +54,7 @@ func TestWhatIsRefusedSaysPathValueAndWayOut(t *testing.T) {
 		{"lo without addresses", "interfaces: [{name: lo, type: loopback, ipv4: {enabled: false}}]", `the loopback interface cannot have`},
 		{"a VLAN without its parent", "interfaces: [{name: v, type: vlan, vlan: {id: 5}}]", `name the interface that carries the VLAN`},
 		{"a VLAN without its section", "interfaces: [{name: v, type: vlan}]", `vlan: is missing`},
+		{"a pair of one", "interfaces: [{name: v, type: veth}]", `veth: is missing`},
 		{"a VLAN that cannot be", "interfaces: [{name: v, type: vlan, vlan: {id: 4095, base-iface: a}}]", `is 4095; it is at most 4094`},
 		{"a VLAN on what goes", "interfaces: [{name: b, type: bond, state: absent}, {name: v, type: vlan, vlan: {id: 5, base-iface: b}}]", `is made on b, which is to be absent`},
 		{"MACVLAN without promiscuity", "interfaces: [{name: m, type: mac-vlan, mac-vlan: {base-iface: a, mode: vepa, promiscuous: false}}]", `only with mode passthru`},

@@ -132,16 +132,19 @@ func (n *network) ruleHolder(r rule) *iface {
 			return i
 		}
 	}
+	// A rule that names no table is for the main one, and goes to where that has routes.
+	table := uint32(mainTable)
 	if r.RouteTable != nil {
-		for _, i := range n.withRoutes() {
-			if i.holdsTable(r.is6, r.table()) {
-				return i
-			}
+		table = *r.RouteTable
+	}
+	for _, i := range n.withRoutes() {
+		if i.holdsTable(r.is6, table) {
+			return i
 		}
-		for _, name := range slices.Sorted(maps.Keys(n.kernel)) {
-			if i := n.kernel[name]; i.holdsTable(r.is6, r.table()) {
-				return i
-			}
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.kernel)) {
+		if i := n.kernel[name]; i.holdsTable(r.is6, table) {
+			return i
 		}
 	}
 	for _, i := range n.order {
@@ -163,22 +166,21 @@ func (n *network) withRoutes() (out []*iface) {
 	return out
 }
 
-// holdsTable reports whether the interface has routes of a table, or would get some by itself. An interface without
-// the family is passed over: NetworkManager would never look at the rule.
+// holdsTable reports whether the interface has routes of a table, or would get some by itself; one without static addresses
+// counts too, as NMState has it. Table 0 is none of theirs unless a route says 0. An interface without the family is passed
+// over: NetworkManager would never look at the rule.
 func (i *iface) holdsTable(is6 bool, table uint32) bool {
 	if !i.mayHaveIP() || !i.enabled(is6) {
 		return false
 	}
 	for _, r := range i.family(is6).routes {
-		if r.table() == table {
+		if r.table() == table || r.sortTable() == table {
 			return true
 		}
 	}
-	auto := (*uint32)(nil)
-	if is6 {
-		auto = i.IPv6.AutoRouteTableID
-	} else {
-		auto = i.IPv4.AutoRouteTableID
+	auto := uint32(0)
+	if a, automatic := i.auto(is6); automatic {
+		auto = value(a.AutoRouteTableID)
 	}
-	return cmp.Or(value(auto), mainTable) == table
+	return cmp.Or(auto, mainTable) == table
 }
