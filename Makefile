@@ -66,9 +66,9 @@ golden: ## Write the expected outputs of the renderers anew
 fuzz: ## Every fuzz target for FUZZTIME (20s) each
 	@hack/fuzz.sh
 
-bench: deps test-assets images ## Benchmarks, each with the figure it is compared with; the last ones in the lab
-	@go test -run '^$$' -bench . -benchmem -timeout 40m ./... | grep -v -e '^ok' -e '^?' -e '^PASS'
-	@cd e2e && go build -o ../_output/lab-bin/netbench ./cmd/netbench && go test -run '^$$' -bench . -benchtime 1x ./bench
+bench: deps test-assets images ## Every benchmark beside what it is compared with, also those in the lab; BENCH="-table FILE"
+	@cd e2e && go build -o ../_output/lab-bin/netbench ./cmd/netbench
+	@go run ./hack/bench $(BENCH)
 
 conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab
 	@cd e2e && go run ./cmd/lab-demo

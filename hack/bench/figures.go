@@ -1,0 +1,80 @@
+package main
+
+// comparison is what one figure of a benchmark is compared with.
+type comparison struct {
+	// benchmark is its name without "Benchmark", unit the one of the figure.
+	benchmark, unit string
+	what            string
+	// goal is what the figure has to reach; -1 is none.
+	goal float64
+	// other is the figure beside it, 0 is none; otherUnit is a unit that the same run reports instead.
+	other     float64
+	otherUnit string
+	// otherBenchmark is the benchmark of otherUnit; empty is the same one.
+	otherBenchmark string
+	// whose figure that is.
+	whose string
+	// more is true if more is better.
+	more bool
+}
+
+const (
+	peer    = "peer"
+	sameRun = "same run"
+	none    = -1
+)
+
+// comparisons are all figures that have a goal or something beside them, in the order of the table. The peer is the
+// operator that OpenShift ships, measured on the same kind of machine; docs/benchmarks.md says how.
+func comparisons() []comparison {
+	return append(append(operatorFigures(), largeFigures()...), partFigures()...)
+}
+
+func operatorFigures() []comparison {
+	return []comparison{
+		{benchmark: "Operator/field-changed", unit: "p99-ms", what: "one field changed, all applied, p99", goal: 150, other: 28_000, whose: peer},
+		{benchmark: "Operator/operand-deleted", unit: "p99-ms", what: "operand deleted, restored, p99", goal: 200, other: 210_000, whose: peer},
+		{benchmark: "Operator/operand-edited", unit: "p99-ms", what: "operand edited, restored, p99", goal: 200, other: 210_000, whose: peer},
+		{benchmark: "Operator/idle", unit: "reads/min", what: "reads a minute, idle", goal: 0, other: 19, whose: peer},
+		{benchmark: "Operator/idle", unit: "writes/min", what: "writes a minute, idle", goal: 0, other: 41, whose: peer},
+		{benchmark: "Operator/idle", unit: "lease/min", what: "renewals of the lease a minute", goal: none, other: 2.2, whose: peer},
+		{benchmark: "Operator/restart", unit: "requests", what: "requests of a restart", goal: 30, other: 442, whose: peer},
+		{benchmark: "Operator/ended", unit: "p50-ms", what: "ended in order, the next has the lease", goal: none, other: 30, whose: peer},
+		{benchmark: "Operator/crashed", unit: "p99-ms", what: "crashed, the next has the lease, longest", goal: 17_000, other: 165_000, whose: peer},
+		{benchmark: "RenderEverything", unit: "ns/op", what: "everything rendered", goal: 10e6, other: 1e9, whose: peer},
+	}
+}
+
+func largeFigures() []comparison {
+	return []comparison{
+		{benchmark: "LargeCluster/memory", unit: "rss-MB", what: "resident, 5,000 nodes", goal: 60, other: 387, whose: peer},
+		{benchmark: "LargeCluster/memory-restarted", unit: "rss-MB", what: "resident after a restart, 5,000 nodes", goal: 60, other: 387, whose: peer},
+		{benchmark: "LargeCluster/memory-with-pods", unit: "rss-MB", what: "resident, 5,000 nodes, 50,000 pods", goal: 60, other: 387, whose: peer},
+		{benchmark: "LargeCluster/rolling", unit: "peak-MB", what: "peak while a DaemonSet rolls over 5,000 nodes", goal: none, other: 1078, whose: peer},
+		{benchmark: "LargeCluster/rolling", unit: "peak/idle", what: "that peak, of the memory before", goal: 1.3, other: 1078.0 / 387, whose: peer},
+		{benchmark: "LargeCluster/condition", unit: "p99-ms", what: "a workload's change to the condition, 5,000 nodes, p99", goal: 250, other: 6600, whose: peer + " (median)"},
+		{benchmark: "LargeCluster/idle", unit: "writes/min", what: "writes a minute, idle, 5,000 nodes", goal: 0, other: 41, whose: peer},
+		{benchmark: "FiveThousandNodes", unit: "s/signed", what: "5,000 certificates signed, s", goal: 60, other: 13_000, whose: peer + " (2.6 s each)"},
+		{benchmark: "FiveThousandNodes", unit: "node-lists", what: "lists of all nodes meanwhile", goal: 0, other: 15_000, whose: peer + " (3 each)"},
+		{benchmark: "FanOut", unit: "s/CA", what: "a new CA in 1,000 ConfigMaps, s", goal: 10, other: 200, whose: peer + " (computed)"},
+		{benchmark: "PassOver5000Nodes", unit: "MB-kept", what: "connectivity checks of 5,000 nodes in memory", goal: none},
+	}
+}
+
+func partFigures() []comparison {
+	return []comparison{
+		{benchmark: "Admission/policies=true", unit: "ns/op", what: "a request that the policies judge", goal: none,
+			otherUnit: "ns/op", otherBenchmark: "Admission/policies=false", whose: sameRun + ", without policies"},
+		{benchmark: "DocumentToImage", unit: "documents/s", what: "documents a second, packed into an image", goal: none, more: true},
+		{benchmark: "Generate", unit: "documents/s", what: "documents a second, made into keyfiles", goal: none, more: true},
+		{benchmark: "MachineConfigOf500Hosts", unit: "%limit", what: "a role of 500 hosts, % of what an object may be", goal: 100},
+		{benchmark: "RouteOfANewPeer/others=1000", unit: "p99-ms", what: "a new node's lease to its route on another, p99", goal: none},
+		{benchmark: "FromNetworkToAvailable", unit: "s", what: "from the Network to Available, s", goal: none},
+		{benchmark: "CNI/parallel=1", unit: "add-p50-ms", what: "CNI ADD, p50", goal: none, other: 1.7, whose: "its netlink calls alone"},
+		{benchmark: "CNI/parallel=1", unit: "del-p50-ms", what: "CNI DEL, p50", goal: none, other: 26, whose: "its netlink calls alone"},
+		{benchmark: "PodToPodAcrossNodes", unit: "pod-Gbit/s", what: "one TCP stream between pods", goal: none, otherUnit: "node-Gbit/s", whose: sameRun + ", nodes", more: true},
+		{benchmark: "PodToPodAcrossNodes", unit: "%throughput", what: "that, % of the nodes' own", goal: 95, more: true},
+		{benchmark: "PodToPodAcrossNodes", unit: "pod-rtt-us", what: "a byte there and back between pods", goal: none, otherUnit: "node-rtt-us", whose: sameRun + ", nodes"},
+		{benchmark: "PodToPodAcrossNodes", unit: "%rtt", what: "that, % of the nodes' own", goal: 115},
+	}
+}

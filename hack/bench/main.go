@@ -1,0 +1,130 @@
+// Command bench runs every benchmark of the repository, one package after another, and prints what each measured beside
+// its goal and beside the figure it is compared with, as a ratio.
+//
+//	go run ./hack/bench [-run REGEXP] [-table FILE] [FOLDER...]
+//
+// Without folders it looks for benchmarks in all of them, those in the lab included. A benchmark that fails does not keep
+// the others from running; the command then ends with an error and names it. No time makes it fail. -run selects
+// benchmarks as the flag -bench of go test does, -table has the table written to a file as well.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+func main() {
+	selected := flag.String("run", ".", "which benchmarks to run, as go test -bench takes it")
+	file := flag.String("table", "", "a file to write the table to, in Markdown")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *selected, *file, flag.Args()); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, selected, file string, folders []string) error {
+	if len(folders) == 0 {
+		var err error
+		if folders, err = withBenchmarks("."); err != nil {
+			return err
+		}
+	}
+	var all []result
+	var failed []string
+	for _, folder := range folders {
+		fmt.Printf("== %s\n", folder)
+		measured, err := measure(ctx, folder, selected, os.Stdout)
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("%s: %v", folder, err))
+		}
+		all = append(all, measured...)
+	}
+	text := table(all)
+	fmt.Println("\n" + text)
+	if file != "" {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return errors.New("these did not run to their end:\n  " + strings.Join(failed, "\n  "))
+	}
+	return nil
+}
+
+var declaration = regexp.MustCompile(`(?m)^func Benchmark[A-Z]`)
+
+// withBenchmarks returns the folders below root whose tests have benchmarks, those of the other module, in the lab, last.
+func withBenchmarks(root string) ([]string, error) {
+	found := map[string]bool{}
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || strings.HasPrefix(entry.Name(), "_") || entry.Name() == "testdata"):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if declaration.Match(content) {
+			found[filepath.Dir(path)] = true
+		}
+		return err
+	})
+	var folders, lab []string
+	for folder := range found {
+		if folder == "e2e" || strings.HasPrefix(folder, "e2e/") {
+			lab = append(lab, folder)
+		} else {
+			folders = append(folders, folder)
+		}
+	}
+	slices.Sort(folders)
+	slices.Sort(lab)
+	return append(folders, lab...), err
+}
+
+// measure runs the benchmarks of one folder and returns what they report. Their output is shown as it comes.
+func measure(ctx context.Context, folder, selected string, show io.Writer) ([]result, error) {
+	arguments := []string{"test", "-run", "^$", "-bench", selected, "-benchmem", "-timeout", "40m"}
+	dir, folder := ".", filepath.ToSlash(folder)
+	if rest, lab := strings.CutPrefix(folder, "e2e/"); lab {
+		// One turn in the lab is many operations already.
+		dir, folder, arguments = "e2e", rest, append(arguments, "-benchtime", "1x")
+	}
+	cmd := exec.CommandContext(ctx, "go", append(arguments, "./"+strings.TrimPrefix(folder, "./"))...)
+	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	var all []result
+	lines := bufio.NewScanner(out)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if r, ok := parse(folder, lines.Text()); ok {
+			all = append(all, r)
+		}
+		fmt.Fprintln(show, lines.Text())
+	}
+	return all, errors.Join(lines.Err(), cmd.Wait())
+}

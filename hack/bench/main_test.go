@@ -1,0 +1,81 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestALineOfGoTestIsReadWithAllItsFigures(t *testing.T) {
+	r, ok := parse("internal/x", "BenchmarkOperator/field-changed-2   1   0.5 p50-ms  93.0 p99-ms")
+	want := result{folder: "internal/x", name: "Operator/field-changed", units: []string{"p50-ms", "p99-ms"}, figures: map[string]float64{"p50-ms": 0.5, "p99-ms": 93}}
+	if diff := cmp.Diff(want, r, cmp.AllowUnexported(result{})); !ok || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", ok, diff)
+	}
+	for _, line := range []string{"PASS", "ok  \tx\t1.2s", "BenchmarkOperator", "Benchmarks are run", "--- FAIL: BenchmarkX-2 (0.01 s) x", ""} {
+		if _, ok := parse("x", line); ok {
+			t.Errorf("%q is no figure", line)
+		}
+	}
+}
+
+func TestAFigureStandsBesideWhatItIsComparedWith(t *testing.T) {
+	for _, c := range []struct{ why, line, want string }{
+		{"a goal that is reached", "BenchmarkOperator/field-changed-2 1 93 p99-ms", "| 93 ms | 150 ms | 28 s, peer | 301 × |"},
+		{"a goal that is missed is told", "BenchmarkLargeCluster/rolling-2 1 1.5 peak/idle", "| 1.5 | 1.3, **missed** | 2.8, peer | 1.9 × |"},
+		{"nothing is better than everything", "BenchmarkOperator/idle-2 1 0 writes/min", "| 0 | 0 | 41, peer | none at all |"},
+		{"the other figure comes from the same run", "BenchmarkPodToPodAcrossNodes-2 1 15 pod-rtt-us 10 node-rtt-us", "| 15 µs | - | 10 µs, same run, nodes | 0.67 × |"},
+		{"a figure that a benchmark did not report is told", "BenchmarkOperator/restart-2 1 5 writes", "| not reported |"},
+		{"a benchmark that nothing is compared with is shown", "BenchmarkOther-2 1 5 ns/op", "| x `Other` | 5 ns/op |"},
+	} {
+		r, _ := parse("x", c.line)
+		if got := table([]result{r}); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q is not in\n%s", c.why, c.want, got)
+		}
+	}
+}
+
+func TestEveryComparisonNamesABenchmarkThatExists(t *testing.T) {
+	folders, err := withBenchmarks("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources strings.Builder
+	for _, folder := range folders {
+		files, _ := filepath.Glob(filepath.Join(folder, "*_test.go"))
+		for _, file := range files {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources.Write(content)
+		}
+	}
+	for _, c := range comparisons() {
+		name, _, _ := strings.Cut(c.benchmark, "/")
+		if !strings.Contains(sources.String(), "func Benchmark"+name+"(") {
+			t.Errorf("there is no benchmark %s", name)
+		}
+	}
+}
+
+func TestABenchmarkThatFailsFailsTheRun(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod":    "module x\n\ngo 1.26\n",
+		"x_test.go": "package x\n\nimport \"testing\"\n\nfunc BenchmarkGood(b *testing.B) {\n\tfor b.Loop() {\n\t}\n}\n\nfunc BenchmarkBad(b *testing.B) { b.Fatal(\"no\") }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	all, err := measure(t.Context(), ".", ".", io.Discard)
+	if err == nil || len(all) != 1 || all[0].name != "Good" {
+		t.Errorf("got %v, %v", all, err)
+	}
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// table prints all figures that are compared, and below them the benchmarks that have nothing beside them.
+func table(all []result) string {
+	byName := map[string]result{}
+	for _, r := range all {
+		byName[r.name] = r
+	}
+	var out strings.Builder
+	out.WriteString("| what | measured | goal | beside it | times better |\n|---|---|---|---|---|\n")
+	compared := map[string]bool{}
+	for _, c := range comparisons() {
+		if r, ran := byName[c.benchmark]; ran {
+			compared[c.benchmark] = true
+			out.WriteString(c.row(r, byName))
+		}
+	}
+	var others strings.Builder
+	for _, r := range all {
+		if !compared[r.name] {
+			fmt.Fprintf(&others, "| %s `%s` | %s |\n", r.folder, r.name, r.everything())
+		}
+	}
+	if others.Len() > 0 {
+		out.WriteString("\n| benchmark | figures |\n|---|---|\n" + others.String())
+	}
+	return out.String()
+}
+
+// row is one line of the table. A goal that is missed is told.
+func (c comparison) row(r result, byName map[string]result) string {
+	measured, ok := r.figures[c.unit]
+	if !ok {
+		return fmt.Sprintf("| %s | not reported | | | |\n", c.what)
+	}
+	goal := "-"
+	if c.goal != none {
+		goal = figure(c.goal, c.unit)
+		if measured > c.goal && !c.more || measured < c.goal && c.more {
+			goal += ", **missed**"
+		}
+	}
+	other, beside := c.other, "-"
+	if c.otherUnit != "" {
+		from := r
+		if c.otherBenchmark != "" {
+			from = byName[c.otherBenchmark]
+		}
+		other = from.figures[c.otherUnit]
+	}
+	if other != 0 {
+		beside = figure(other, c.unit) + ", " + c.whose
+	}
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", c.what, figure(measured, c.unit), goal, beside, c.ratio(measured, other))
+}
+
+// ratio is how many times better the figure is than the one beside it: less than 1 is worse.
+func (c comparison) ratio(measured, other float64) string {
+	if c.more {
+		measured, other = other, measured
+	}
+	switch {
+	case measured == 0 && other == 0 || other == 0 || c.other == 0 && c.otherUnit == "":
+		return "-"
+	case measured == 0:
+		return "none at all"
+	}
+	return short(other/measured) + " ×"
+}
+
+// figure writes a figure with its unit, times in what they are read best in.
+func figure(f float64, unit string) string {
+	millis := strings.HasSuffix(unit, "-ms")
+	switch {
+	case unit == "ns/op" && f >= 1e9, millis && f >= 10_000:
+		if millis {
+			f *= 1e6
+		}
+		return short(f/1e9) + " s"
+	case unit == "ns/op":
+		return short(f/1e6) + " ms"
+	case millis:
+		return short(f) + " ms"
+	}
+	switch {
+	case strings.HasSuffix(unit, "MB"), strings.HasSuffix(unit, "MB-kept"):
+		return short(f) + " MB"
+	case strings.HasSuffix(unit, "-us"):
+		return short(f) + " µs"
+	case strings.HasSuffix(unit, "Gbit/s"):
+		return short(f) + " Gbit/s"
+	case strings.HasPrefix(unit, "%"):
+		return short(f) + " %"
+	case unit == "s", strings.HasPrefix(unit, "s/"):
+		return short(f) + " s"
+	}
+	return short(f)
+}
+
+// short writes three digits that count, or all of those before the point.
+func short(f float64) string {
+	switch {
+	case f >= 100 || f == float64(int64(f)):
+		return fmt.Sprintf("%.0f", f)
+	case f >= 10:
+		return fmt.Sprintf("%.1f", f)
+	}
+	return fmt.Sprintf("%.2g", f)
+}
+
+// everything is all figures of a benchmark.
+func (r result) everything() string {
+	var parts []string
+	for _, unit := range r.units {
+		if unit == "ns/op" && r.figures[unit] == 0 {
+			continue // it was told to be left out
+		}
+		parts = append(parts, short(r.figures[unit])+" "+unit)
+	}
+	return strings.Join(parts, ", ")
+}
