@@ -66,7 +66,7 @@ func cacheOptions(namespaces []string) cache.Options {
 		DefaultTransform: stripManagedFields,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Node{}:      {Transform: trimNode},
-			&corev1.Pod{}:       {Label: managedByUs(), Transform: trimPod},
+			&corev1.Pod{}:       {Label: managedByUs(), Transform: new(same).trimPod},
 			&corev1.ConfigMap{}: {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
 			definitions():       {Transform: trimDefinition},
 		},

@@ -1,12 +1,16 @@
 package operator
 
 import (
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cluster-network-operator/cno/internal/controller/signer"
 )
@@ -54,14 +58,15 @@ func nodeLabels(all map[string]string) map[string]string {
 }
 
 // trimPod keeps where a pod runs, whose it is, whether it is ready and, if it is not or has crashed often, what keeps it.
-func trimPod(o any) (any, error) {
+//
+// What the pods of a workload have in common is kept once, in what same remembers of each workload.
+func (s *same) trimPod(o any) (any, error) {
 	p, ok := o.(*corev1.Pod)
 	if !ok {
 		return o, nil
 	}
 	kept := &corev1.Pod{ObjectMeta: trimMeta(p.ObjectMeta)}
-	kept.Labels = p.Labels
-	kept.OwnerReferences = p.OwnerReferences
+	kept.Labels, kept.OwnerReferences = s.of(p)
 	kept.Spec.NodeName = p.Spec.NodeName
 	kept.Status.Phase = p.Status.Phase
 	kept.Status.Reason, kept.Status.Message = p.Status.Reason, p.Status.Message
@@ -78,6 +83,33 @@ func trimPod(o any) (any, error) {
 		kept.Status.ContainerStatuses = trimContainers(p.Status.ContainerStatuses)
 	}
 	return kept, nil
+}
+
+// same is what the pods of a workload have in common: labels and owner are the same for thousands of them.
+type same struct {
+	mu    sync.Mutex
+	known map[types.UID]*corev1.Pod
+}
+
+// workloads is for how many owners it is remembered what their pods have in common.
+const workloads = 64
+
+// of returns the labels and the owner of a pod; those of another pod if they are equal.
+func (s *same) of(p *corev1.Pod) (map[string]string, []metav1.OwnerReference) {
+	if len(p.OwnerReferences) == 0 {
+		return p.Labels, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	owner := p.OwnerReferences[0].UID
+	if other := s.known[owner]; other != nil && maps.Equal(other.Labels, p.Labels) && equality.Semantic.DeepEqual(other.OwnerReferences, p.OwnerReferences) {
+		return other.Labels, other.OwnerReferences
+	}
+	if s.known == nil || len(s.known) >= workloads {
+		s.known = map[types.UID]*corev1.Pod{}
+	}
+	s.known[owner] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels, OwnerReferences: p.OwnerReferences}}
+	return p.Labels, p.OwnerReferences
 }
 
 // crashedOften reports whether a container has been started again several times: then it is looked at also while it is

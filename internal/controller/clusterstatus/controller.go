@@ -21,6 +21,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -62,6 +63,8 @@ type Controller struct {
 	Client client.Client
 	// Operands reads what the operator has applied, as unstructured objects.
 	Operands client.Reader
+	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
+	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
 	// Live reads from the API server: the events that say why pods fail.
 	Live  client.Reader
 	Board *report.Board

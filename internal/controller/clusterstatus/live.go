@@ -121,25 +121,29 @@ func (c *Controller) pods(ctx context.Context, namespace string, selector *metav
 	if err != nil || selector == nil {
 		matching = labels.Nothing()
 	}
-	var list corev1.PodList
-	if err := c.Client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: matching}); err != nil {
-		return nil, false, fmt.Errorf("list pods: %w", err)
+	var uids []types.UID
+	if err := c.Pods(ctx, namespace, matching, func(p *corev1.Pod) {
+		pods, uids = append(pods, status.OfPod(p, c.nodes.gone[p.Spec.NodeName])), append(uids, p.UID)
+	}); err != nil {
+		return nil, false, err
 	}
-	pods = make([]status.Pod, 0, len(list.Items))
 	ill := 0
-	for i := range list.Items {
-		pod := status.OfPod(&list.Items[i], c.nodes.gone[list.Items[i].Spec.NodeName])
-		if pod.Trouble == status.NotReady && !pod.NodeGone && ill < asked {
-			ill, failing = ill+1, true
-			if c.Now().Sub(pod.Since) > suspicious && strings.HasPrefix(pod.Detail, "containers with unready status") {
-				why, err := c.causes.why(ctx, namespace, list.Items[i].UID, eventUnhealthy, pod.Since)
-				if err != nil {
-					return nil, false, err
-				}
-				pod.Detail = orElse(why, pod.Detail)
-			}
+	for i := range pods {
+		pod := &pods[i]
+		if pod.Trouble != status.NotReady || pod.NodeGone {
+			continue
 		}
-		pods = append(pods, pod)
+		if ill++; ill > asked {
+			break
+		}
+		failing = true
+		if c.Now().Sub(pod.Since) > suspicious && strings.HasPrefix(pod.Detail, "containers with unready status") {
+			why, err := c.causes.why(ctx, namespace, uids[i], eventUnhealthy, pod.Since)
+			if err != nil {
+				return nil, false, err
+			}
+			pod.Detail = orElse(why, pod.Detail)
+		}
 	}
 	return pods, failing, nil
 }

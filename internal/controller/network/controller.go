@@ -18,6 +18,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -66,7 +67,9 @@ type Events interface {
 // Controller is the loop. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
-	Client   client.Client
+	Client client.Client
+	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
+	Pods     func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
 	Operands Operands
 	// Applier writes to the API server under FieldManager.
 	Applier  apply.Client

@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
@@ -106,22 +107,18 @@ func (p *pass) pods(ctx context.Context, live *unstructured.Unstructured) ([]rol
 	if len(selector) == 0 {
 		return nil, nil
 	}
-	var list corev1.PodList
-	if err := p.Client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(live.GetNamespace()), client.MatchingLabels(selector)); err != nil {
-		return nil, fmt.Errorf("list pods: %w", err)
-	}
 	current := live.GetAnnotations()[appsv1.DeprecatedTemplateGeneration]
-	pods := make([]rollout.Pod, 0, len(list.Items))
-	for i := range list.Items {
-		pod := rollout.Pod{Current: list.Items[i].Labels["pod-template-generation"] == current, Since: list.Items[i].CreationTimestamp.Time}
-		for _, c := range list.Items[i].Status.Conditions {
+	var pods []rollout.Pod
+	err := p.Pods(ctx, live.GetNamespace(), labels.SelectorFromSet(selector), func(found *corev1.Pod) {
+		pod := rollout.Pod{Current: found.Labels["pod-template-generation"] == current, Since: found.CreationTimestamp.Time}
+		for _, c := range found.Status.Conditions {
 			if c.Type == corev1.PodReady {
 				pod.Ready, pod.Since = c.Status == corev1.ConditionTrue, c.LastTransitionTime.Time
 			}
 		}
 		pods = append(pods, pod)
-	}
-	return pods, nil
+	})
+	return pods, err
 }
 
 // nodesGone counts the nodes whose kubelet does not answer.

@@ -1,0 +1,36 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+)
+
+// podsIn calls look for each pod of a namespace that a selector finds in a cache, for looking at only. A list would hold a copy of
+// every pod, some kilobytes for each, of which a pass needs a few words: with thousands of nodes, that is more memory than all else.
+func podsIn(c cache.Cache) func(context.Context, string, labels.Selector, func(*corev1.Pod)) error {
+	return func(ctx context.Context, namespace string, selector labels.Selector, look func(*corev1.Pod)) error {
+		informer, err := c.GetInformer(ctx, &corev1.Pod{})
+		if err != nil {
+			return fmt.Errorf("find pods: %w", err)
+		}
+		indexed, ok := informer.(interface{ GetIndexer() toolscache.Indexer })
+		if !ok {
+			return fmt.Errorf("find pods: %T has no index", informer)
+		}
+		all, err := indexed.GetIndexer().ByIndex(toolscache.NamespaceIndex, namespace)
+		if err != nil {
+			return fmt.Errorf("find pods: %w", err)
+		}
+		for _, o := range all {
+			if pod, ok := o.(*corev1.Pod); ok && selector.Matches(labels.Set(pod.Labels)) {
+				look(pod)
+			}
+		}
+		return nil
+	}
+}
