@@ -2,7 +2,6 @@ package operator
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
@@ -174,7 +172,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		LeaseDuration:                 &lease,
 		RenewDeadline:                 &renew,
 		RetryPeriod:                   &retry,
-		Metrics:                       server.Options{BindAddress: orNowhere(s.MetricsAddress), TLSOpts: []func(*tls.Config){s.Facts.TLS.Apply}},
+		Metrics:                       s.metricsOptions(),
 		HealthProbeBindAddress:        orNowhere(s.HealthAddress),
 		GracefulShutdownTimeout:       &ever,
 		// Names are unique in loops; a test runs several operators in one process.

@@ -1,0 +1,160 @@
+package operator
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
+)
+
+// mayRead lets a service account of the operator's namespace read metrics, by the role that is shipped.
+func (c *cluster) mayRead(account string) {
+	c.t.Helper()
+	c.create(&rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "reads-metrics"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-network-operator-metrics"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: operatorNamespace, Name: account}},
+	})
+}
+
+// freePort is a port of the loopback address on which nobody listens.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// TestMetricsAreForThoseWhoMayReadThem runs the operator with the rights that are shipped, and reads its metrics.
+func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	for _, o := range shippedRBAC(t) {
+		c.create(o.(client.Object))
+	}
+	address := freePort(t)
+	c.start(withConfig(c.ServiceAccount(t, operatorNamespace, serviceAccount)), func(o *Options) { o.MetricsAddress = address })
+	reader, stranger := c.ServiceAccount(t, operatorNamespace, "prometheus"), c.ServiceAccount(t, operatorNamespace, "stranger")
+	c.mayRead("prometheus")
+
+	// The certificate is made at each start: whose it is, is not what this is about.
+	web := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	get := func(scheme, token string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, scheme+"://"+address+"/metrics", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		answer, err := web.Do(r)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			return 0, err.Error()
+		}
+		return answer.StatusCode, string(body)
+	}
+	c.eventually("who may read, reads", func() bool {
+		status, body := get("https", reader.BearerToken)
+		return status == http.StatusOK && strings.Contains(body, "controller_runtime_reconcile_total")
+	})
+	for _, row := range []struct {
+		why, token string
+		status     int
+	}{
+		{"nobody", "", http.StatusUnauthorized},
+		{"a token that nobody gave", "invented", http.StatusUnauthorized},
+		{"somebody who may not", stranger.BearerToken, http.StatusForbidden},
+	} {
+		if status, body := get("https", row.token); status != row.status || strings.Contains(body, "controller_runtime") {
+			t.Errorf("%s: %d, want %d", row.why, status, row.status)
+		}
+	}
+	if status, body := get("http", reader.BearerToken); status == http.StatusOK || strings.Contains(body, "controller_runtime") {
+		t.Errorf("without TLS there is an answer: %d", status)
+	}
+}
+
+func TestAnswersOnTokensAreRememberedAndForgotten(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	for _, o := range shippedRBAC(t) {
+		c.create(o.(client.Object))
+	}
+	reader := c.ServiceAccount(t, operatorNamespace, "prometheus").BearerToken
+	counted := &counter{}
+	config := rest.CopyConfig(c.Config)
+	config.Wrap(counted.wrap)
+	api, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1000, 0)
+	r, err := newReaders(config, api, func() time.Time { return now }, c.options().Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := r.only(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	expect := func(why, method, token string, status, asked int) {
+		t.Helper()
+		before := counted.writes
+		w, q := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, "/metrics", nil)
+		q.Header.Set("Authorization", "bearer "+token)
+		served.ServeHTTP(w, q)
+		if w.Code != status || counted.writes-before != asked {
+			t.Errorf("%s: status %d after %d requests, want %d after %d", why, w.Code, counted.writes-before, status, asked)
+		}
+	}
+	expect("nothing but GET is served", http.MethodPost, reader, http.StatusMethodNotAllowed, 0)
+	expect("who is known and may not", http.MethodGet, reader, http.StatusForbidden, 2)
+	expect("is not asked for again", http.MethodGet, reader, http.StatusForbidden, 0)
+	c.mayRead("prometheus")
+	now = now.Add(refusedFor)
+	c.eventually("a right that is given is there soon", func() bool {
+		now = now.Add(refusedFor) // the API server's own view of rights takes a moment
+		return r.judge(requestWith(reader)) == http.StatusOK
+	})
+	expect("is asked for once", http.MethodGet, reader, http.StatusOK, 0)
+
+	for i := range 3 * mostTokens {
+		now = now.Add(time.Millisecond)
+		r.judge(requestWith("invented-" + strconv.Itoa(i)))
+	}
+	if len(r.known) > mostTokens {
+		t.Errorf("%d tokens are remembered", len(r.known))
+	}
+	expect("strangers are turned away without a question when there are many", http.MethodGet, "one-more", http.StatusTooManyRequests, 0)
+	expect("who has been let in is not kept out by them", http.MethodGet, reader, http.StatusOK, 0)
+	now = now.Add(allowedFor)
+	expect("also when it is time to ask again", http.MethodGet, reader, http.StatusOK, 2)
+	counted.mu.Lock()
+	counted.cutAt = 1
+	counted.mu.Unlock()
+	now = now.Add(allowedFor)
+	if got := r.judge(requestWith(reader)); got != http.StatusServiceUnavailable {
+		t.Errorf("without an API server nobody is let in on hearsay: %d", got)
+	}
+}
+
+func requestWith(token string) *http.Request {
+	q := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	q.Header.Set("Authorization", "Bearer "+token)
+	return q
+}
