@@ -25,6 +25,8 @@ func settleCRD() []time.Duration {
 type starter struct {
 	*shared
 	pending []loop
+	// told is what the log says of loops that wait, so that it says it once.
+	told string
 }
 
 // Start starts the loops that can be started, and the others when a CustomResourceDefinition appears.
@@ -116,14 +118,14 @@ func (s *starter) announced(ctx context.Context) bool {
 // startReady starts the loops whose kinds are served.
 func (s *starter) startReady() error {
 	var waiting []loop
+	var kinds []string
 	for _, l := range s.pending {
 		missing, err := s.missing(l)
 		if err != nil {
 			return err
 		}
 		if missing != "" {
-			s.Log.Info("loop waits for a kind to be served", "loop", l.name, "kind", missing)
-			waiting = append(waiting, l)
+			waiting, kinds = append(waiting, l), append(kinds, l.name+" for "+missing)
 			continue
 		}
 		mgr := s.manager
@@ -141,6 +143,12 @@ func (s *starter) startReady() error {
 		s.Log.Debug("loop started", "loop", l.name)
 	}
 	s.pending = waiting
+	if told := strings.Join(kinds, ", "); told != s.told {
+		s.told = told
+		if told != "" {
+			s.Log.Info("loops wait for kinds to be served", "loops", told)
+		}
+	}
 	return nil
 }
 
