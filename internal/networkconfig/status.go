@@ -2,6 +2,7 @@ package networkconfig
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,6 +27,15 @@ const (
 	ReasonNoNetwork = "NetworkMissing"
 	// ReasonDiffers means that the Network says something else, and is followed.
 	ReasonDiffers = "NetworkDiffers"
+	// ReasonNotObserved is that of Ready=False while the Network's status speaks of an older specification.
+	ReasonNotObserved = "NotObserved"
+)
+
+// The conditions that tools know that understand kstatus: kubectl wait, Helm, Argo CD and Flux.
+const (
+	ready       = "Ready"
+	reconciling = "Reconciling"
+	stalled     = "Stalled"
 )
 
 // maxNamed is how many differing fields the message of the condition names.
@@ -67,14 +77,41 @@ func Status(config *networkoperatorv1.NetworkConfig, network *operatorv1.Network
 			}
 		}
 	}
-	synced.LastTransitionTime = metav1.NewTime(now)
-	for _, condition := range config.Status.Conditions {
-		if condition.Type == ConditionSynced && condition.Status == synced.Status {
-			synced.LastTransitionTime = condition.LastTransitionTime
+	for _, own := range append(standing(network, synced), synced) {
+		own.LastTransitionTime = metav1.NewTime(now)
+		for _, condition := range config.Status.Conditions {
+			if condition.Type == own.Type && condition.Status == own.Status {
+				own.LastTransitionTime = condition.LastTransitionTime
+			}
 		}
+		status.Conditions = slices.DeleteFunc(status.Conditions, func(c osv1.OperatorCondition) bool { return c.Type == own.Type })
+		status.Conditions = append(status.Conditions, own)
 	}
-	status.Conditions = append(status.Conditions, synced)
 	return status
+}
+
+// standing are the conditions that kstatus knows where they cannot be those of the Network: what the NetworkConfig asks for
+// is not what the Network has, or the Network has been told and its status does not speak of that yet.
+func standing(network *operatorv1.Network, synced osv1.OperatorCondition) []osv1.OperatorCondition {
+	of := func(conditionType string, is bool, c osv1.OperatorCondition) osv1.OperatorCondition {
+		c.Type, c.Status = conditionType, osv1.ConditionFalse
+		if is {
+			c.Status = osv1.ConditionTrue
+		} else if conditionType != ready {
+			c.Reason, c.Message = ReasonAsExpected, ""
+		}
+		return c
+	}
+	why := synced
+	switch {
+	case synced.Status == osv1.ConditionFalse:
+	case network != nil && network.Generation != network.Status.ObservedGeneration:
+		why = osv1.OperatorCondition{Reason: ReasonNotObserved, Message: "The status of Network.operator.openshift.io/cluster does not speak of its present specification yet"}
+	default:
+		return nil
+	}
+	moving := why.Reason == ReasonNoNetwork || why.Reason == ReasonNotObserved
+	return []osv1.OperatorCondition{of(ready, false, why), of(reconciling, moving, why), of(stalled, !moving, why)}
 }
 
 // enumerate writes a list as a sentence has it, and leaves out what goes beyond maxNamed.

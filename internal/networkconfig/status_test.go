@@ -2,6 +2,7 @@ package networkconfig_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -92,5 +93,37 @@ func TestStatusMirrorsTheNetwork(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestToolsSeeThatANetworkConfigIsNotInForce(t *testing.T) {
+	good := &operatorv1.Network{}
+	good.Generation, good.Status.ObservedGeneration = 2, 2
+	good.Status.Conditions = []osv1.OperatorCondition{{Type: "Ready", Status: "True"}, {Type: "Reconciling", Status: "False"}, {Type: "Stalled", Status: "False"}}
+	behind := good.DeepCopy()
+	behind.Generation = 3
+	synced := networkconfig.Synced(nil, good, nil)
+	differs := networkconfig.Synced(nil, good, []string{"spec.serviceNetwork"})
+	for _, row := range []struct {
+		why                         string
+		network                     *operatorv1.Network
+		synced                      osv1.OperatorCondition
+		ready, reconciling, stalled string
+	}{
+		{"the Network has it and works", good, synced, "True", "False", "False"},
+		{"the Network's status is of an older specification", behind, synced, "False NotObserved", "True NotObserved", "False AsExpected"},
+		{"there is no Network yet", nil, networkconfig.Synced(nil, nil, nil), "False NetworkMissing", "True NetworkMissing", "False AsExpected"},
+		{"the Network says something else, and works", good, differs, "False NetworkDiffers", "False AsExpected", "True NetworkDiffers"},
+	} {
+		got := map[string]string{}
+		for _, c := range networkconfig.Status(&networkoperatorv1.NetworkConfig{}, row.network, row.synced, time.Unix(1, 0)).Conditions {
+			if got[c.Type] != "" {
+				t.Errorf("%s: %s is there twice", row.why, c.Type)
+			}
+			got[c.Type] = strings.TrimSpace(string(c.Status) + " " + c.Reason)
+		}
+		if got["Ready"] != row.ready || got["Reconciling"] != row.reconciling || got["Stalled"] != row.stalled {
+			t.Errorf("%s: %v", row.why, got)
+		}
 	}
 }
