@@ -1,0 +1,121 @@
+package status
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	osv1 "github.com/openshift/api/operator/v1"
+)
+
+// told is how the documentation writes a state's condition.
+func (s State) told() string {
+	switch s.Effect {
+	case Unavailable, NotUpgradeable:
+		return string(s.Effect) + "=False"
+	case Noted:
+		return "Available=True"
+	default:
+		return string(s.Effect) + "=True"
+	}
+}
+
+func documentation(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("../../docs/status.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// section returns what is below a heading, up to the next.
+func section(t *testing.T, heading string) string {
+	t.Helper()
+	_, after, found := strings.Cut(documentation(t), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("there is no section %q", heading)
+	}
+	text, _, _ := strings.Cut(after, "\n## ")
+	return text
+}
+
+func TestEveryStateIsARowOfTheDocumentationAndNothingElseIs(t *testing.T) {
+	var want []string
+	for _, s := range States() {
+		want = append(want, fmt.Sprintf("| %s | `%s` | %s |", s.told(), s.Reason, s.When))
+	}
+	var got []string
+	for line := range strings.Lines(section(t, "States of workloads and nodes")) {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| condition |") {
+			got = append(got, strings.TrimSpace(line))
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("docs/status.md (-code +documentation):\n%s", diff)
+	}
+}
+
+func TestEveryControllerHasItsRowInTheDocumentation(t *testing.T) {
+	var got []string
+	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(section(t, "Other controllers"), -1) {
+		got = append(got, match[1])
+	}
+	if diff := cmp.Diff(controllers[:], got); diff != "" {
+		t.Errorf("docs/status.md (-code +documentation):\n%s", diff)
+	}
+}
+
+// seen is what tools say of a Network that go by kstatus's rules for kinds that they do not know: the generation, then
+// Stalled and Reconciling, then Ready. kubectl wait goes by one condition.
+func seen(generation, observed int64, conditions []osv1.OperatorCondition) string {
+	is := map[string]osv1.ConditionStatus{}
+	for _, c := range conditions {
+		is[c.Type] = c.Status
+	}
+	switch {
+	case generation != observed:
+		return "InProgress"
+	case is[stalled] == osv1.ConditionTrue:
+		return "Failed"
+	case is[reconciling] == osv1.ConditionTrue, is[ready] != osv1.ConditionTrue:
+		return "InProgress"
+	default:
+		return "Current"
+	}
+}
+
+func TestToolsUnderstandTheConditions(t *testing.T) {
+	well := Input{Now: now, Version: "v1", Wanted: []Workload{agent}, Live: []Live{healthy(agent)}, Applied: true, Previous: was(), Memory: settled("r1")}
+	for _, row := range []struct {
+		why, want string
+		change    func(*Input)
+	}{
+		{"all is well", "Current", func(*Input) {}},
+		{"a rollout", "InProgress", func(in *Input) { in.Live[0].Revision, in.Live[0].Updated = "r2", 1 }},
+		{"a rollout that is hung", "Failed", func(in *Input) {
+			in.Memory, in.Live[0].Updated = rolling(time.Hour), 1
+		}},
+		{"a refusal", "Failed", func(in *Input) {
+			in.Findings = []Finding{{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "m"}}
+		}},
+		{"not everything is applied", "InProgress", func(in *Input) { in.Applied = false }},
+		{"what may pass by itself has lasted", "InProgress", func(in *Input) {
+			in.Findings = []Finding{{Effect: Degraded, Reason: "ApplyOperatorConfig", Message: "m", Since: ago(time.Hour)}}
+		}},
+	} {
+		in := well
+		in.Live = []Live{healthy(agent)}
+		row.change(&in)
+		if got := seen(2, 2, Decide(in).Conditions); got != row.want {
+			t.Errorf("%s: tools see %s, want %s", row.why, got, row.want)
+		}
+	}
+	if got := seen(3, 2, Decide(well).Conditions); got != "InProgress" {
+		t.Errorf("an edit that was not looked at: tools see %s", got)
+	}
+}
