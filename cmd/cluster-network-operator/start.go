@@ -83,10 +83,10 @@ func runOperator(ctx context.Context, f flags) error {
 	release := cmp.Or(os.Getenv("RELEASE_VERSION"), version.String())
 	log.Info("starting", "version", release, "apiserver", at.Host, "port", at.Port)
 	return operator.Run(ctx, operator.Options{
-		Config:         operator.At(config, at),
-		Namespace:      namespace,
-		Registry:       networks.Registry(),
-		Facts:          facts.Cluster{Platform: "None", APIServer: rendered, Images: images(os.Environ()), ReleaseVersion: release},
+		Config:    operator.At(config, at),
+		Namespace: namespace,
+		Registry:  networks.Registry(),
+		Facts:     facts.Cluster{Platform: "None", APIServer: rendered, Images: images(os.Environ()), ReleaseVersion: release},
 		Proxy: proxyconfig.Settings{
 			TrustFiles: f.systemTrust, HostedControlPlane: os.Getenv("HYPERSHIFT") != "",
 			ProxyInternalAPIServer: os.Getenv("PROXY_INTERNAL_APISERVER_ADDRESS") == "true",
