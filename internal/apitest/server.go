@@ -43,6 +43,8 @@ type Server struct {
 	Client client.Client
 	// Kubeconfig is the path of an administrator's kubeconfig file.
 	Kubeconfig string
+	// Etcd is the URL of the etcd behind the server, for who fills a cluster with more objects than requests can.
+	Etcd string
 
 	env *envtest.Environment
 	dir string
@@ -91,6 +93,7 @@ func (s *Server) run(options Options) error {
 		return err
 	}
 	s.Config.QPS, s.Config.Burst = -1, 0
+	s.Etcd = env.ControlPlane.Etcd.URL.String()
 	if s.Client, err = s.ClientFor(s.Config); err != nil {
 		return err
 	}

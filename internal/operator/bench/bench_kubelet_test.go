@@ -26,6 +26,8 @@ type kubelet struct {
 	nodes int32
 	// silent probes do not answer.
 	silent atomic.Bool
+	// away is true while a benchmark itself says how workloads are.
+	away atomic.Bool
 	// probes is how many there are, most how many there were at one time, answers how many have answered.
 	probes, most, answers atomic.Int64
 }
@@ -41,8 +43,9 @@ func startKubelet(b *testing.B, config *rest.Config, nodes int) *kubelet {
 	k := &kubelet{api: api, nodes: int32(nodes)}
 	ctx, stop := context.WithCancel(context.Background())
 	factory := informers.NewSharedInformerFactory(api, 0)
+	probes := informers.NewSharedInformerFactoryWithOptions(api, 0, informers.WithNamespace(namespace))
 	for _, informer := range []cache.SharedIndexInformer{
-		factory.Apps().V1().DaemonSets().Informer(), factory.Apps().V1().Deployments().Informer(), factory.Core().V1().Pods().Informer(),
+		factory.Apps().V1().DaemonSets().Informer(), factory.Apps().V1().Deployments().Informer(), probes.Core().V1().Pods().Informer(),
 	} {
 		if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 			AddFunc: func(o any) { k.added(ctx, o) }, UpdateFunc: func(_, o any) { k.see(ctx, o) }, DeleteFunc: k.deleted,
@@ -50,9 +53,11 @@ func startKubelet(b *testing.B, config *rest.Config, nodes int) *kubelet {
 			b.Fatal(err)
 		}
 	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	b.Cleanup(func() { stop(); factory.Shutdown() })
+	for _, f := range []informers.SharedInformerFactory{factory, probes} {
+		f.Start(ctx.Done())
+		f.WaitForCacheSync(ctx.Done())
+	}
+	b.Cleanup(func() { stop(); factory.Shutdown(); probes.Shutdown() })
 	return k
 }
 
@@ -80,6 +85,9 @@ func isProbe(o any) bool {
 
 // see brings the status of an object to what it would become. A conflict is followed by another event.
 func (k *kubelet) see(ctx context.Context, o any) {
+	if k.away.Load() {
+		return
+	}
 	switch o := o.(type) {
 	case *appsv1.DaemonSet:
 		if o.Status.ObservedGeneration != o.Generation || o.Status.NumberAvailable != k.nodes {

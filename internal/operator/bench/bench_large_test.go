@@ -1,20 +1,12 @@
 package bench
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"testing"
 	"time"
-
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // BenchmarkLargeCluster measures an operator in a cluster of thousands of nodes: while none of them answers its
-// probes, while all are asked, afterwards, and after a restart.
+// probes, while all are asked, afterwards, after a restart, and with its pods while one of the DaemonSets rolls.
 func BenchmarkLargeCluster(b *testing.B) {
 	c := newCluster(b, *nodes)
 	c.kubelet.silent.Store(true)
@@ -34,11 +26,11 @@ func BenchmarkLargeCluster(b *testing.B) {
 	b.Run("restart", func(b *testing.B) { operator = c.restart(b, operator) })
 	b.Run("memory-restarted", func(b *testing.B) { resident(b, operator) })
 	b.Run("field-changed", func(b *testing.B) { c.fieldChanged(b) })
-	if *podsToo {
-		c.createPods(b)
-		b.Run("restart-with-pods", func(b *testing.B) { operator = c.restart(b, operator) })
-		b.Run("memory-with-pods", func(b *testing.B) { resident(b, operator) })
-	}
+	sets := c.seedPods(b)
+	b.Run("restart-with-pods", func(b *testing.B) { operator = c.restart(b, operator) })
+	b.Run("memory-with-pods", func(b *testing.B) { resident(b, operator) })
+	b.Run("condition", func(b *testing.B) { c.conditionChanged(b, sets[0]) })
+	b.Run("rolling", func(b *testing.B) { c.rolling(b, operator, sets[0]) })
 	operator.stop()
 }
 
@@ -96,29 +88,4 @@ func resident(b *testing.B, operator *process) {
 	b.ReportMetric(m.most, "peak-MB")
 	b.ReportMetric(float64(*nodes), "nodes")
 	compare(b, "MB", 60, peer.memory)
-}
-
-// createPods creates the pods of all DaemonSets, one a node, which all stay pending.
-func (c *cluster) createPods(b *testing.B) {
-	b.Helper()
-	var sets appsv1.DaemonSetList
-	if err := c.Client.List(b.Context(), &sets); err != nil {
-		b.Fatal(err)
-	}
-	var list corev1.NodeList
-	if err := c.live.List(context.Background(), &list); err != nil {
-		b.Fatal(err)
-	}
-	var all []client.Object
-	for _, set := range sets.Items {
-		for i := range list.Items {
-			pod := &corev1.Pod{Spec: *set.Spec.Template.Spec.DeepCopy(), ObjectMeta: metav1.ObjectMeta{
-				Namespace: set.Namespace, Name: fmt.Sprintf("%s-%d", set.Name, i), Labels: maps.Clone(set.Spec.Template.Labels),
-				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(&set, daemonSets)},
-			}}
-			pod.Spec.NodeName = list.Items[i].Name
-			all = append(all, pod)
-		}
-	}
-	c.createAll(b, all)
 }

@@ -107,6 +107,14 @@ func (p *process) memory(b *testing.B) memory {
 	return memory{now: field("VmRSS"), most: field("VmHWM"), own: field("RssAnon")}
 }
 
+// forgetPeak has the kernel count the most memory of a process anew.
+func (p *process) forgetPeak(b *testing.B) {
+	b.Helper()
+	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
+		b.Fatal(err)
+	}
+}
+
 // cpu returns how long the process has been computing. The kernel counts in hundredths of a second.
 func (p *process) cpu(b *testing.B) time.Duration {
 	b.Helper()

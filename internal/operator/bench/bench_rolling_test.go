@@ -1,0 +1,120 @@
+package bench
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// begin has a DaemonSet begin to roll: it has another template, and nothing of it runs yet.
+func (c *cluster) begin(b *testing.B, f fleet) {
+	b.Helper()
+	c.kubelet.away.Store(true)
+	c.edit(b, func(spec *operatorv1.NetworkSpec) {
+		spec.LogLevel = "Debug"
+		if c.network(b).Spec.LogLevel == spec.LogLevel {
+			spec.LogLevel = "Normal"
+		}
+	})
+	generation := f.set.Generation
+	eventually(b, "the DaemonSet is to roll out", 20*time.Millisecond, func() bool {
+		c.refresh(b, f.set)
+		return f.set.Generation > generation
+	})
+}
+
+// finish has all workloads be as they should be.
+func (c *cluster) finish(b *testing.B) {
+	b.Helper()
+	c.kubelet.away.Store(false)
+	var sets appsv1.DaemonSetList
+	if err := c.Client.List(b.Context(), &sets); err != nil {
+		b.Fatal(err)
+	}
+	for i := range sets.Items {
+		c.kubelet.see(b.Context(), &sets.Items[i])
+	}
+	c.settled(b)
+}
+
+func (c *cluster) refresh(b *testing.B, set *appsv1.DaemonSet) {
+	b.Helper()
+	if err := c.Client.Get(b.Context(), client.ObjectKeyFromObject(set), set); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// progress writes how far a DaemonSet is, as its controller does.
+func (c *cluster) progress(b *testing.B, f fleet, updated int) {
+	b.Helper()
+	c.refresh(b, f.set)
+	all := int32(*nodes)
+	f.set.Status = appsv1.DaemonSetStatus{ObservedGeneration: f.set.Generation, DesiredNumberScheduled: all, CurrentNumberScheduled: all,
+		UpdatedNumberScheduled: int32(updated), NumberAvailable: all - 1, NumberReady: all - 1, NumberUnavailable: 1}
+	if err := c.Client.Status().Update(b.Context(), f.set); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// conditionChanged is from a change of a workload's status until the condition of the network tells it, as a watch shows it.
+func (c *cluster) conditionChanged(b *testing.B, f fleet) {
+	c.begin(b, f)
+	network := c.follow(b, operatorv1.GroupVersion.WithKind("Network"), client.ObjectKey{Name: operatorv1.NetworkName})
+	var took times
+	for b.Loop() {
+		for range *samples {
+			text := fmt.Sprintf("(%d out of %d updated)", len(took)+1, *nodes)
+			start := time.Now()
+			c.progress(b, f, len(took)+1)
+			told := network.until(b, "the condition has "+text, func(o *unstructured.Unstructured) bool {
+				conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+				return strings.Contains(fmt.Sprint(conditions), text)
+			})
+			took = append(took, told.Sub(start))
+		}
+	}
+	network.stop()
+	c.finish(b)
+	took.report(b, 250, peer.condition)
+}
+
+// rolling has the pods of a DaemonSet be replaced, fifty at a time, and fail for a while in between; the operator's memory at
+// most meanwhile is told beside what it was before.
+func (c *cluster) rolling(b *testing.B, operator *process, f fleet) {
+	const step = 50
+	before := operator.memory(b).now
+	operator.forgetPeak(b)
+	busy, begin := operator.cpu(b), time.Now()
+	c.begin(b, f)
+	for b.Loop() {
+		into := c.store(b)
+		for from := 0; from < len(f.pods); from += step {
+			some := f.pods[from:min(from+step, len(f.pods))]
+			for _, ready := range []bool{false, true} {
+				for _, pod := range some {
+					pod.Labels["pod-template-generation"] = fmt.Sprint(f.set.Generation)
+					become(pod, ready)
+					into.put(pod)
+				}
+				into.flush()
+			}
+			c.progress(b, f, from+len(some))
+		}
+		into.close()
+	}
+	c.finish(b)
+	m := operator.memory(b)
+	b.ReportMetric(time.Since(begin).Seconds(), "s")
+	b.ReportMetric((operator.cpu(b) - busy).Seconds(), "cpu-s")
+	b.ReportMetric(before, "idle-MB")
+	b.ReportMetric(m.most, "peak-MB")
+	b.ReportMetric(m.most/before, "peak/idle")
+	compare(b, "MB", 1.3*before, peer.rolling)
+}
