@@ -16,7 +16,7 @@ func table(all []result) string {
 	compared := map[string]bool{}
 	for _, c := range comparisons() {
 		if r, ran := byName[c.benchmark]; ran {
-			compared[c.benchmark] = true
+			compared[c.benchmark], compared[c.otherBenchmark] = true, true
 			out.WriteString(c.row(r, byName))
 		}
 	}
@@ -83,6 +83,9 @@ func figure(f float64, unit string) string {
 		}
 		return short(f/1e9) + " s"
 	case unit == "ns/op":
+		if f < 1e4 {
+			return short(f/1e3) + " µs"
+		}
 		return short(f/1e6) + " ms"
 	case millis:
 		return short(f) + " ms"
@@ -120,7 +123,11 @@ func (r result) everything() string {
 		if unit == "ns/op" && r.figures[unit] == 0 {
 			continue // it was told to be left out
 		}
-		parts = append(parts, short(r.figures[unit])+" "+unit)
+		text := figure(r.figures[unit], unit)
+		if unit != "ns/op" {
+			text = short(r.figures[unit]) + " " + unit
+		}
+		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
 }
