@@ -1,6 +1,8 @@
 package operator
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	clientevents "k8s.io/client-go/tools/events"
 
@@ -27,7 +29,7 @@ func (e events) make(network *operatorv1.Network, kind, reason, message string) 
 	about := network.DeepCopy()
 	about.SetGroupVersionKind(operatorv1.GroupVersion.WithKind("Network"))
 	if len(message) > longestNote {
-		message = message[:longestNote-3] + "..."
+		message = strings.ToValidUTF8(message[:longestNote-3], "") + "..."
 	}
 	e.Eventf(about, nil, kind, reason, "Reconcile", "%s", message)
 }

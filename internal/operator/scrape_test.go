@@ -15,7 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
@@ -157,4 +159,58 @@ func requestWith(token string) *http.Request {
 	q := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 	q.Header.Set("Authorization", "Bearer "+token)
 	return q
+}
+
+// figures are the metrics of the process, by name and labels: those of histograms are how many observations there are.
+func figures(t *testing.T) map[string]float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := strings.TrimPrefix(family.GetName(), "cluster_network_operator_")
+			for _, label := range m.GetLabel() {
+				name += " " + label.GetValue()
+			}
+			all[name] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return all
+}
+
+func TestMetricsTellOfRatesAndAges(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	before := figures(t) // other tests of this process have counted, too
+	grown := func(name string) func() bool { return func() bool { return figures(t)[name] > before[name] } }
+	agent := "DaemonSet " + fakeAgent + " " + fakeNamespace // labels are in the order of their names: kind, name, namespace
+	c.create(newNetwork())
+	c.start()
+	c.eventually("a rollout has the time of its begin", func() bool {
+		since := figures(t)["rollout_start_timestamp_seconds "+agent]
+		return since > 0 && time.Since(time.Unix(int64(since), 0)) < time.Hour
+	})
+	for _, phase := range []string{"records", "render", "rollout"} {
+		c.eventually("the phase "+phase+" is measured", grown("phase_duration_seconds "+phase))
+	}
+	c.rolledOut(1)
+	c.eventually("a rollout that is through has none", func() bool {
+		_, there := figures(t)["rollout_start_timestamp_seconds "+agent]
+		return !there
+	})
+	c.eventually("its end is counted", grown("happenings_total RolloutFinished"))
+	c.eventually("conditions are figures", func() bool {
+		all := figures(t)
+		return all["condition Available AsExpected"] == 1 && all["condition Upgradeable AsExpected"] == 1
+	})
+	if err := c.Client.Delete(t.Context(), c.daemonSet(nil)); err != nil {
+		t.Fatal(err)
+	}
+	c.eventually("what is put right is counted", grown("drift_repairs_total DaemonSet"))
+	c.rolledOut(1)
+	c.editSpec(func(s *operatorv1.NetworkSpec) { s.ServiceNetwork = []string{"172.29.0.0/16"} })
+	c.eventually("what is refused is counted", grown("refusals_total InvalidOperatorConfig"))
+	c.eventually("a condition that is bad has its reason", func() bool { return figures(t)["condition Degraded InvalidOperatorConfig"] == 1 })
 }
