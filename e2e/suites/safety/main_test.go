@@ -1,5 +1,5 @@
 // Package safety holds the promises about changes of a network in use: what is unsafe does not get in, what an edit does
-// is known beforehand, and what goes wrong stops and can be taken back. The tests share one lab, one after the other;
+// is known beforehand, and what goes wrong stops, is told, and can be taken back. The tests share one lab, one after the other;
 // each leaves the network as it found it.
 package safety
 
