@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -21,30 +22,42 @@ func networkConfig(ctx context.Context) (*configv1.Network, error) {
 	return n, lab.Client.Get(ctx, client.ObjectKey{Name: "cluster"}, n)
 }
 
-// setNetworkConfig changes the specification of Network.config, and puts it back when the test ends.
+// allowUnsafe has the API server store a change that its admission policies refuse. The operator is not moved by it.
+const allowUnsafe = "networkoperator.openshift.io/allow-unsafe"
+
+// setNetworkConfig changes the specification of Network.config, past the policies that compare it with what is applied, and
+// puts it back when the test ends.
 func setNetworkConfig(t *testing.T, change func(*configv1.NetworkSpec)) (undo func()) {
 	t.Helper()
 	before, err := networkConfig(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(ctx context.Context, change func(*configv1.NetworkSpec)) error {
+	write := func(ctx context.Context, change func(*configv1.Network)) error {
 		now, err := networkConfig(ctx)
 		if err != nil {
 			return err
 		}
 		old := now.DeepCopy()
-		change(&now.Spec)
+		change(now)
 		return lab.Client.Patch(ctx, now, client.MergeFrom(old))
 	}
-	if err := write(t.Context(), change); err != nil {
+	if err := write(t.Context(), func(n *configv1.Network) {
+		metav1.SetMetaDataAnnotation(&n.ObjectMeta, allowUnsafe, "true")
+		change(&n.Spec)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	undo = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
-		if err := write(ctx, func(s *configv1.NetworkSpec) { *s = before.Spec }); err != nil {
-			t.Error(err)
+		for _, back := range []func(*configv1.Network){
+			func(n *configv1.Network) { n.Spec = before.Spec },
+			func(n *configv1.Network) { delete(n.Annotations, allowUnsafe) },
+		} {
+			if err := write(ctx, back); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	t.Cleanup(undo)
@@ -90,8 +103,8 @@ func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
 	}
 }
 
-// TestUnsafeEditOfNetworkConfigGoesNowhere: it is said where it was made, and to whoever looks at the ClusterOperator; the network
-// does not notice.
+// TestUnsafeEditOfNetworkConfigGoesNowhere: the API server refuses it. Where it is stored nevertheless, it is said where it was
+// made, and to whoever looks at the ClusterOperator; the network does not notice.
 func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 	before, err := lab.Network(t.Context())
 	if err != nil {
@@ -100,6 +113,11 @@ func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 	pods, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	const unsafe = `{"spec":{"clusterNetwork":[{"cidr":"10.250.0.0/16","hostPrefix":23}]}}`
+	_, err = lab.Kubectl(t.Context(), "patch", "network.config.openshift.io", "cluster", "--type=merge", "-p", unsafe)
+	if err == nil || !strings.Contains(err.Error(), "pods would keep their old addresses") {
+		t.Errorf("the API server answers %v", err)
 	}
 	undo := setNetworkConfig(t, func(s *configv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.250.0.0/16" })
 	kit.Eventually(t, 30*time.Second, "it is refused where it was made", synced("False", "UnsafeClusterConfig", "spec.clusterNetwork[0].cidr", "10.250.0.0/16"))
@@ -136,9 +154,17 @@ func TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lab.Kubectl(t.Context(), "patch", "network.operator.openshift.io", "cluster", "--type=merge", "-p", `{"spec":{"serviceNetwork":["10.251.0.0/16"]}}`); err != nil {
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}},"spec":{"serviceNetwork":["10.251.0.0/16"]}}`, allowUnsafe)
+	if _, err := lab.Kubectl(t.Context(), "patch", "network.operator.openshift.io", "cluster", "--type=merge", "-p", patch); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if _, err := lab.Kubectl(ctx, "annotate", "network.operator.openshift.io", "cluster", allowUnsafe+"-"); err != nil {
+			t.Error(err)
+		}
+	})
 	kit.Eventually(t, 30*time.Second, "it is put back", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err == nil && !slices.Equal(n.Spec.ServiceNetwork, want.Spec.ServiceNetwork) {

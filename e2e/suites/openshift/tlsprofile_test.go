@@ -1,0 +1,86 @@
+package openshift
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+// TestChangedTLSProfileStartsTheOperatorAgain: in order, and without touching the network.
+func TestChangedTLSProfileStartsTheOperatorAgain(t *testing.T) {
+	before, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range []*configv1.TLSSecurityProfile{{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}, nil} {
+		started := operatorStarted(t)
+		o := &configv1.APIServer{}
+		if err := lab.Client.Get(t.Context(), client.ObjectKey{Name: "cluster"}, o); err != nil {
+			t.Fatal(err)
+		}
+		o.Spec.TLSSecurityProfile = profile
+		if err := lab.Client.Update(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		kit.Eventually(t, 2*time.Minute, "the operator starts again", func(ctx context.Context) error {
+			status, err := operatorContainer(ctx)
+			if err != nil {
+				return err
+			}
+			if ended := status.LastTerminationState.Terminated; status.State.Running == nil || !status.State.Running.StartedAt.After(started) || ended == nil || ended.ExitCode != 0 {
+				return fmt.Errorf("it is %+v, and was %+v", status.State, status.LastTerminationState)
+			}
+			return nil
+		})
+		kit.Eventually(t, time.Minute, "the network is as before", func(ctx context.Context) error {
+			if err := lab.OperatorRuns(ctx); err != nil {
+				return err
+			}
+			return lab.Settled(ctx)
+		})
+	}
+	after, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fmt.Sprint(before) != fmt.Sprint(after) {
+		t.Errorf("flannel's pods were %v and are %v", before, after)
+	}
+}
+
+// operatorStarted is when the operator's container started.
+func operatorStarted(t *testing.T) time.Time {
+	t.Helper()
+	var at time.Time
+	kit.Eventually(t, time.Minute, "the operator runs", func(ctx context.Context) error {
+		status, err := operatorContainer(ctx)
+		if err != nil {
+			return err
+		}
+		if status.State.Running == nil {
+			return fmt.Errorf("it is %+v", status.State)
+		}
+		at = status.State.Running.StartedAt.Time
+		return nil
+	})
+	return at
+}
+
+// operatorContainer returns the state of the operator's container in its one pod.
+func operatorContainer(ctx context.Context) (corev1.ContainerStatus, error) {
+	pods := &corev1.PodList{}
+	if err := lab.Client.List(ctx, pods, client.InNamespace(kit.OperatorNamespace), client.MatchingLabels{"name": "network-operator"}); err != nil {
+		return corev1.ContainerStatus{}, err
+	}
+	if len(pods.Items) != 1 || len(pods.Items[0].Status.ContainerStatuses) != 1 {
+		return corev1.ContainerStatus{}, fmt.Errorf("there are %d pods of the operator", len(pods.Items))
+	}
+	return pods.Items[0].Status.ContainerStatuses[0], nil
+}
