@@ -68,7 +68,8 @@ func group(troubles []connectivity.Trouble, reason string, aside bool, kind stri
 		if i == named {
 			text = fmt.Sprintf("%d more %s cannot be reached", len(troubles)-named, kind)
 		}
-		found = append(found, status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: text, Aside: aside})
+		// It has lasted long enough already to be a trouble.
+		found = append(found, status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: text, Aside: aside, Immediate: true})
 		if i == named {
 			break
 		}
