@@ -22,6 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/rollback"
 	"github.com/cluster-network-operator/cno/internal/cli/status"
+	"github.com/cluster-network-operator/cno/internal/cli/uninstall"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -59,7 +60,7 @@ command's help says what that is for it.`,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
-		pause.New(time.Now), pause.NewResume(), dayone.New(
+		pause.New(time.Now), pause.NewResume(), uninstall.New(), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
 		), completions())
 	if name == plugin {

@@ -42,7 +42,7 @@ func command(log *slog.Logger, level *slog.LevelVar) *cobra.Command {
 	var text string
 	root.PersistentFlags().StringVar(&text, "log-level", "info", "what to log: debug, info, warn or error")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
-	root.AddCommand(runCommand(log), installCommand(log), versionCommand())
+	root.AddCommand(runCommand(log), installCommand(log), cleanupCommand(), versionCommand())
 	return root
 }
 
@@ -53,20 +53,46 @@ func runCommand(log *slog.Logger) *cobra.Command {
 		Short: "Hold the node's subnet and keep the routes to all other nodes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return fmt.Errorf("read configuration: %w", err)
-			}
-			config, err := agentconfig.Decode(data)
+			config, err := readConfig(file)
 			if err != nil {
 				return err
-			}
-			if errs := config.Validate(); len(errs) > 0 {
-				return fmt.Errorf("%s is not valid: %w", file, errs.ToAggregate())
 			}
 			return node.Run(cmd.Context(), node.Options{
 				Config: config, Node: os.Getenv("NODE_NAME"), Version: version.String(), Log: log,
 			})
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "/etc/flannel/flanneld.json", "the configuration file")
+	return cmd
+}
+
+func readConfig(file string) (agentconfig.Config, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return agentconfig.Config{}, fmt.Errorf("read configuration: %w", err)
+	}
+	config, err := agentconfig.Decode(data)
+	if err != nil {
+		return agentconfig.Config{}, err
+	}
+	if errs := config.Validate(); len(errs) > 0 {
+		return agentconfig.Config{}, fmt.Errorf("%s is not valid: %w", file, errs.ToAggregate())
+	}
+	return config, nil
+}
+
+func cleanupCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "cleanup",
+		Short: "Take away what the agent has left on the node, once it no longer runs",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := readConfig(file)
+			if err != nil {
+				return err
+			}
+			return node.Remove(cmd.Context(), config)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "/etc/flannel/flanneld.json", "the configuration file")

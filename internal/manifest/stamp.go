@@ -12,6 +12,9 @@ const (
 	LabelComponent = "networkoperator.openshift.io/component"
 	// AnnotationVersion is the version of the operator that rendered a workload.
 	AnnotationVersion = "release.openshift.io/version"
+	// AnnotationCleanup is on DaemonSets that leave something on nodes: the command, as a JSON list, that takes it away
+	// when it runs in the place of the first container's, once none of the DaemonSet's own pods run any more.
+	AnnotationCleanup = "networkoperator.openshift.io/cleanup"
 	// AnnotationHash is the Hash of the object as it was wanted when it was applied last.
 	AnnotationHash = "networkoperator.openshift.io/desired-hash"
 )

@@ -1,0 +1,187 @@
+package uninstall
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+// ownImage is the variable of the operator's image, which keeps a cleaned node's pod running.
+const ownImage = "NETWORK_OPERATOR_IMAGE"
+
+// leaver is a DaemonSet that leaves something on nodes, and the one that takes it away; nil if there is none.
+type leaver struct {
+	object
+	set, cleaner *appsv1.DaemonSet
+}
+
+// cleaners reads what is to be known of DaemonSets before they are deleted.
+func (r *remover) cleaners(ctx context.Context, sets []object) ([]leaver, error) {
+	image := r.image(ctx)
+	var out []leaver
+	for _, o := range sets {
+		l := leaver{object: o, set: &appsv1.DaemonSet{}}
+		err := r.Client.Get(ctx, client.ObjectKey{Namespace: o.namespace, Name: o.name}, l.set)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", o, err)
+		}
+		if l.cleaner, err = cleaner(l.set, image); err != nil {
+			r.stays = append(r.stays, fmt.Sprintf("on every node, what %s has made: %v", o, err))
+		}
+		if folders := hostFolders(l.set.Spec.Template.Spec); len(folders) > 0 {
+			r.stays = append(r.stays, fmt.Sprintf("on every node, the folders %s of %s, with what its own cleanup does not remove", strings.Join(folders, ", "), o))
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+// image is the operator's own, by what it has published; empty if that is gone.
+func (r *remover) image(ctx context.Context) string {
+	var cm corev1.ConfigMap
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.Namespace, Name: facts.ConfigMapName}, &cm); err != nil {
+		return ""
+	}
+	known, err := facts.Published(cm.Data)
+	if err != nil {
+		return ""
+	}
+	return known.Images[ownImage]
+}
+
+func hostFolders(pod corev1.PodSpec) []string {
+	var out []string
+	for _, v := range pod.Volumes {
+		if v.HostPath != nil && v.HostPath.Type != nil && *v.HostPath.Type == corev1.HostPathDirectoryOrCreate {
+			out = append(out, v.HostPath.Path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// cleaner makes the DaemonSet that cleans nodes: the first container with its cleanup command, run to its end, and then
+// the operator's image, so that a clean node shows in the number of ready pods. It is nil if there is nothing to clean.
+func cleaner(set *appsv1.DaemonSet, image string) (*appsv1.DaemonSet, error) {
+	text, ok := set.Annotations[manifest.AnnotationCleanup]
+	if !ok {
+		return nil, nil
+	}
+	var command []string
+	if err := json.Unmarshal([]byte(text), &command); err != nil {
+		return nil, fmt.Errorf("read annotation %s: %w", manifest.AnnotationCleanup, err)
+	}
+	if image == "" {
+		return nil, errors.New("the operator has not said which image it has")
+	}
+	pod := set.Spec.Template.Spec.DeepCopy()
+	work := pod.Containers[0]
+	work.Name, work.Command, work.Args, work.Ports = "cleanup", command, nil, nil
+	work.LivenessProbe, work.ReadinessProbe, work.StartupProbe = nil, nil, nil
+	pod.InitContainers = []corev1.Container{work}
+	pod.Containers = []corev1.Container{{Name: "clean", Image: image, ImagePullPolicy: work.ImagePullPolicy, Args: []string{"check-target", "--listen", "127.0.0.1:0"},
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError}}
+	seconds := int64(1)
+	pod.TerminationGracePeriodSeconds = &seconds
+	name := set.Name + "-cleanup"
+	selector := map[string]string{"app": name}
+	all := intstr.FromString("100%")
+	return &appsv1.DaemonSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: name, Labels: map[string]string{manifest.LabelManagedBy: manifest.ManagedBy}},
+		Spec: appsv1.DaemonSetSpec{
+			Selector:       &metav1.LabelSelector{MatchLabels: selector},
+			Template:       corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: selector}, Spec: *pod},
+			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType, RollingUpdate: &appsv1.RollingUpdateDaemonSet{MaxUnavailable: &all}},
+		},
+	}, nil
+}
+
+// clean deletes a DaemonSet, and cleans the nodes that it ran on. Nodes that do not answer are listed, and hold nothing up.
+func (r *remover) clean(ctx context.Context, l leaver) error {
+	r.say("deleting %s", l.object)
+	if err := r.delete(ctx, l.object); err != nil {
+		return err
+	}
+	if err := r.podsGone(ctx, l.namespace, labels.FormatLabels(l.set.Spec.Selector.MatchLabels)); err != nil {
+		r.stays = append(r.stays, fmt.Sprintf("pods of %s on nodes that do not answer", l.object))
+	}
+	if l.cleaner == nil {
+		return nil
+	}
+	r.say("cleaning the nodes of %s", l.object)
+	if err := r.create(ctx, l.cleaner); err != nil {
+		return err
+	}
+	last := &appsv1.DaemonSet{}
+	err := r.until(ctx, patience, "clean nodes", func() error {
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(l.cleaner), last); err != nil {
+			return err
+		}
+		if s := last.Status; s.ObservedGeneration < last.Generation || s.NumberReady < s.DesiredNumberScheduled {
+			return errThere
+		}
+		return nil
+	}, isThere)
+	if err != nil {
+		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s has made: they did not answer within %s", last.Status.DesiredNumberScheduled-last.Status.NumberReady,
+			last.Status.DesiredNumberScheduled, l.object, patience))
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	return r.delete(ctx, object{apps("DaemonSet"), l.cleaner.Namespace, l.cleaner.Name})
+}
+
+func (r *remover) create(ctx context.Context, set *appsv1.DaemonSet) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(set)
+	if err != nil {
+		return fmt.Errorf("encode DaemonSet %s: %w", set.Name, err)
+	}
+	resource, err := r.resource(object{apps("DaemonSet"), set.Namespace, set.Name})
+	if err != nil {
+		return err
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(apps("DaemonSet"))
+	if _, err := resource.Create(ctx, u, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create DaemonSet %s: %w", set.Name, err)
+	}
+	return nil
+}
+
+// podsGone waits until no pod with labels is left.
+func (r *remover) podsGone(ctx context.Context, namespace, selector string) error {
+	parsed, err := labels.Parse(selector)
+	if err != nil {
+		return err
+	}
+	return r.until(ctx, patience, "wait for pods to end", func() error {
+		var pods corev1.PodList
+		if err := r.Client.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: parsed}); err != nil {
+			return err
+		}
+		if len(pods.Items) > 0 {
+			return errThere
+		}
+		return nil
+	}, isThere)
+}

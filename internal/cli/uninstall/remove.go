@@ -1,0 +1,153 @@
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/cluster-network-operator/cno/internal/foresee"
+)
+
+type crd = apiextensionsv1.CustomResourceDefinition
+
+const (
+	// every is how often the cluster is asked whether something is gone.
+	every = 200 * time.Millisecond
+	// patience is how long pods may take to end or to start; that of a node that is off never does.
+	patience = time.Minute
+)
+
+// remover takes away. say tells how far it is.
+type remover struct {
+	foresee.Cluster
+	say   func(format string, args ...any)
+	stays []string
+}
+
+// remove does it, in the order of the parts.
+func (r *remover) remove(ctx context.Context, p parts) error {
+	leavers, err := r.cleaners(ctx, p.leavers)
+	if err != nil {
+		return err
+	}
+	r.say("ending the operator")
+	if err := r.deleteAll(ctx, p.doors, p.operator); err != nil {
+		return err
+	}
+	if err := r.podsGone(ctx, r.Namespace, "name="+deployment); err != nil {
+		return fmt.Errorf("wait for the operator to end: %w", err)
+	}
+	for _, l := range leavers {
+		if err := r.clean(ctx, l); err != nil {
+			return err
+		}
+	}
+	r.say("deleting everything else")
+	if err := r.deleteAll(ctx, p.custom, p.rest, p.kinds, p.namespaces); err != nil {
+		return err
+	}
+	for _, list := range [][]object{p.kinds, p.namespaces} {
+		for _, o := range list {
+			if err := r.gone(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *remover) resource(o object) (dynamic.ResourceInterface, error) {
+	mapping, err := r.Mapper.RESTMapping(o.gvk.GroupKind(), o.gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if o.namespace == "" {
+		return r.API.Resource(mapping.Resource), nil
+	}
+	return r.API.Resource(mapping.Resource).Namespace(o.namespace), nil
+}
+
+func (r *remover) deleteAll(ctx context.Context, lists ...[]object) error {
+	for _, list := range lists {
+		for _, o := range list {
+			if err := r.delete(ctx, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// delete deletes an object and what hangs on it. The API server forgets a policy that was deleted only after a moment, in
+// which it still refuses.
+func (r *remover) delete(ctx context.Context, o object) error {
+	foreground := metav1.DeletePropagationForeground
+	return r.until(ctx, patience, "delete "+o.String(), func() error {
+		resource, err := r.resource(o)
+		if err == nil {
+			err = resource.Delete(ctx, o.name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+		}
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			return nil
+		}
+		return err
+	}, apierrors.IsForbidden, apierrors.IsInvalid)
+}
+
+// gone waits until an object is.
+func (r *remover) gone(ctx context.Context, o object) error {
+	return r.until(ctx, 0, "wait until "+o.String()+" is gone", func() error {
+		resource, err := r.resource(o)
+		if err != nil {
+			return nil //nolint:nilerr // the kind is gone, and all its objects with it
+		}
+		_, err = resource.Get(ctx, o.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = errThere
+		}
+		return err
+	}, isThere)
+}
+
+var errThere = errors.New("it is still there")
+
+func isThere(err error) bool { return errors.Is(err, errThere) }
+
+// until repeats something until it succeeds, or fails in a way that does not pass. A limit of 0 is that of the context.
+func (r *remover) until(ctx context.Context, limit time.Duration, what string, do func() error, passing ...func(error) bool) error {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		err := do()
+		if err == nil {
+			return nil
+		}
+		passes := false
+		for _, p := range passing {
+			passes = passes || p(err)
+		}
+		if !passes {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w: %w", what, ctx.Err(), err)
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,144 @@
+// Package uninstall is `cno uninstall`: the network, the operator and its definitions are taken away, in an order in
+// which each part can still do its share, whatever is gone already.
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/answer"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+)
+
+// options are what the command line says.
+type options struct {
+	yes, force bool
+	timeout    time.Duration
+	form       answer.Form
+	cluster    kubeconfig.Flags
+}
+
+// result is the answer. Lists are in the order of doing.
+type result struct {
+	// Done is false if nothing was changed.
+	Done bool `json:"done"`
+	// Deleted are the objects that are, or would be, deleted.
+	Deleted []string `json:"deleted"`
+	// Stays are sentences about what is left.
+	Stays []string `json:"stays"`
+}
+
+// New makes the command.
+func New() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "uninstall",
+		Short: "Take the network, the operator and its definitions away",
+		Long: `Ends the operator, cleans every node (routes, devices, rules, files), and deletes what the operator
+has applied, what installs it, its configuration and its definitions. It also goes on where
+somebody has begun by hand, in whatever order: with the operator, Network/cluster, the
+definitions or the namespaces. Where the operator and its records are gone, so that nobody knows
+what was applied, --force goes by the label of its objects.
+
+Pods that run lose their network. Without --yes it only says what it would do. What stays is
+listed: what was there before the operator took it over, kinds that belong to OpenShift, and
+files on nodes that no program of the network can remove.
+
+Exit status: 0 everything is gone but what is listed, or, without --yes, nothing is there; 1
+there is something to take away and --yes is missing, or something could not be; 2 the cluster
+does not answer, or the call is wrong.`,
+		Example:           "  cno uninstall\n  cno uninstall --yes\n  cno uninstall --yes --force",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.yes, "yes", false, "do it; without it, say what would be done")
+	f.BoolVar(&o.force, "force", false, "go by labels, where the records of the operator are gone")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for everything to be gone")
+	o.form.Add(cmd)
+	o.cluster.Add(f)
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+	defer cancel()
+	say := cmd.ErrOrStderr()
+	r := remover{Cluster: cluster, say: func(format string, args ...any) { _, _ = fmt.Fprintf(say, format+"\n", args...) }}
+	parts, err := r.find(ctx)
+	if err != nil {
+		return err
+	}
+	res := result{Deleted: []string{}, Stays: parts.stays}
+	for _, o := range parts.all() {
+		res.Deleted = append(res.Deleted, o.String())
+	}
+	switch {
+	case len(res.Deleted) == 0:
+		res.Done = true
+	case parts.unrecorded && !o.force:
+		return &exit.Code{Status: exit.Refused, Err: errors.New("the operator's records are gone: what it has applied is only known by the label of its objects; to go by it: --force")}
+	case o.yes:
+		if err := r.remove(ctx, parts); err != nil {
+			return &exit.Code{Status: exit.Refused, Err: err}
+		}
+		res.Done, res.Stays = true, append(res.Stays, r.stays...)
+	}
+	if err := o.print(cmd.OutOrStdout(), res); err != nil {
+		return err
+	}
+	if !res.Done {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return nil
+}
+
+func (o *options) print(w io.Writer, res result) error {
+	if !o.form.ForPeople() {
+		return o.form.Write(w, res)
+	}
+	verb := "Would be deleted, once every node is clean:"
+	switch {
+	case len(res.Deleted) == 0:
+		verb = "There is nothing to take away."
+	case res.Done:
+		verb = "Deleted:"
+	}
+	lines := append([]string{verb}, indented(res.Deleted)...)
+	if len(res.Stays) > 0 {
+		lines = append(append(lines, "Stays:"), indented(res.Stays)...)
+	}
+	if !res.Done {
+		lines = append(lines, "Pods that run would lose their network. To do it: cno uninstall --yes")
+	}
+	for _, line := range lines {
+		if _, err := fmt.Fprintln(w, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func indented(lines []string) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		out[i] = "  " + line
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+	"sigs.k8s.io/knftables"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+)
+
+// Remove takes away what an agent with this configuration has left on the node, and what plugins have made for its pods:
+// the configuration of the container runtime first, so that no pod is started while the rest goes, then routes, devices,
+// firewall rules and files. What is not there is no error; what cannot be removed does not keep the rest. No agent may
+// run meanwhile. Plugins stay: other networks use the same.
+func Remove(ctx context.Context, config agentconfig.Config) error {
+	return errors.Join(
+		removeFile(filepath.Join(config.CNI.ConfDir, confName)),
+		removeRoutes(config.Network),
+		removeLinks(fmt.Sprintf("flannel.%d", config.Backend.VNI), fmt.Sprintf("flannel-v6.%d", config.Backend.VNI), config.CNI.Bridge),
+		removeTable(ctx, knftables.IPv4Family, tableIPv4),
+		removeTable(ctx, knftables.IPv6Family, tableIPv6),
+		removeFile(config.SubnetFile),
+		removeFile(stateFile(config)),
+	)
+}
+
+func removeFile(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove file: %w", err)
+	}
+	return nil
+}
+
+// removeRoutes removes routes to the subnets of other nodes, by whatever interface. Those of other protocols stay.
+func removeRoutes(network agentconfig.Network) error {
+	names, err := linkNames()
+	if err != nil {
+		return err
+	}
+	have, err := readRoutes(network, names)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, r := range have {
+		if !r.Boot || !r.Via.IsValid() {
+			continue
+		}
+		if err := changeRoute(netlink.RouteDel, r.route, names); err != nil && !errors.Is(err, unix.ESRCH) {
+			errs = append(errs, fmt.Errorf("remove route to %s via %s: %w", r.To, r.Via, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func removeLinks(names ...string) error {
+	var errs []error
+	for _, name := range names {
+		link, err := netlink.LinkByName(name)
+		if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
+			continue
+		}
+		if err == nil {
+			err = netlink.LinkDel(link)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("remove interface %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeTable removes a table of nftables. Without nftables there is none.
+func removeTable(ctx context.Context, family knftables.Family, name string) error {
+	nft, err := knftables.New(family, name)
+	if err != nil {
+		return nil //nolint:nilerr // the agent could not use it either
+	}
+	tx := nft.NewTransaction()
+	// Old versions of nft know no destroy.
+	tx.Add(&knftables.Table{})
+	tx.Delete(&knftables.Table{})
+	if err := nft.Run(ctx, tx); err != nil {
+		return fmt.Errorf("remove table %s: %w", name, err)
+	}
+	return nil
+}
