@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cluster-network-operator/cno/internal/cli/apply"
+	"github.com/cluster-network-operator/cno/internal/cli/connectivity"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
@@ -16,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
 	dayonevalidate "github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
 	clusterdiff "github.com/cluster-network-operator/cno/internal/cli/diff"
+	"github.com/cluster-network-operator/cno/internal/cli/doctor"
 	"github.com/cluster-network-operator/cno/internal/cli/history"
 	"github.com/cluster-network-operator/cno/internal/cli/pause"
 	"github.com/cluster-network-operator/cno/internal/cli/plan"
@@ -60,7 +62,7 @@ command's help says what that is for it.`,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
-		pause.New(time.Now), pause.NewResume(), uninstall.New(), dayone.New(
+		pause.New(time.Now), pause.NewResume(), doctor.New(time.Now), connectivity.New(), uninstall.New(), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
 		), completions())
 	if name == plugin {

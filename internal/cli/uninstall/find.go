@@ -35,16 +35,17 @@ func (o object) String() string {
 
 // parts are what there is, by when it goes.
 type parts struct {
-	// doors refuse deletions. operator makes everything anew. leavers leave something on nodes. rest is what was applied
+	// doors refuse deletions. operator makes everything anew. clients are workloads on the pod network, whose pods end
+	// only while there is one. leavers leave something on nodes. rest is what was applied
 	// and what installs the operator, kinds are its definitions, with all their objects, and namespaces go last.
-	doors, operator, leavers, custom, rest, kinds, namespaces []object
+	doors, operator, clients, leavers, custom, rest, kinds, namespaces []object
 	// unrecorded is true if objects were applied, and nobody knows which.
 	unrecorded bool
 	stays      []string
 }
 
 func (p parts) all() []object {
-	return slices.Concat(p.doors, p.operator, p.leavers, p.custom, p.rest, p.kinds, p.namespaces)
+	return slices.Concat(p.doors, p.operator, p.clients, p.leavers, p.custom, p.rest, p.kinds, p.namespaces)
 }
 
 // installed is how the names of what installs the operator begin.
@@ -130,8 +131,11 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 			p.stays = append(p.stays, o.String()+": it was there before the operator took it over")
 		}
 	}
+	onPods := map[string]bool{}
 	for _, gvk := range applied() {
 		found, err := r.list(ctx, gvk, "", func(o *unstructured.Unstructured) bool {
+			onHost, _, _ := unstructured.NestedBool(o.Object, "spec", "template", "spec", "hostNetwork")
+			onPods[object{gvk, o.GetNamespace(), o.GetName()}.String()] = gvk.Group == "apps" && !onHost
 			return o.GetLabels()[manifest.LabelManagedBy] == manifest.ManagedBy
 		})
 		if err != nil {
@@ -140,6 +144,8 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 		for _, o := range found {
 			switch {
 			case adopted[o.String()]:
+			case onPods[o.String()]:
+				p.clients = append(p.clients, o)
 			case gvk.Kind == "DaemonSet":
 				p.leavers = append(p.leavers, o)
 			case gvk.Kind == "Namespace":
@@ -149,7 +155,7 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 			}
 		}
 	}
-	p.unrecorded = !recorded && len(p.leavers)+len(p.rest) > 0
+	p.unrecorded = !recorded && len(p.clients)+len(p.leavers)+len(p.rest) > 0
 	return nil
 }
 

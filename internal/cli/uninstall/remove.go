@@ -44,6 +44,14 @@ func (r *remover) remove(ctx context.Context, p parts) error {
 	if err := r.podsGone(ctx, r.Namespace, "name="+deployment); err != nil {
 		return fmt.Errorf("wait for the operator to end: %w", err)
 	}
+	if err := r.deleteAll(ctx, p.clients); err != nil {
+		return err
+	}
+	for _, o := range p.clients {
+		if err := r.gone(ctx, o); err != nil {
+			return err
+		}
+	}
 	for _, l := range leavers {
 		if err := r.clean(ctx, l); err != nil {
 			return err

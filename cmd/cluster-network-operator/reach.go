@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/reach"
+)
+
+func reachServer() *cobra.Command {
+	var listen string
+	cmd := &cobra.Command{
+		Use: "reach-server", Short: "Send back what comes by TCP and UDP", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := context.WithoutCancel(cmd.Context())
+			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
+			if err != nil {
+				return fmt.Errorf("listen: %w", err)
+			}
+			packets, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", listen)
+			if err != nil {
+				return fmt.Errorf("listen: %w", err)
+			}
+			return reach.Serve(cmd.Context(), listener, packets)
+		},
+	}
+	cmd.Flags().StringVar(&listen, "listen", ":19876", "where to listen; without an address, on all of both families")
+	return cmd
+}
+
+func reachProbe() *cobra.Command {
+	return &cobra.Command{
+		Use: "reach-probe PROBES", Short: "Try out what can be reached from here, and print the results as JSON", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var probes []reach.Probe
+			if err := json.Unmarshal([]byte(args[0]), &probes); err != nil {
+				return fmt.Errorf("read probes: %w", err)
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(reach.Run(cmd.Context(), probes))
+		},
+	}
+}

@@ -1,0 +1,155 @@
+// Package connectivity is `cno connectivity test`: pods are made on some nodes, everything that they must reach is tried out,
+// and what fails is traced to the hop that it fails on. All that was made is taken away again.
+package connectivity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/cluster-network-operator/cno/internal/answer"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+)
+
+// options are what the command line says.
+type options struct {
+	nodes    []string
+	external string
+	image    string
+	timeout  time.Duration
+	form     answer.Form
+	cluster  kubeconfig.Flags
+}
+
+// New makes the command connectivity with its verbs.
+func New() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "connectivity",
+		Short: "Try out what pods can reach",
+		Long: `Tries out the network of a cluster from inside.
+
+Exit status: that of the command; 0 for this help.`,
+		Example: "  cno connectivity test",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(test())
+	return cmd
+}
+
+func test() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "test",
+		Short: "Have pods on some nodes try out everything that they must reach",
+		Long: `Makes pods of the operator's own image on up to three nodes, in a namespace of their own, and has
+each try out pods and hosts on its own and on the other nodes, services by address and by name,
+ports of hosts and nodes, the cluster's names and the API server: by TCP and UDP, with small
+packets and with those that fill the link, and in each IP family that pods have. What fails is
+traced to its hop: pod, own node, other node, other pod. It needs no other image, and nothing
+outside the cluster. Nodes that do not answer are tried from the others.
+
+The namespace is deleted whatever happens, also when the command is interrupted.
+
+Exit status: 0 everything is reached; 1 something is not; 2 the cluster does not answer, no pod
+can be started, or the call is wrong.`,
+		Example:           "  cno connectivity test\n  cno connectivity test --node worker-0 --node worker-7\n  cno connectivity test --external example.org:443 -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&o.nodes, "node", nil, "a node to try; may be repeated (default: up to three, those that are not ready first)")
+	f.StringVar(&o.external, "external", "", "host:port outside the cluster to reach as well")
+	f.StringVar(&o.image, "image", "", "image of the pods (default: that of the operator)")
+	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long to try; cleaning up is not counted")
+	o.form.Add(cmd)
+	o.cluster.Add(f)
+	return cmd
+}
+
+// report is the answer.
+type report struct {
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+	// Hops are sentences that say on which hop what fails.
+	Hops []string `json:"hops"`
+	// Scenarios are all that were tried, those that failed first.
+	Scenarios []outcome `json:"scenarios"`
+	// Notes are sentences about what could not be tried.
+	Notes   []string `json:"notes"`
+	Seconds float64  `json:"seconds"`
+}
+
+// outcome is what became of a scenario.
+type outcome struct {
+	Name         string `json:"name"`
+	OK           bool   `json:"ok"`
+	Error        string `json:"error,omitempty"`
+	Milliseconds int64  `json:"milliseconds"`
+}
+
+func (o *options) run(cmd *cobra.Command) error {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 100, 200
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("reach the cluster: %w", err)
+	}
+	begin := time.Now()
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+	defer cancel()
+	say := cmd.ErrOrStderr()
+	s := &stage{api: api, operator: o.cluster.Namespace, image: o.image, external: o.external,
+		say: func(format string, args ...any) { _, _ = fmt.Fprintf(say, format+"\n", args...) }}
+	res, err := s.test(ctx, o.nodes)
+	// The clean-up must not end with what has ended the test.
+	if cleaning := s.cleanUp(context.WithoutCancel(cmd.Context())); cleaning != nil {
+		err = errors.Join(err, cleaning)
+	}
+	if err != nil {
+		return err
+	}
+	res.Seconds = time.Since(begin).Seconds()
+	if o.form.ForPeople() {
+		err = res.print(cmd.OutOrStdout())
+	} else {
+		err = o.form.Write(cmd.OutOrStdout(), res)
+	}
+	if err == nil && res.Failed > 0 {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return err
+}
+
+func (r report) print(w io.Writer) error {
+	var text strings.Builder
+	for _, s := range r.Scenarios {
+		if s.OK {
+			fmt.Fprintf(&text, "ok    %s (%d ms)\n", s.Name, s.Milliseconds)
+		} else {
+			fmt.Fprintf(&text, "FAIL  %s: %s\n", s.Name, s.Error)
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&text, "note  %s\n", n)
+	}
+	fmt.Fprintf(&text, "%d of %d scenarios pass, in %.1f s\n", r.Passed, r.Passed+r.Failed, r.Seconds)
+	for _, h := range r.Hops {
+		fmt.Fprintf(&text, "hop   %s\n", h)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}

@@ -1,0 +1,166 @@
+package connectivity
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/cluster-network-operator/cno/internal/reach"
+)
+
+// The ports of the servers. Those on hosts are high, where nothing else is expected.
+const (
+	serverPort  = 19876
+	hostPort    = 19877
+	kubeletPort = 10250
+)
+
+// place is where pods of a test run.
+type place struct {
+	node string
+	// host are the addresses of the node, pod those of the server on the pod network; none if it could not be started.
+	host, pod []string
+	// served is true if the server on the host runs.
+	served bool
+}
+
+// target are the services of a test, and those that every cluster has.
+type target struct {
+	// service are the addresses of the service, nodePort its port on all nodes; name is its full name.
+	service  []string
+	nodePort int
+	name     string
+	// api are the addresses of the service kubernetes; apiPort is its port.
+	api     []string
+	apiPort int
+	// external is host and port outside; the host is empty if none is to be reached.
+	external     string
+	externalPort int
+}
+
+// kind says which hops a scenario takes.
+type kind int
+
+const (
+	other kind = iota
+	// hostHost leads from a node to another, podHost from a pod to a node, hostPod from a node to a pod, podPod from a pod
+	// to a pod.
+	hostHost
+	podHost
+	hostPod
+	podPod
+)
+
+// scenario is something to reach. from and to are places; onHost is true if it is tried from the host's own network.
+type scenario struct {
+	reach.Probe
+	name     string
+	kind     kind
+	from, to string
+	onHost   bool
+}
+
+// scenarios are all that can be tried between places.
+func scenarios(places []place, t target) []scenario {
+	var all []scenario
+	add := func(s scenario) {
+		s.ID = strconv.Itoa(len(all))
+		all = append(all, s)
+	}
+	for _, from := range places {
+		if from.served {
+			fromHost(from, places, t, add)
+		}
+		if len(from.pod) > 0 {
+			fromPod(from, places, t, add)
+		}
+	}
+	return all
+}
+
+func probe(way, host string, port, size int) reach.Probe {
+	return reach.Probe{Way: way, Host: host, Port: port, Size: size}
+}
+
+func fromHost(from place, places []place, t target, add func(scenario)) {
+	for _, to := range places {
+		for _, address := range to.host {
+			if from.node == to.node {
+				continue
+			}
+			name := fmt.Sprintf("host %s -> host %s (%s", from.node, to.node, family(address))
+			add(scenario{name: name + ", kubelet)", kind: hostHost, from: from.node, to: to.node, onHost: true, Probe: probe(reach.Connect, address, kubeletPort, 0)})
+			if to.served {
+				add(scenario{name: name + ", full packets)", kind: hostHost, from: from.node, to: to.node, onHost: true, Probe: probe(reach.UDP, address, serverPort, reach.Full)})
+			}
+		}
+		for _, address := range to.pod {
+			add(scenario{name: fmt.Sprintf("host %s -> pod on %s (%s)", from.node, to.node, family(address)), kind: hostPod, from: from.node, to: to.node, onHost: true,
+				Probe: probe(reach.TCP, address, serverPort, 0)})
+		}
+	}
+	for _, address := range t.service {
+		add(scenario{name: fmt.Sprintf("host %s -> service (%s)", from.node, family(address)), from: from.node, onHost: true, Probe: probe(reach.TCP, address, serverPort, 0)})
+	}
+}
+
+func fromPod(from place, places []place, t target, add func(scenario)) {
+	pod := "pod on " + from.node
+	for _, to := range places {
+		for _, address := range sameFamily(to.pod, from.pod) {
+			for _, way := range []struct {
+				name, way string
+				size      int
+			}{{"TCP", reach.TCP, 0}, {"UDP", reach.UDP, 0}, {"TCP, full packets", reach.TCP, reach.Full}, {"UDP, full packets", reach.UDP, reach.Full}} {
+				add(scenario{name: fmt.Sprintf("%s -> pod on %s (%s, %s)", pod, to.node, family(address), way.name), kind: podPod, from: from.node, to: to.node,
+					Probe: probe(way.way, address, serverPort, way.size)})
+			}
+		}
+		for _, address := range sameFamily(to.host, from.pod) {
+			if to.served {
+				add(scenario{name: fmt.Sprintf("%s -> host %s (%s)", pod, to.node, family(address)), kind: podHost, from: from.node, to: to.node, Probe: probe(reach.TCP, address, serverPort, 0)})
+			} else {
+				add(scenario{name: fmt.Sprintf("%s -> host %s (%s, kubelet)", pod, to.node, family(address)), kind: podHost, from: from.node, to: to.node, Probe: probe(reach.Connect, address, kubeletPort, 0)})
+			}
+			if len(to.pod) > 0 {
+				add(scenario{name: fmt.Sprintf("%s -> host port on %s (%s)", pod, to.node, family(address)), from: from.node, to: to.node, Probe: probe(reach.TCP, address, hostPort, 0)})
+			}
+			if t.nodePort > 0 && to.served && slices.Index(to.host, address) == 0 {
+				add(scenario{name: fmt.Sprintf("%s -> node port on %s (%s)", pod, to.node, family(address)), from: from.node, to: to.node, Probe: probe(reach.TCP, address, t.nodePort, 0)})
+			}
+		}
+	}
+	for _, address := range sameFamily(t.service, from.pod) {
+		add(scenario{name: fmt.Sprintf("%s -> service by address (%s, TCP)", pod, family(address)), from: from.node, Probe: probe(reach.TCP, address, serverPort, 0)})
+		add(scenario{name: fmt.Sprintf("%s -> service by address (%s, UDP)", pod, family(address)), from: from.node, Probe: probe(reach.UDP, address, serverPort, 0)})
+	}
+	for _, address := range sameFamily(t.api, from.pod) {
+		add(scenario{name: fmt.Sprintf("%s -> API server by service (%s)", pod, family(address)), from: from.node, Probe: probe(reach.Connect, address, t.apiPort, 0)})
+	}
+	if t.name != "" {
+		add(scenario{name: pod + " -> name of the API server", from: from.node, Probe: probe(reach.Name, "kubernetes.default.svc", 0, 0)})
+		add(scenario{name: pod + " -> service by name", from: from.node, Probe: probe(reach.TCP, t.name, serverPort, 0)})
+	}
+	if t.external != "" {
+		add(scenario{name: fmt.Sprintf("%s -> %s outside", pod, t.external), from: from.node, Probe: probe(reach.Connect, t.external, t.externalPort, 0)})
+	}
+}
+
+func family(address string) string {
+	if a, err := netip.ParseAddr(address); err == nil && a.Is6() {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+// sameFamily are the addresses of the families that others have.
+func sameFamily(addresses, others []string) []string {
+	var out []string
+	for _, a := range addresses {
+		if slices.ContainsFunc(others, func(o string) bool { return family(o) == family(a) }) {
+			out = append(out, a)
+		}
+	}
+	return out
+}

@@ -1,0 +1,136 @@
+package doctor
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/cluster-network-operator/cno/internal/redact"
+)
+
+const (
+	// atOnce is how many sections are collected at the same time, page how many objects a request asks for.
+	atOnce = 8
+	page   = 500
+)
+
+// collector reads a cluster. namespace is the operator's.
+type collector struct {
+	api       dynamic.Interface
+	typed     kubernetes.Interface
+	namespace string
+}
+
+// collected is what was read, with nothing secret in it. Maps are by the name of the section or file.
+type collected struct {
+	mu      sync.Mutex
+	objects map[string][]map[string]any
+	logs    map[string][]byte
+	missing []string
+}
+
+// section is one part of what is collected: the objects of a resource, in a namespace or in all.
+type section struct {
+	resource  schema.GroupVersionResource
+	namespace string
+	// trim drops what is large and says nothing.
+	trim func(map[string]any)
+}
+
+func (s section) name() string {
+	if s.namespace == "" {
+		return s.resource.Resource + "." + s.resource.Group
+	}
+	return s.namespace + "/" + s.resource.Resource
+}
+
+// collect reads everything within a time. The error is for a cluster that does not answer at all.
+func (c *collector) collect(ctx context.Context, limit time.Duration) (*collected, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := c.reachable(ctx); err != nil {
+		return nil, err
+	}
+	found := &collected{objects: map[string][]map[string]any{}, logs: map[string][]byte{}}
+	group := errgroup.Group{}
+	group.SetLimit(atOnce)
+	for _, s := range c.sections() {
+		group.Go(func() error { found.miss(s.name(), c.read(ctx, s, found)); return nil })
+	}
+	_ = group.Wait() // each section says itself what it misses
+	c.readLogs(ctx, found)
+	slices.Sort(found.missing)
+	return found, nil
+}
+
+// miss notes that a section is not whole. A kind that is not served has no objects.
+func (f *collected) miss(section string, err error) {
+	if err == nil || apierrors.IsNotFound(err) {
+		return
+	}
+	why := err.Error()
+	if errors.Is(err, context.DeadlineExceeded) {
+		why = "it did not come in time"
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.missing = append(f.missing, redact.Text(fmt.Sprintf("%s: %s", section, why)))
+}
+
+// read lists the objects of a section, page by page. What came before an error is kept.
+func (c *collector) read(ctx context.Context, s section, found *collected) error {
+	var resource dynamic.ResourceInterface = c.api.Resource(s.resource)
+	if s.namespace != "" {
+		resource = c.api.Resource(s.resource).Namespace(s.namespace)
+	}
+	for next := ""; ; {
+		list, err := resource.List(ctx, metav1.ListOptions{Limit: page, Continue: next})
+		if err != nil {
+			return err
+		}
+		items := make([]map[string]any, 0, len(list.Items))
+		for i := range list.Items {
+			items = append(items, clean(&list.Items[i], s.trim))
+		}
+		found.mu.Lock()
+		found.objects[s.name()] = append(found.objects[s.name()], items...)
+		found.mu.Unlock()
+		if next = list.GetContinue(); next == "" {
+			return ctx.Err()
+		}
+	}
+}
+
+func clean(o *unstructured.Unstructured, trim func(map[string]any)) map[string]any {
+	if trim != nil {
+		trim(o.Object)
+	}
+	return redact.Object(o.Object)
+}
+
+// encoded is a section as a file.
+func encoded(items []map[string]any) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	// An object a line: such a file can be searched, and be cut off anywhere.
+	for _, o := range items {
+		if err := enc.Encode(o); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}

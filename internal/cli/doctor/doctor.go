@@ -1,0 +1,170 @@
+// Package doctor is `cno doctor`: what looks wrong with a cluster's network, the worst first, and one archive with all that
+// somebody needs who has to find out why. It reads, and never writes to the cluster; it reads no Secrets.
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/cluster-network-operator/cno/internal/answer"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+)
+
+// options are what the command line says.
+type options struct {
+	file    string
+	timeout time.Duration
+	form    answer.Form
+	cluster kubeconfig.Flags
+}
+
+// report is the answer.
+type report struct {
+	// Findings are what looks wrong, the worst first.
+	Findings []Finding `json:"findings"`
+	// Missing are the sections that are not whole, and why.
+	Missing []string `json:"missing"`
+	// Archive is the file with everything; empty if none was asked for.
+	Archive string    `json:"archive,omitempty"`
+	Time    time.Time `json:"time"`
+}
+
+// The limits of requests a second.
+const (
+	requestsPerSecond = 200
+	requestsAtOnce    = 400
+)
+
+// New makes the command. now is the clock.
+func New(now func() time.Time) *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what looks wrong, and collect what is needed to find out why",
+		Long: `Collects objects, logs, what nodes say of themselves and the results of connectivity checks into
+one archive, and prints what looks wrong, the worst first, each with its cause and a way out.
+
+Nothing is written to the cluster. Secrets are not read; whatever looks like a password, a token
+or a key is taken out of everything else. A part that does not come in time is left out, and
+listed; the archive then has the rest.
+
+Exit status: 0 nothing looks wrong; 1 something does; 2 the cluster does not answer, the archive
+cannot be written, or the call is wrong.`,
+		Example:           "  cno doctor\n  cno doctor --file network.tar.gz --timeout 2m\n  cno doctor --file '' -o json",
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, now) },
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.file, "file", "f", "cno-doctor-"+now().UTC().Format("20060102-150405")+".tar.gz", "the archive to write; empty: none")
+	f.DurationVar(&o.timeout, "timeout", 55*time.Second, "how long to collect; what has not come by then is left out")
+	o.form.Add(cmd)
+	o.cluster.Add(f)
+	// The name has the time in it, which would make the help differ each time.
+	f.Lookup("file").DefValue = "cno-doctor-TIME.tar.gz"
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, now func() time.Time) error {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	c, err := open(config, o.cluster.Namespace)
+	if err != nil {
+		return err
+	}
+	found, err := c.collect(cmd.Context(), o.timeout)
+	if err != nil {
+		return err
+	}
+	res := report{Findings: judge(found, now()), Missing: found.missing, Archive: o.file, Time: now().UTC()}
+	if o.file != "" {
+		if err := o.write(found, res); err != nil {
+			return err
+		}
+	}
+	if o.form.ForPeople() {
+		err = res.print(cmd.OutOrStdout())
+	} else {
+		err = o.form.Write(cmd.OutOrStdout(), res)
+	}
+	if err == nil && len(res.Findings) > 0 {
+		return &exit.Code{Status: exit.Refused}
+	}
+	return err
+}
+
+// write makes the archive, which only its owner may read. One that could not be finished is removed.
+func (o *options) write(found *collected, res report) error {
+	f, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("write archive: %w", err)
+	}
+	err = found.archive(f, res)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		_ = os.Remove(o.file)
+		return fmt.Errorf("write archive: %w", err)
+	}
+	return nil
+}
+
+// print writes the report for people.
+func (r report) print(w io.Writer) error {
+	if len(r.Findings) == 0 {
+		if _, err := fmt.Fprintln(w, "Nothing looks wrong."); err != nil {
+			return err
+		}
+	}
+	for i, f := range r.Findings {
+		if _, err := fmt.Fprintf(w, "%d. %s: %s\n   cause:   %s\n   way out: %s\n", i+1, f.Severity, f.What, f.Cause, f.WayOut); err != nil {
+			return err
+		}
+	}
+	for _, m := range r.Missing {
+		if _, err := fmt.Fprintln(w, "not whole: "+m); err != nil {
+			return err
+		}
+	}
+	if r.Archive == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "Everything that was collected is in %s\n", r.Archive)
+	return err
+}
+
+// open makes the clients. They can only read: what would write is refused before it is sent.
+func open(config *rest.Config, namespace string) (*collector, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	config.Wrap(readOnly)
+	api, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	return &collector{api: api, typed: typed, namespace: namespace}, nil
+}
+
+// reachable fails if the API server does not answer at all: then there is nothing to collect.
+func (c *collector) reachable(ctx context.Context) error {
+	if _, err := c.typed.Discovery().RESTClient().Get().AbsPath("/version").DoRaw(ctx); err != nil {
+		return fmt.Errorf("reach the cluster: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// resource names one in its group and version.
+func resource(group, version, name string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: group, Version: version, Resource: name}
+}
+
+// The resources that findings are made of.
+var (
+	networks    = resource("operator.openshift.io", "v1", "networks")
+	nodes       = resource("", "v1", "nodes")
+	pods        = resource("", "v1", "pods")
+	deployments = resource("apps", "v1", "deployments")
+	daemonSets  = resource("apps", "v1", "daemonsets")
+	checks      = resource("controlplane.operator.openshift.io", "v1alpha1", "podnetworkconnectivitychecks")
+)
+
+// operands are the namespaces of what the operator deploys.
+func operands() []string {
+	return []string{"openshift-flannel", "openshift-kube-proxy", "openshift-network-diagnostics", "openshift-host-network", "openshift-multus"}
+}
+
+// namespaces are the operator's and those of operands.
+func (c *collector) namespaces() []string {
+	all := append([]string{c.namespace}, operands()...)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// sections are all parts: configuration and nodes first, since most findings come of them.
+func (c *collector) sections() []section {
+	all := []section{
+		{resource: networks},
+		{resource: resource("networkoperator.openshift.io", "v1", "networkconfigs")},
+		{resource: resource("networkoperator.openshift.io", "v1", "networkguards")},
+		{resource: resource("network.operator.openshift.io", "v1", "hostnetworkconfigs")},
+		{resource: resource("network.operator.openshift.io", "v1", "egressrouters")},
+		{resource: resource("network.operator.openshift.io", "v1", "operatorpkis")},
+		{resource: resource("config.openshift.io", "v1", "networks")},
+		{resource: resource("config.openshift.io", "v1", "clusteroperators"), trim: trimManaged},
+		{resource: checks},
+		{resource: nodes, trim: trimNode},
+		{resource: resource("apps", "v1", "controllerrevisions"), namespace: c.namespace},
+	}
+	for _, ns := range c.namespaces() {
+		for _, r := range []schema.GroupVersionResource{
+			deployments, daemonSets, pods, resource("", "v1", "configmaps"), resource("", "v1", "services"), resource("", "v1", "events"),
+			resource("", "v1", "serviceaccounts"), resource("discovery.k8s.io", "v1", "endpointslices"), resource("coordination.k8s.io", "v1", "leases"),
+		} {
+			all = append(all, section{resource: r, namespace: ns, trim: trimManaged})
+		}
+	}
+	return all
+}
+
+// trimManaged drops who has set which field.
+func trimManaged(o map[string]any) { unstructured.RemoveNestedField(o, "metadata", "managedFields") }
+
+// trimNode also drops the list of images, which is most of a node.
+func trimNode(o map[string]any) {
+	trimManaged(o)
+	unstructured.RemoveNestedField(o, "status", "images")
+}

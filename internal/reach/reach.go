@@ -1,0 +1,184 @@
+// Package reach tries out whether addresses can be reached, from where it runs: by TCP, by UDP, with packets as large as the
+// link takes, and by name. Its server answers such tries. Both run in pods of the operator's own image.
+package reach
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// The ways of a try.
+const (
+	// TCP connects, and has some bytes come back. Connect only connects. UDP has one datagram come back. Name looks a
+	// name up.
+	TCP     = "tcp"
+	Connect = "connect"
+	UDP     = "udp"
+	Name    = "name"
+)
+
+// Full is the size of a try whose packets are as large as the link takes.
+const Full = -1
+
+// Probe is one try.
+type Probe struct {
+	// ID is the caller's, and comes back in the result.
+	ID string `json:"id"`
+	// Way is TCP, Connect, UDP or Name.
+	Way string `json:"way"`
+	// Host is an address or a name; Port is not used by Name.
+	Host string `json:"host"`
+	Port int    `json:"port,omitempty"`
+	// Size is how many bytes are sent; 0 is a few, Full as many as fit into a packet (UDP), or fill many (TCP).
+	Size int `json:"size,omitempty"`
+}
+
+// Result is what became of it. Error is empty if it succeeded.
+type Result struct {
+	ID           string `json:"id"`
+	Error        string `json:"error,omitempty"`
+	Milliseconds int64  `json:"milliseconds"`
+}
+
+const (
+	// limit is how long one try may take, tries how often it is tried: one packet may always be lost.
+	limit = 2 * time.Second
+	tries = 3
+	// atOnce is how many probes run at the same time.
+	atOnce = 16
+	few    = 32
+	// many is more than a window of packets of any size.
+	many = 256 << 10
+	// headers is what IPv6 and UDP put before a datagram; IPv4 needs 20 bytes less.
+	headers = 48
+)
+
+// Run tries all, in any order, and returns the results in the order of the probes.
+func Run(ctx context.Context, probes []Probe) []Result {
+	results := make([]Result, len(probes))
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for i, p := range probes {
+		all.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			results[i] = run(ctx, p)
+		})
+	}
+	all.Wait()
+	return results
+}
+
+func run(ctx context.Context, p Probe) Result {
+	res := Result{ID: p.ID}
+	for range tries {
+		begin := time.Now()
+		err := try(ctx, p)
+		res.Milliseconds = time.Since(begin).Milliseconds()
+		if res.Error = ""; err == nil {
+			return res
+		}
+		res.Error = err.Error()
+	}
+	return res
+}
+
+func try(ctx context.Context, p Probe) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	switch p.Way {
+	case Name:
+		_, err := net.DefaultResolver.LookupHost(ctx, p.Host)
+		return err
+	case TCP, Connect, UDP:
+		return exchange(ctx, p)
+	default:
+		return fmt.Errorf("there is no way %q", p.Way)
+	}
+}
+
+// exchange sends bytes and has them come back.
+func exchange(ctx context.Context, p Probe) error {
+	network := p.Way
+	if network == Connect {
+		network = TCP
+	}
+	conn, err := (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(p.Host, strconv.Itoa(p.Port)))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	if p.Way == Connect {
+		return nil
+	}
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	size, err := sizeOf(p, conn.LocalAddr())
+	if err != nil {
+		return err
+	}
+	message := make([]byte, size)
+	sent := make(chan error, 1)
+	go func() { _, err := conn.Write(message); sent <- err }()
+	n, err := io.ReadFull(conn, message)
+	if err != nil {
+		return fmt.Errorf("%d of %d bytes have come back: %w", n, size, errors.Join(err, written(sent)))
+	}
+	return nil
+}
+
+// written is the error of writing, if that has ended.
+func written(sent <-chan error) error {
+	select {
+	case err := <-sent:
+		return err
+	default:
+		return nil
+	}
+}
+
+// sizeOf is how many bytes a probe sends by the link that has an address.
+func sizeOf(p Probe, local net.Addr) (int, error) {
+	switch {
+	case p.Size == 0:
+		return few, nil
+	case p.Size != Full:
+		return p.Size, nil
+	case p.Way == TCP:
+		return many, nil
+	}
+	mtu, err := mtuOf(local)
+	return mtu - headers, err
+}
+
+func mtuOf(local net.Addr) (int, error) {
+	host, _, err := net.SplitHostPort(local.String())
+	if err != nil {
+		return 0, err
+	}
+	links, err := net.Interfaces()
+	if err != nil {
+		return 0, err
+	}
+	for _, link := range links {
+		addresses, err := link.Addrs()
+		if err != nil {
+			return 0, err
+		}
+		for _, a := range addresses {
+			if n, ok := a.(*net.IPNet); ok && n.IP.String() == host {
+				// A loopback takes more than a datagram can be.
+				return min(link.MTU, 1<<15), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("no link has the address %s", host)
+}
