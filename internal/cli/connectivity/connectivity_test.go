@@ -1,0 +1,137 @@
+package connectivity
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/reach"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
+
+// two is two nodes of both families, with everything running; a node without pods is third.
+func two() ([]place, target) {
+	return []place{
+		{node: "a", host: []string{"192.0.2.1", "2001:db8::1"}, pod: []string{"10.0.1.2", "fd00:1::2"}, served: true},
+		{node: "b", host: []string{"192.0.2.2", "2001:db8::2"}, pod: []string{"10.0.2.2", "fd00:2::2"}, served: true},
+		{node: "c", host: []string{"192.0.2.3"}},
+	}, target{service: []string{"10.96.0.9"}, nodePort: 30000, name: "server.ns.svc", api: []string{"10.96.0.1"}, apiPort: 443}
+}
+
+func TestScenariosAreAllThatPodsMustReach(t *testing.T) {
+	all := scenarios(two())
+	names := map[string]bool{}
+	for _, s := range all {
+		if names[s.name] {
+			t.Errorf("%s is twice there", s.name)
+		}
+		names[s.name] = true
+		if s.from == "c" {
+			t.Errorf("%s is tried from a node without pods", s.name)
+		}
+	}
+	for _, want := range []string{
+		"pod on a -> pod on a (IPv4, TCP)", "pod on a -> pod on b (IPv6, UDP, full packets)", "pod on a -> host a (IPv4)", "pod on a -> host b (IPv6)",
+		"pod on a -> host port on b (IPv4)", "pod on a -> node port on b (IPv4)", "pod on a -> service by address (IPv4, UDP)", "pod on a -> service by name",
+		"pod on a -> name of the API server", "pod on a -> API server by service (IPv4)", "host a -> host b (IPv4, full packets)", "host a -> pod on a (IPv4)",
+		"host a -> pod on b (IPv6)", "host a -> service (IPv4)", "host a -> host c (IPv4, kubelet)", "pod on b -> host c (IPv4, kubelet)",
+	} {
+		if !names[want] {
+			t.Errorf("%s is not tried", want)
+		}
+	}
+	if names["host a -> host a (IPv4, kubelet)"] || len(all) < 60 {
+		t.Errorf("there are %d scenarios", len(all))
+	}
+}
+
+func TestTheHopIsTheFirstThatFailsByItself(t *testing.T) {
+	places, services := two()
+	all := scenarios(places[:2], services)
+	for _, row := range []struct {
+		why  string
+		want string
+		fail func(scenario) bool
+	}{
+		{"all is well", "", func(scenario) bool { return false }},
+		{"a cable", "node a -> node b: the nodes do not reach one another", func(s scenario) bool { return s.from == "a" && s.to == "b" || s.from == "b" && s.to == "a" }},
+		{"large packets between hosts", "node a -> node b: not everything gets through", func(s scenario) bool { return s.Size == reach.Full && s.from == "a" && s.to == "b" }},
+		{"the bridge of a", "pod -> own node on a", func(s scenario) bool { return s.from == "a" && s.to == "a" }},
+		{"the tunnel", "node a -> node b, packets of pods", func(s scenario) bool {
+			return s.from == "a" && s.to == "b" && (s.kind == podPod || s.kind == hostPod)
+		}},
+		{"the other pod", "node b -> its pod, after a", func(s scenario) bool {
+			return s.to == "b" && (s.kind == hostPod || s.kind == podPod || s.from == "b" && s.kind == podHost)
+		}},
+		{"services alone", "services on a:", func(s scenario) bool { return s.from == "a" && strings.Contains(s.name, "service") }},
+	} {
+		failed := map[string]bool{}
+		for _, s := range all {
+			failed[s.ID] = row.fail(s)
+		}
+		said := strings.Join(hops(all, failed), "\n")
+		if row.want == "" && said != "" || !strings.Contains(said, row.want) {
+			t.Errorf("%s: it says\n%s", row.why, said)
+		}
+	}
+}
+
+func TestWhatFailsComesFirst(t *testing.T) {
+	places, services := two()
+	all := scenarios(places, services)
+	results := map[string]reach.Result{}
+	for _, s := range all[1:] {
+		results[s.ID] = reach.Result{ID: s.ID}
+	}
+	results[all[5].ID] = reach.Result{ID: all[5].ID, Error: "i/o timeout"}
+	r := judge(all, results, nil)
+	if r.Failed != 1 || r.Passed != len(all)-2 || r.Scenarios[0].OK || r.Scenarios[0].Error != "i/o timeout" || len(r.Hops) != 1 {
+		t.Errorf("%+v", r)
+	}
+	var text strings.Builder
+	if err := r.print(&text); err != nil || !strings.HasPrefix(text.String(), "FAIL  ") || !strings.Contains(text.String(), "\nhop   ") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+}
+
+func TestATestThatIsCutOffIsCleanedUp(t *testing.T) {
+	server := apitest.Shared(t)
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	server.Create(t, n)
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	if err := server.Client.Status().Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	api, err := kubernetes.NewForConfig(server.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s := &stage{api: api, operator: "ns", image: "i", say: func(string, ...any) { cancel() }}
+	if _, err := s.test(ctx, nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it ends with %v", err)
+	}
+	// No controller empties namespaces here: it is enough that this one ends.
+	brief, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if err := s.cleanUp(brief); err == nil || !strings.Contains(err.Error(), "is being deleted") {
+		t.Errorf("%v", err)
+	}
+	var ns corev1.Namespace
+	if err := server.Client.Get(t.Context(), client.ObjectKey{Name: s.namespace}, &ns); err != nil || ns.DeletionTimestamp == nil {
+		t.Errorf("it stays: %v, %v", ns.DeletionTimestamp, err)
+	}
+	if _, err := s.places(t.Context(), []string{"nobody"}); err == nil {
+		t.Error("a node that there is not is tried")
+	}
+}
