@@ -37,6 +37,9 @@ type Probe struct {
 	Port int    `json:"port,omitempty"`
 	// Size is how many bytes are sent; 0 is a few, Full as many as fit into a packet (UDP), or fill many (TCP).
 	Size int `json:"size,omitempty"`
+	// Patient is true for what may not be there yet, such as a service that was made a moment ago: it is tried again for
+	// some seconds.
+	Patient bool `json:"patient,omitempty"`
 }
 
 // Result is what became of it. Error is empty if it succeeded.
@@ -53,6 +56,9 @@ const (
 	// atOnce is how many probes run at the same time.
 	atOnce = 16
 	few    = 32
+	// patient is how long what may not be there yet is tried, pause how long is waited between.
+	patient = 10 * time.Second
+	pause   = 250 * time.Millisecond
 	// many is more than a window of packets of any size.
 	many = 256 << 10
 	// headers is what IPv6 and UDP put before a datagram; IPv4 needs 20 bytes less.
@@ -77,7 +83,8 @@ func Run(ctx context.Context, probes []Probe) []Result {
 
 func run(ctx context.Context, p Probe) Result {
 	res := Result{ID: p.ID}
-	for range tries {
+	begun := time.Now()
+	for i := 0; i < tries || p.Patient && time.Since(begun) < patient && ctx.Err() == nil; i++ {
 		begin := time.Now()
 		err := try(ctx, p)
 		res.Milliseconds = time.Since(begin).Milliseconds()
@@ -85,6 +92,12 @@ func run(ctx context.Context, p Probe) Result {
 			return res
 		}
 		res.Error = err.Error()
+		if p.Patient {
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+		}
 	}
 	return res
 }

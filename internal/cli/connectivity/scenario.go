@@ -66,6 +66,8 @@ func scenarios(places []place, t target) []scenario {
 	var all []scenario
 	add := func(s scenario) {
 		s.ID = strconv.Itoa(len(all))
+		// Services and ports of nodes take a moment to be known everywhere.
+		s.Patient = s.kind == other
 		all = append(all, s)
 	}
 	for _, from := range places {
