@@ -55,10 +55,12 @@ func (c *cluster) refresh(b *testing.B, set *appsv1.DaemonSet) {
 func (c *cluster) progress(b *testing.B, f fleet, updated int) {
 	b.Helper()
 	c.refresh(b, f.set)
+	// The operator writes how many may be rolled at once meanwhile: a patch has no version to conflict with.
+	before := f.set.DeepCopy()
 	all := int32(*nodes)
 	f.set.Status = appsv1.DaemonSetStatus{ObservedGeneration: f.set.Generation, DesiredNumberScheduled: all, CurrentNumberScheduled: all,
 		UpdatedNumberScheduled: int32(updated), NumberAvailable: all - 1, NumberReady: all - 1, NumberUnavailable: 1}
-	if err := c.Client.Status().Update(b.Context(), f.set); err != nil {
+	if err := c.Client.Status().Patch(b.Context(), f.set, client.MergeFrom(before)); err != nil {
 		b.Fatal(err)
 	}
 }
