@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	osv1 "github.com/openshift/api/operator/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 func TestMain(m *testing.M) {
@@ -211,6 +213,48 @@ func TestOneMessageSaysEverything(t *testing.T) {
 			t.Errorf("the message does not say %q:\n%v", want, err)
 		}
 	}
+}
+
+func TestPoolsGetInAtTheDoorOnlyToGrow(t *testing.T) {
+	pools := func(cidrs ...string) func(*operatorv1.NetworkSpec) {
+		return func(s *operatorv1.NetworkSpec) {
+			s.ClusterNetwork = nil
+			for _, c := range cidrs {
+				s.ClusterNetwork = append(s.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: c, HostPrefix: 24})
+			}
+		}
+	}
+	t.Run("in use", func(t *testing.T) {
+		d := newDoor(t, applied())
+		for _, tt := range []struct {
+			why    string
+			change func(*operatorv1.NetworkSpec)
+			lets   bool
+		}{
+			{"a shorter prefix that begins at the same address", pools("10.244.0.0/14"), true},
+			{"a longer prefix: nodes hold blocks outside it", pools("10.244.0.0/17"), false},
+			{"a larger pool with another base, although it contains the old one", pools("10.240.0.0/12"), false},
+			{"a second pool", pools("10.244.0.0/16", "10.10.0.0/16"), false},
+			{"none at all", pools(), false},
+			{"a pool that grows, with another length of blocks", func(s *operatorv1.NetworkSpec) { pools("10.244.0.0/15")(s); s.ClusterNetwork[0].HostPrefix = 25 }, false},
+		} {
+			if err := d.edit(tt.change); (err == nil) != tt.lets {
+				t.Errorf("%s: %v", tt.why, err)
+			}
+			if _, err := d.check(tt.change); (err == nil) != tt.lets {
+				t.Errorf("the operator, %s: %v", tt.why, err)
+			}
+		}
+	})
+	t.Run("during a migration nothing else moves", func(t *testing.T) {
+		spec := applied().Spec
+		for want, m := range map[string]*osv1.NetworkMigration{"true": nil, "false": {MTU: &osv1.MTUMigration{}}} {
+			spec.Migration = m
+			if got := data(&spec, provider.Traits{GrowPools: true}, nil, "")[keyGrow]; got != want {
+				t.Errorf("%s is %s, want %s", keyGrow, got, want)
+			}
+		}
+	})
 }
 
 func TestAnUnsafeChangeIsStoredWhenSomebodySaysSo(t *testing.T) {

@@ -55,7 +55,8 @@ func Object(spec *operatorv1.NetworkSpec, t provider.Traits, fields []provider.F
 func data(spec *operatorv1.NetworkSpec, t provider.Traits, fields []provider.Field, acknowledged string) map[string]string {
 	d := map[string]string{
 		keyAcknowledged: acknowledged,
-		keyGrow:         strconv.FormatBool(t.GrowPools), keyConvert: strconv.FormatBool(t.ConvertDualStack),
+		// Nothing else moves during a migration.
+		keyGrow: strconv.FormatBool(t.GrowPools && (spec.Migration == nil || spec.Migration.MTU == nil)), keyConvert: strconv.FormatBool(t.ConvertDualStack),
 		keyServices: strings.Join(masked(spec.ServiceNetwork), ","),
 		keyMulti:    strconv.FormatBool(spec.DisableMultiNetwork != nil && *spec.DisableMultiNetwork),
 	}

@@ -80,16 +80,27 @@ func services(list string) string {
 	return fmt.Sprintf("%s.map(s, string(cidr(s).masked())).join(',')", list)
 }
 
-// pools adds the problems of address pools. Where the network can convert between one and two families, or its pools can
-// grow, only the operator can tell.
+// pools adds the problems of address pools. Where the network can convert between one and two families, only the operator
+// can tell. A pool that may grow gets a shorter prefix and keeps its base, and the first one stays the first; which of
+// several has which hostPrefix, again only the operator can tell.
 func (p *problems) pools(cidrs, prefixes, services string) {
 	converts := fmt.Sprintf("params.data[%q] == 'true' && variables.services.split(',').size() != params.data[%q].split(',').size()", keyConvert, keyServices)
-	grows := fmt.Sprintf("params.data[%q] == 'true'", keyGrow)
+	p.variable("pools", "variables.cidrs.split(',')")
+	p.variable("poolsBefore", fmt.Sprintf("params.data[?%q].orValue('').split(',')", keyCIDRs))
+	p.variable("growable", fmt.Sprintf("params.data[?%q].orValue('') == 'true' && variables.pools.size() == variables.poolsBefore.size()", keyGrow))
+	p.variable("grows", "variables.growable && "+grownFrom("variables.pools[0]", "variables.poolsBefore[0]")+
+		" && variables.pools.all(c, variables.poolsBefore.exists(o, "+grownFrom("c", "o")+"))")
 	p.changed(services, keyServices, "variables.services", converts, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
-	p.changed(cidrs, keyCIDRs, "variables.cidrs", grows+" || "+converts, "pods would keep their old addresses"+putBack, pipeline.RuleClusterChange)
+	p.changed(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts,
+		"pods would keep their old addresses"+putBack+", or, where the network's pools can grow, write a shorter prefix that begins at the same address", pipeline.RuleClusterChange)
 	p.changed(prefixes, keyHostPrefixes, "variables.hostPrefixes",
-		fmt.Sprintf("%s || %s || variables.cidrs.split(',').size() != params.data[%q].split(',').size()", grows, converts, keyCIDRs),
+		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1",
 		"nodes hold blocks of the old length"+putBack, pipeline.RuleHostPrefixChange)
+}
+
+// grownFrom is an expression for whether a pool is another one, or that with a shorter prefix.
+func grownFrom(pool, before string) string {
+	return fmt.Sprintf("isCIDR(%[1]s) && isCIDR(%[2]s) && cidr(%[1]s).ip() == cidr(%[2]s).ip() && cidr(%[1]s).prefixLength() <= cidr(%[2]s).prefixLength()", pool, before)
 }
 
 // fixed adds the problems of single fields that may not get another value. One that is left out, or is empty or zero,

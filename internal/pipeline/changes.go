@@ -73,6 +73,9 @@ func allowed(f provider.Field) provider.Field {
 	if within(f.Path, "spec.clusterNetwork") || within(f.Path, "spec.serviceNetwork") {
 		f.Class, f.Disruption = provider.Rolling, provider.PodsRestart
 	}
+	if f.Path == "spec.clusterNetwork.cidr" {
+		f.Reason = "nodes keep their blocks and pods their addresses; the network's own pods restart node by node, and blocks of what is new are given out once all nodes know the larger pool"
+	}
 	return f
 }
 

@@ -118,13 +118,21 @@ func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.
 	path = path.Child("cidr")
 	switch {
 	case !from.IsValid() || !to.IsValid() || !sameBase(from, to):
-		errs = append(errs, forbid(path, RuleClusterChange, "modifying IP network value for clusterNetwork CIDR is unsupported: pods would keep their old addresses; put back %s", was.CIDR)...)
+		errs = append(errs, forbid(path, RuleClusterChange, "modifying IP network value for clusterNetwork CIDR is unsupported: pods would keep their old addresses; put back %s%s", was.CIDR, c.orGrow())...)
 	case to.Bits() > from.Bits():
 		errs = append(errs, forbid(path, RuleClusterShrink, "reducing IP range with a larger CIDR mask for clusterNetwork CIDR is unsupported: nodes may hold blocks outside it; put back %s", was.CIDR)...)
 	case !c.traits.GrowPools:
 		errs = append(errs, forbid(path, RuleClusterChange, "network type is %s. changing clusterNetwork entries is only supported for network types whose pools can grow; put back %s", c.traits.Type, was.CIDR)...)
 	}
 	return errs
+}
+
+// orGrow is the other way out of a change of a pool, where there is one.
+func (c change) orGrow() string {
+	if !c.traits.GrowPools {
+		return ""
+	}
+	return ", or only make its prefix shorter, beginning at the same address"
 }
 
 // sameBase reports whether two networks begin at the same address.

@@ -30,7 +30,7 @@ func common() []provider.Field {
 		{Path: "spec.clusterNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Reason: "pods keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
 		{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage,
-			Reason: "pods keep the addresses they have; only a shorter prefix that begins at the same address is possible, where the network's pools can grow"},
+			Reason: "pods keep the addresses they have; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (Flannel); the network's own pods then restart node by node, and traffic goes on"},
 		{Path: "spec.clusterNetwork.hostPrefix", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "nodes hold blocks of the old length"},
 		{Path: "spec.defaultNetwork", Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "settings of a network that is not the one in use"},
 		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network", Fixed: RuleTypeChange},

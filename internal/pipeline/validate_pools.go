@@ -210,6 +210,9 @@ func validateFamilies(p pools, t provider.Traits) field.ErrorList {
 	switch {
 	case cluster.IPv6 && !t.IPv6:
 		detail := fmt.Sprintf("has IPv6 networks, which network type %s does not support; use IPv4 networks", t.Type)
+		if cluster.Dual() {
+			detail = fmt.Sprintf("adds IPv6 networks to IPv4 ones, but network type %s gives pods IPv4 addresses alone; leave the IPv6 networks out, here and in spec.serviceNetwork", t.Type)
+		}
 		errs = append(errs, field.Forbidden(clusterPath, detail).WithOrigin(RuleIPv6))
 	case cluster.Dual() && !t.DualStack:
 		detail := fmt.Sprintf("is dual-stack, which network type %s does not support; use networks of one family", t.Type)

@@ -209,3 +209,14 @@ func TestRefusalsReadAsJSON(t *testing.T) {
 		t.Errorf("%s", r)
 	}
 }
+
+// TestASecondFamilyThatANetworkDoesNotHaveIsRefusedWithTheWayOut: on a network in use, too, and besides what else is wrong.
+func TestASecondFamilyThatANetworkDoesNotHaveIsRefusedWithTheWayOut(t *testing.T) {
+	dual := spec(podPools("10.128.0.0/14 23", "fd01::/48 64"), services("172.30.0.0/16", "fd02::/112"))
+	for _, r := range refusalsFor(t, Input{Desired: dual, Applied: spec()}, Validate) {
+		if r.Rule == RuleIPv6 && r.Field == "spec.clusterNetwork" && strings.Contains(r.Message, "gives pods IPv4 addresses alone; leave the IPv6 networks out, here and in spec.serviceNetwork") {
+			return
+		}
+	}
+	t.Error("it is not refused, or without the way out")
+}

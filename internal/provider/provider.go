@@ -28,7 +28,8 @@ type Traits struct {
 	// MaxClusterNetworks is the most entries that spec.clusterNetwork may have; 0 means any number.
 	MaxClusterNetworks int
 	// GrowPools is true if an entry of spec.clusterNetwork may get a shorter prefix, its base unchanged, while the
-	// network is in use. Without it, the entries cannot be changed.
+	// network is in use, with nodes and pods keeping what they have and traffic going on. Without it, the entries
+	// cannot be changed.
 	GrowPools bool
 	// ConvertDualStack is true if a second IP family may be added and removed while the network is in use.
 	ConvertDualStack bool
