@@ -27,6 +27,7 @@ func (Flannel) Traits() provider.Traits {
 		HostPrefix:         true,
 		HostMTU:            true,
 		MaxClusterNetworks: 1,
+		GrowPools:          true,
 	}
 }
 

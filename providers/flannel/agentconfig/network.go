@@ -41,14 +41,32 @@ func (c Config) NetworkConfig() ([]byte, error) {
 	return encode("flannel's network configuration", out)
 }
 
+// Grown reports whether a network is another one with a shorter prefix, its base unchanged.
+func Grown(from, to netip.Prefix) bool {
+	return from.IsValid() && to.IsValid() && from.Masked().Addr() == to.Masked().Addr() && to.Bits() < from.Bits()
+}
+
+// Open returns the network that subnets may be chosen from: the configured one, or what etcd has of it. A network that
+// grows does so in etcd last, when every node knows it, so that no pod has an address that some node takes for a
+// stranger's. value is that of ConfigKey; nil if there is none.
+func (c Config) Open(value []byte) netip.Prefix {
+	var got networkConfig
+	if len(value) > 0 && json.Unmarshal(value, &got) == nil && Grown(got.Network, c.Network.IPv4) {
+		return got.Network.Masked()
+	}
+	return c.Network.IPv4
+}
+
 // CheckNetworkConfig compares the value of ConfigKey with the configuration. It returns an error if the prefix is
-// used for another network, since subnets of both would then be given out from one pool of keys.
+// used for another network, since subnets of both would then be given out from one pool of keys. A network that one of
+// the two knows before it has grown is the same.
 func (c Config) CheckNetworkConfig(value []byte) error {
 	var got networkConfig
 	if err := json.Unmarshal(value, &got); err != nil {
 		return fmt.Errorf("decode %s: %w", ConfigKey(c.Etcd.Prefix), err)
 	}
-	if got.Network != c.Network.IPv4 || got.SubnetLen != c.Network.IPv4SubnetLen || got.Backend.Type != c.Backend.Type {
+	same := got.Network == c.Network.IPv4 || Grown(got.Network, c.Network.IPv4) || Grown(c.Network.IPv4, got.Network)
+	if !same || got.SubnetLen != c.Network.IPv4SubnetLen || got.Backend.Type != c.Backend.Type {
 		return fmt.Errorf("%s in etcd is for network %s with subnets of length %d and backend %q, this node is configured for %s, %d and %q",
 			ConfigKey(c.Etcd.Prefix), got.Network, got.SubnetLen, got.Backend.Type, c.Network.IPv4, c.Network.IPv4SubnetLen, c.Backend.Type)
 	}

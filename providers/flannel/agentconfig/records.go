@@ -34,6 +34,9 @@ type AgentStatus struct {
 	Interface  string     `json:"interface,omitempty"`
 	// Backend is host-gw or vxlan.
 	Backend string `json:"backend"`
+	// Network is the IPv4 network that the node's firewall rules and routes are for; zero before there are rules. Agents
+	// of earlier versions do not say.
+	Network netip.Prefix `json:"network,omitzero"`
 	// MTU is the MTU of pods in bytes; 0 before it is known.
 	MTU int `json:"mtu,omitempty"`
 	// Ready is true once pods can be started: the configuration of the container runtime is in place.

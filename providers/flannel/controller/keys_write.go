@@ -46,7 +46,12 @@ func (p *pass) keys(ctx context.Context) error {
 
 // configure writes the network configuration, or says why not.
 func (p *pass) configure(ctx context.Context, s store) error {
-	change, problem, err := s.configure(p.in.agents)
+	want, waiting := s.growth(p.in.agents, p.in.nodes)
+	if waiting != "" {
+		p.findings = append(p.findings, finding(status.Progressing, "PoolGrows", waiting))
+		p.soonest(growthPause)
+	}
+	change, problem, err := s.configure(want)
 	if err != nil {
 		return err
 	}

@@ -89,6 +89,8 @@ type machine struct {
 	config  agentconfig.Config
 	cmd     *exec.Cmd
 	log     *bytes.Buffer
+	// path, if set, is where flanneld finds programs.
+	path string
 }
 
 // node adds a node on the segment's bridge sw0.
@@ -137,6 +139,9 @@ func (m *machine) start() {
 	m.log = log
 	m.cmd = exec.Command("nsenter", "--net="+m.netns.Path(), program, "run", "--config", file, "--log-level", "debug")
 	m.cmd.Env = append(os.Environ(), "NODE_NAME="+m.name)
+	if m.path != "" {
+		m.cmd.Env = append(m.cmd.Env, "PATH="+m.path)
+	}
 	m.cmd.Stderr = log
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := m.cmd.Start(); err != nil {

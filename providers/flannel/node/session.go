@@ -250,6 +250,11 @@ func (s *session) keepFirewall(ctx context.Context) {
 		t, err := newTraffic(ctx, s.Config, s.ipv4, s.ipv6)
 		if s.note(topicFirewall, err); err == nil {
 			s.traffic = t
+			s.board.update(func(b *board) bool {
+				changed := b.status.Network != s.Config.Network.IPv4
+				b.status.Network = s.Config.Network.IPv4
+				return changed
+			})
 		}
 		return
 	}

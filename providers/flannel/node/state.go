@@ -56,9 +56,13 @@ func newState(config agentconfig.Config, node string, t tenure, p peers) state {
 	return s
 }
 
-// fits reports whether the state is one of this node under this configuration.
+// fits reports whether the state is one of this node under this configuration. The network may have grown since.
 func (s state) fits(config agentconfig.Config, node string) bool {
-	return s.Prefix == config.Etcd.Prefix && s.Network == config.Network && s.Backend == config.Backend && s.Node == node && s.IPv4.IsValid()
+	network := s.Network
+	if agentconfig.Grown(network.IPv4, config.Network.IPv4) {
+		network.IPv4 = config.Network.IPv4
+	}
+	return s.Prefix == config.Etcd.Prefix && network == config.Network && s.Backend == config.Backend && s.Node == node && s.IPv4.IsValid()
 }
 
 // peers returns what the state says of the other nodes.

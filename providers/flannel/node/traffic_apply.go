@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 
 	goiptables "github.com/coreos/go-iptables/iptables"
 	"github.com/flannel-io/flannel/pkg/trafficmngr"
@@ -23,6 +25,8 @@ const (
 	tableIPv6    = "flannel-ipv6"
 	chainForward = "forward"
 	chainMasq    = "postrtg"
+	natTable     = "nat"
+	natChain     = "FLANNEL-POSTRTG"
 )
 
 // traffic keeps flannel's firewall rules: pod traffic is forwarded, and gets the node's address when it leaves the
@@ -48,13 +52,37 @@ func newTraffic(ctx context.Context, config agentconfig.Config, v4, v6 netip.Pre
 				return nil, fmt.Errorf("remove old firewall rules: %w", err)
 			}
 		}
-	} else if _, iptablesErr := goiptables.New(); iptablesErr != nil {
+	} else if tables, iptablesErr := goiptables.New(); iptablesErr != nil {
 		return nil, fmt.Errorf("neither nftables (%w) nor iptables (%w) can be used", err, iptablesErr)
+	} else if err := recycle(tables, config.Network.IPv4); err != nil {
+		return nil, err
 	}
 	if err := t.manager.Init(ctx); err != nil {
 		return nil, fmt.Errorf("set up firewall: %w", err)
 	}
 	return t, t.set(ctx)
+}
+
+// recycle empties flannel's iptables chain if it has rules of another network, as before it grew: flannel's package adds
+// rules behind those that it finds. With nftables it replaces all of them in one transaction.
+func recycle(tables *goiptables.IPTables, network netip.Prefix) error {
+	exists, err := tables.ChainExists(natTable, natChain)
+	if err != nil || !exists {
+		return err
+	}
+	rules, err := tables.List(natTable, natChain)
+	if err != nil {
+		return fmt.Errorf("read firewall rules: %w", err)
+	}
+	for _, rule := range rules {
+		if strings.Contains(rule, "MASQUERADE") && !slices.Contains(strings.Fields(rule), network.String()) {
+			if err := tables.ClearChain(natTable, natChain); err != nil {
+				return fmt.Errorf("remove firewall rules of another network: %w", err)
+			}
+			return nil
+		}
+	}
+	return nil
 }
 
 func (t *traffic) set(ctx context.Context) error {

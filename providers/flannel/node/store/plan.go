@@ -15,6 +15,8 @@ import (
 type Request struct {
 	Node    string
 	Network agentconfig.Network
+	// Open is the part of the IPv4 network from which a subnet may be chosen; zero means all of it.
+	Open netip.Prefix
 	// Attrs is the value that the lease is to have.
 	Attrs lease.LeaseAttrs
 	// PreviousIPv4 and PreviousIPv6 are what the node remembers to have held; zero if nothing. They only matter
@@ -98,7 +100,11 @@ func (c *Claim) complete(req Request, snap Snapshot) error {
 	n := req.Network
 	var err error
 	if !agentconfig.Usable(n.IPv4, n.IPv4SubnetLen, c.IPv4) {
-		c.IPv4, err = choose(n.IPv4, n.IPv4SubnetLen, req.Node, req.PreviousIPv4, snap.Taken(req.Node, false))
+		open := n.IPv4
+		if req.Open.IsValid() {
+			open = req.Open
+		}
+		c.IPv4, err = choose(open, n.IPv4SubnetLen, req.Node, req.PreviousIPv4, snap.Taken(req.Node, false))
 		c.Guarded = true
 	}
 	if !n.DualStack() {

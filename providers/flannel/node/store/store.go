@@ -58,6 +58,7 @@ func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
 			if err := s.config.CheckNetworkConfig(snap.NetworkConfig); err != nil {
 				return Held{}, err
 			}
+			req.Open = s.config.Open(snap.NetworkConfig)
 		}
 		claim, err := Plan(s.config.Etcd.Prefix, req, snap)
 		if err != nil {
