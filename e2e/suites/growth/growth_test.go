@@ -1,0 +1,153 @@
+// Package growth holds the promises about a network that becomes too small while it is in use. What has grown cannot
+// shrink again, hence a lab of its own.
+package growth
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+var lab *kit.Kit
+
+func TestMain(m *testing.M) {
+	os.Exit(kit.Main(m, &lab, "../../e2e/suites/growth/network.yaml"))
+}
+
+// network is the network of the lab with other pools and services.
+func network(t *testing.T, change ...string) string {
+	t.Helper()
+	data, err := os.ReadFile("network.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.NewReplacer(change...).Replace(string(data))
+}
+
+// cno runs cno, and fails the test unless its exit status is as wanted and it says some words.
+func cno(t *testing.T, status int, input string, words []string, args ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	out, got, err := lab.CNO(ctx, input, args...)
+	if err != nil || got != status {
+		t.Fatalf("cno %v ends with status %d, want %d: %v\n%s", args, got, status, err, out)
+	}
+	for _, w := range words {
+		if !strings.Contains(out, w) {
+			t.Errorf("cno %v does not say %q:\n%s", args, w, out)
+		}
+	}
+}
+
+// talk has a pod send an echo request to another one ten times a second, and ask it over HTTP as often. The function that
+// it returns ends that, and fails the test if anything was lost.
+func talk(t *testing.T, from, to *corev1.Pod) (end func()) {
+	t.Helper()
+	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
+nohup sh -c 'while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 3 http://%[1]s:8080/hostname && echo ok || echo lost; sleep 0.1; done' >/tmp/http 2>&1 &`, to.Status.PodIP)
+	if _, err := lab.Exec(t.Context(), from, start); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		out, err := lab.Exec(t.Context(), from, "touch /tmp/end; kill -INT $(cat /tmp/pid); sleep 1; cat /tmp/ping; echo asked: $(grep -c ok /tmp/http) lost: $(grep -c lost /tmp/http)")
+		if err != nil || !strings.Contains(out, " 0% packet loss") || !strings.HasSuffix(out, " lost: 0") {
+			t.Errorf("%s to %s: %v\n%s", from.Spec.NodeName, to.Spec.NodeName, err, out)
+		}
+		t.Logf("%s to %s:\n%s", from.Spec.NodeName, to.Spec.NodeName, out)
+	}
+}
+
+func TestOnlyGrowthGetsIn(t *testing.T) {
+	for _, tt := range []struct {
+		why    string
+		input  string
+		status int
+		words  []string
+	}{
+		{"it grows", network(t, "10.244.0.0/16", "10.244.0.0/15"), 0, []string{"spec.clusterNetwork[0].cidr", "safe", "pods restart", "nodes keep their blocks"}},
+		{"it shrinks", network(t, "10.244.0.0/16", "10.244.0.0/17", "hostPrefix: 18", "hostPrefix: 19"), 1, []string{"put back 10.244.0.0/16", "put back 18"}},
+		{"it begins elsewhere", network(t, "10.244.0.0/16", "10.240.0.0/12"), 1, []string{"put back 10.244.0.0/16, or only make its prefix shorter, beginning at the same address"}},
+		{"it grows into the services", network(t, "10.244.0.0/16", "10.0.0.0/8"), 1, []string{"10.96.0.0/16", "overlap"}},
+		{"it gets a second family", network(t, "hostPrefix: 18", "hostPrefix: 18\n  - cidr: fd01::/48\n    hostPrefix: 64", "10.96.0.0/16", "10.96.0.0/16\n  - fd02::/112"), 1,
+			[]string{"gives pods IPv4 addresses alone; leave the IPv6 networks out"}},
+	} {
+		t.Run(tt.why, func(t *testing.T) { cno(t, tt.status, tt.input, tt.words, "plan", "-f", "-") })
+	}
+}
+
+// TestThePoolGrowsWhilePodsTalk fills the network, has it grow while pods talk and the operator is killed, and lets a node
+// join that only fits into what is new.
+func TestThePoolGrowsWhilePodsTalk(t *testing.T) {
+	ns := lab.Namespace(t)
+	pods := lab.ServerOnEachNode(t, ns, nil)
+	one, two, three := pods["cp-0"], pods["worker-0"], pods["worker-1"]
+	var ends []func()
+	for _, pair := range [][2]*corev1.Pod{{one, two}, {two, three}, {three, one}} {
+		ends = append(ends, talk(t, pair[0], pair[1]))
+	}
+	cno(t, 0, network(t, "10.244.0.0/16", "10.244.0.0/15"), nil, "apply", "-f", "-", "--force-conflicts")
+	if _, err := lab.Kubectl(t.Context(), "-n", kit.OperatorNamespace, "delete", "pods", "--all", "--grace-period=0", "--force"); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 3*time.Minute, "the network has grown in etcd", func(ctx context.Context) error {
+		out, err := lab.Etcdctl(ctx, "cp-0", "get", "--print-value-only", "/coreos.com/network/config")
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(out, `"Network":"10.244.0.0/15"`) {
+			return fmt.Errorf("etcd has %s", out)
+		}
+		return nil
+	})
+	if err := lab.WaitSettled(t.Context(), 3*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+
+	const joined = "worker-2"
+	if _, err := lab.Lab(t.Context(), "add-node"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = lab.Lab(context.Background(), "remove-node", joined) })
+	if err := lab.LoadImages(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 2*time.Minute, "a node joins that only fits into what is new", func(ctx context.Context) error {
+		n := &corev1.Node{}
+		if err := lab.Client.Get(ctx, client.ObjectKey{Name: joined}, n); err != nil {
+			return err
+		}
+		if !kit.NodeReady(n) {
+			return fmt.Errorf("it is not ready")
+		}
+		return nil
+	})
+	pod, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "joined", joined, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if old := netip.MustParsePrefix("10.244.0.0/16"); old.Contains(netip.MustParseAddr(pod.Status.PodIP)) {
+		t.Errorf("the pod has %s", pod.Status.PodIP)
+	}
+	pods[joined] = pod
+	kit.Eventually(t, time.Minute, "all pods reach one another", func(ctx context.Context) error { return lab.Mesh(ctx, pods) })
+	// Pods of the old part see those of the new one as they are, and not as their node.
+	if seen, err := lab.Get(t.Context(), pod, "http://"+two.Status.PodIP+":8080/clientip"); err != nil || !strings.HasPrefix(seen, pod.Status.PodIP+":") {
+		t.Errorf("the pod %s is seen as %s, %v", pod.Status.PodIP, seen, err)
+	}
+	if seen, err := lab.Get(t.Context(), two, "http://"+pod.Status.PodIP+":8080/clientip"); err != nil || !strings.HasPrefix(seen, two.Status.PodIP+":") {
+		t.Errorf("the pod %s is seen as %s, %v", two.Status.PodIP, seen, err)
+	}
+	for _, end := range ends {
+		end()
+	}
+}
