@@ -220,3 +220,14 @@ func TestASecondFamilyThatANetworkDoesNotHaveIsRefusedWithTheWayOut(t *testing.T
 	}
 	t.Error("it is not refused, or without the way out")
 }
+
+// TestAPoolDoesNotGrowOverANode: what is applied and overlaps is only warned of, what is new is refused.
+func TestAPoolDoesNotGrowOverANode(t *testing.T) {
+	cluster := facts.Cluster{NodeAddresses: map[string][]netip.Addr{"n": {netip.MustParseAddr("10.132.0.7")}}}
+	in := Input{Desired: spec(podPools("10.128.0.0/12 23")), Applied: spec(podPools("10.128.0.0/14 23")), Cluster: cluster}
+	r := refusalsFor(t, in, Validate)
+	if len(r) != 1 || r[0].Rule != RuleNodeAddress || r[0].Field != "spec.clusterNetwork[0].cidr" ||
+		!strings.Contains(r[0].Message, "10.128.0.0/12 contains node n address 10.132.0.7; pods could not reach it; choose a range outside the machine network") {
+		t.Errorf("%+v", r)
+	}
+}
