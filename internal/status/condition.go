@@ -111,7 +111,7 @@ func progress(in Input, conditions []osv1.OperatorCondition, findings []Finding)
 	stuck := osv1.OperatorCondition{Type: stalled, Status: osv1.ConditionFalse, Reason: AsExpected}
 	var why []Finding
 	for _, f := range bearing(findings, Degraded, ofNetwork) {
-		if f.immediate() {
+		if f.Immediate {
 			why = append(why, f)
 		}
 	}

@@ -1,9 +1,6 @@
 package status
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // key is what a finding is remembered by.
 func (f Finding) key() string {
@@ -13,9 +10,6 @@ func (f Finding) key() string {
 	return string(f.Effect) + "/" + f.Component + "/" + f.Reason
 }
 
-// immediate reports whether a finding is Degraded at once: what is invalid stays so until somebody changes it.
-func (f Finding) immediate() bool { return f.Immediate || strings.HasPrefix(f.Reason, "Invalid") }
-
 // debounce holds back what is not Degraded yet: what has not lasted long enough, and what comes with it. It remembers
 // since when each has been so, and when the next will have lasted.
 func debounce(in Input, d *Decision, findings []Finding) []Finding {
@@ -23,7 +17,7 @@ func debounce(in Input, d *Decision, findings []Finding) []Finding {
 	held := map[cause]bool{}
 	var kept []Finding
 	for _, f := range findings {
-		if f.Effect != Degraded || f.immediate() {
+		if f.Effect != Degraded || f.Immediate {
 			kept = append(kept, f)
 			continue
 		}
@@ -40,6 +34,6 @@ func debounce(in Input, d *Decision, findings []Finding) []Finding {
 		}
 	}
 	return slices.DeleteFunc(kept, func(f Finding) bool {
-		return f.Effect == NotUpgradeable && !f.immediate() && held[cause{f.Component, f.Reason}]
+		return f.Effect == NotUpgradeable && !f.Immediate && held[cause{f.Component, f.Reason}]
 	})
 }

@@ -66,7 +66,7 @@ func TestSilenceAfterAStartIsNoGoodNews(t *testing.T) {
 	if got := texts(silent.Operator)["Degraded"]; got != "True TrustBundleSyncFailure m" || !silent.Memory.Equal(before.Memory.with(silent.Memory.Installed)) {
 		t.Errorf("while loops are silent: %s; remembers %+v", got, silent.Memory)
 	}
-	in.Findings = []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "n"}}
+	in.Findings = []Finding{{Component: "ProxyConfig", Effect: Degraded, Reason: "InvalidProxyConfig", Message: "n", Immediate: true}}
 	if got := texts(Decide(in).Operator)["Degraded"]; got != "True InvalidProxyConfig n" {
 		t.Errorf("what it says counts: %s", got)
 	}

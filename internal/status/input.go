@@ -34,9 +34,9 @@ type Finding struct {
 	Reason, Message string
 	// Aside findings appear in the component's own conditions, and do not bear on those of the network.
 	Aside bool
-	// Immediate findings are Degraded at once: what somebody wrote is wrong, and waiting will not help. So are those whose
-	// reason begins with "Invalid". All others are Degraded once they have lasted for two minutes; until then, a
-	// NotUpgradeable finding of the same component and reason is held back, too.
+	// Immediate findings are Degraded at once: what somebody wrote is wrong, and waiting will not help. All others are
+	// Degraded once they have lasted for two minutes; until then, a NotUpgradeable finding of the same component and reason
+	// is held back, too.
 	Immediate bool
 	// Meanwhile is the effect that a finding has until it is Degraded; empty is none.
 	Meanwhile Effect

@@ -101,7 +101,7 @@ func TestToolsUnderstandTheConditions(t *testing.T) {
 			in.Memory, in.Live[0].Updated = rolling(time.Hour), 1
 		}},
 		{"a refusal", "Failed", func(in *Input) {
-			in.Findings = []Finding{{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "m"}}
+			in.Findings = []Finding{{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "m", Immediate: true}}
 		}},
 		{"not everything is applied", "InProgress", func(in *Input) { in.Applied = false }},
 		{"what may pass by itself has lasted", "InProgress", func(in *Input) {

@@ -15,6 +15,8 @@ import (
 const (
 	// component is what conditions about the list are named after.
 	component = "SysctlAllowlist"
+	// reasonInvalid is that of a list that somebody wrote and the plug-in cannot read.
+	reasonInvalid = "InvalidAllowlist"
 	// slowAfter is how long nodes may take to get a list before a person is asked to look.
 	slowAfter = 10 * time.Minute
 	// named is how many nodes are named; the others are counted.
@@ -66,7 +68,7 @@ func decide(w world) (d decision, err error) {
 	if w.List == nil {
 		d.Create = &standard
 	} else if want, err = parse(w.List.Data); err != nil {
-		d.degraded("InvalidAllowlist", fmt.Sprintf("ConfigMap %s/%s: %v; nodes keep the list that they have", Namespace, listName, err))
+		d.degraded(reasonInvalid, fmt.Sprintf("ConfigMap %s/%s: %v; nodes keep the list that they have", Namespace, listName, err))
 		return d, nil
 	}
 	if want == standard && w.DaemonSet == nil {
@@ -125,7 +127,7 @@ func laggards(w world) string {
 }
 
 func (d *decision) degraded(reason, message string) {
-	d.Findings = append(d.Findings, status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Aside: true})
+	d.Findings = append(d.Findings, status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Aside: true, Immediate: reason == reasonInvalid})
 }
 
 func (d *decision) progressing(message string) {

@@ -160,6 +160,6 @@ func (c *Controller) reportOrigin(problem string) {
 		c.Board.Report(Name)
 		return
 	}
-	c.Board.Report(Name, status.Finding{Component: component, Effect: status.Degraded, Reason: reasonInvalid,
+	c.Board.Report(Name, status.Finding{Component: component, Effect: status.Degraded, Reason: reasonInvalid, Immediate: true,
 		Message: fmt.Sprintf("ConfigMap %s/%s is not given to anybody: %s", bundleNamespace, bundleName, problem)})
 }

@@ -75,9 +75,11 @@ func findings(t trouble) []status.Finding {
 	case reasonUnsafe:
 		t.reason = reasonInvalid
 	}
+	// What somebody wrote stays wrong until somebody changes it.
+	wrong := t.reason == reasonInvalid
 	return []status.Finding{
-		{Component: component, Effect: status.Degraded, Reason: t.reason, Message: t.message},
-		{Component: component, Effect: status.NotUpgradeable, Reason: t.reason, Message: t.message},
+		{Component: component, Effect: status.Degraded, Reason: t.reason, Message: t.message, Immediate: wrong},
+		{Component: component, Effect: status.NotUpgradeable, Reason: t.reason, Message: t.message, Immediate: wrong},
 	}
 }
 

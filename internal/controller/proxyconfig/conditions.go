@@ -50,18 +50,7 @@ const kept = "Proxy kept at previous setting"
 
 // explain says everything that is wrong, once for the cluster, and each thing by itself where the Proxy is looked at.
 func explain(w *world, v verdict, failed []answer) ([]status.Finding, []note) {
-	var invalid []note
-	for _, err := range append(v.invalid, v.errs...) {
-		invalid = append(invalid, note{reasonInvalid, err.Error()})
-	}
-	for _, a := range failed {
-		invalid = append(invalid, note{reasonInvalid, fmt.Sprintf("%s: %s", a.at, a.problem)})
-	}
-	notes := invalid
-	var findings []status.Finding
-	if len(invalid) > 0 {
-		findings = append(findings, degraded(reasonInvalid, "Proxy/cluster: "+joined(invalid)+". "+kept))
-	}
+	findings, notes := mistakes(v, failed)
 	bySource := map[string][]note{}
 	for _, p := range v.missing {
 		reason := reasonOf(p.Source)
@@ -85,6 +74,32 @@ func explain(w *world, v verdict, failed []answer) ([]status.Finding, []note) {
 		notes = append(notes, note{reasonRemark, fmt.Sprintf("ConfigMap %s/%s: %s", UserNamespace, w.proxy.Spec.TrustedCA.Name, remark)})
 	}
 	return findings, notes
+}
+
+// mistakes explains what is wrong with the Proxy itself, and with the ConfigMap that it names. The latter may be about to be
+// made or mended, and is Degraded only if it lasts.
+func mistakes(v verdict, failed []answer) (findings []status.Finding, notes []note) {
+	var invalid, untrusted []note
+	for _, err := range v.invalid {
+		invalid = append(invalid, note{reasonInvalid, err.Error()})
+	}
+	for _, a := range failed {
+		invalid = append(invalid, note{reasonInvalid, fmt.Sprintf("%s: %s", a.at, a.problem)})
+	}
+	for _, err := range v.errs {
+		untrusted = append(untrusted, note{reasonInvalid, err.Error()})
+	}
+	if len(invalid) > 0 {
+		f := degraded(reasonInvalid, "Proxy/cluster: "+joined(invalid)+". "+kept)
+		f.Immediate = true
+		findings = append(findings, f)
+	}
+	if len(untrusted) > 0 {
+		f := degraded(reasonInvalid, "Proxy/cluster: "+joined(untrusted)+". "+kept)
+		f.Subject = "trustedCA"
+		findings = append(findings, f)
+	}
+	return findings, append(invalid, untrusted...)
 }
 
 // longestMessage is how many bytes of what is wrong a condition carries; each thing is an event of its own.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -237,32 +238,21 @@ func (c *cluster) awaitBundle(want string) {
 	})
 }
 
-func (c *cluster) finding(reason string) (status.Finding, bool) {
-	findings, _, _ := c.board.Snapshot()
-	for _, f := range findings {
-		if f.Reason == reason {
-			return f, true
-		}
-	}
-	return status.Finding{}, false
-}
-
 // awaitFinding waits for a finding whose message has some words.
 func (c *cluster) awaitFinding(reason string, words ...string) {
 	c.t.Helper()
-	var last status.Finding
+	var last []status.Finding
 	defer func() {
 		if c.t.Failed() {
-			c.t.Logf("finding %s: %s", reason, last.Message)
+			c.t.Logf("findings: %+v", last)
 		}
 	}()
 	eventually(c.t, "finding "+reason+" with "+strings.Join(words, " and "), func() bool {
-		f, ok := c.finding(reason)
-		last = f
-		for _, w := range words {
-			ok = ok && strings.Contains(f.Message, w)
-		}
-		return ok && f.Component == "ProxyConfig" && f.Effect == status.Degraded
+		last, _, _ = c.board.Snapshot()
+		return slices.ContainsFunc(last, func(f status.Finding) bool {
+			missing := slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(f.Message, w) })
+			return !missing && f.Reason == reason && f.Component == "ProxyConfig" && f.Effect == status.Degraded
+		})
 	})
 }
 

@@ -59,6 +59,25 @@ func TestReasonsAreThoseThatPeopleKnow(t *testing.T) {
 	}
 }
 
+// TestWhatIsWrittenWrongCountsAtOnceAndAConfigMapThatIsMissingIfItLasts: whoever makes a Proxy may make its ConfigMap next.
+func TestWhatIsWrittenWrongCountsAtOnceAndAConfigMapThatIsMissingIfItLasts(t *testing.T) {
+	spec := configv1.ProxySpec{HTTPProxy: "ftp://p", TrustedCA: configv1.ConfigMapNameReference{Name: "x"}}
+	w := world{proxy: &configv1.Proxy{Spec: spec}, system: systemTrust{path: "/s", list: certificates(t, authority(t, "good", now.AddDate(1, 0, 0)))}, now: now}
+	found, notes := mistakes(judge(&w), []answer{{problem: "no answer"}})
+	if len(found) != 2 || len(notes) != 3 {
+		t.Fatalf("findings %v, events %v", found, notes)
+	}
+	for i, want := range []struct {
+		immediate bool
+		subject   string
+		word      string
+	}{{true, "", "spec.httpProxy"}, {false, "trustedCA", "ConfigMap openshift-config/x not found"}} {
+		if f := found[i]; f.Reason != reasonInvalid || f.Immediate != want.immediate || f.Subject != want.subject || !strings.Contains(f.Message, want.word) {
+			t.Errorf("finding %d is %+v", i, f)
+		}
+	}
+}
+
 func TestBundleIsMadeAnewWhenACertificateExpires(t *testing.T) {
 	soon := now.Add(3 * time.Minute).Truncate(time.Second)
 	w := &world{now: now, proxy: &configv1.Proxy{}, system: systemTrust{path: "/s", list: certificates(t, authority(t, "soon", soon)+authority(t, "late", now.AddDate(1, 0, 0)))}}

@@ -67,7 +67,8 @@ func TestRefusedProxyLeavesThePreviousOneInForceAndSaysWhatIsWrongWithEachField(
 		s.TrustedCA.Name = "nope"
 	})
 	c.awaitFinding("InvalidProxyConfig", `scheme "htp" not allowed`, "invalid port number", "percent-encode as %40", `use ".example.com" for all subdomains`,
-		"ConfigMap openshift-config/nope not found; create it with key ca-bundle.crt", "Proxy kept at previous setting")
+		"Proxy kept at previous setting")
+	c.awaitFinding("InvalidProxyConfig", "ConfigMap openshift-config/nope not found; create it with key ca-bundle.crt", "Proxy kept at previous setting")
 	for _, words := range []string{
 		`Warning InvalidProxyConfig: spec.httpProxy: Invalid value: "htp://user:xxxxx@bad:99999": scheme "htp" not allowed (http); did you mean http?`,
 		`Warning InvalidProxyConfig: spec.httpProxy: Invalid value: "htp://user:xxxxx@bad:99999": invalid port number: "99999"`,
