@@ -37,10 +37,11 @@ func findings(a actions, nodes []node) []status.Finding {
 	return append(found, outliers(a.record)...)
 }
 
-// outliers finds nodes whose MTU is less than that of the network, which breaks large packets, and nodes whose
-// MTU is less than that of most, which makes the network slower than it could be.
+// outliers finds nodes whose MTU is less than that of the network, which breaks large packets, nodes whose
+// MTU is less than that of most, which makes the network slower than it could be, and nodes with more than most, which is worth
+// knowing.
 func outliers(r hostmtu.Record) []status.Finding {
-	var small, odd []string
+	var small, odd, large []string
 	usual := mode(r)
 	for name, n := range r.Nodes {
 		switch {
@@ -48,6 +49,8 @@ func outliers(r hostmtu.Record) []status.Finding {
 			small = append(small, fmt.Sprintf("%s (%d)", name, n.MTU))
 		case n.MTU < usual:
 			odd = append(odd, fmt.Sprintf("%s (%d)", name, n.MTU))
+		case n.MTU > usual:
+			large = append(large, fmt.Sprintf("%s (%d)", name, n.MTU))
 		}
 	}
 	var found []status.Finding
@@ -58,6 +61,10 @@ func outliers(r hostmtu.Record) []status.Finding {
 	if len(odd) > 0 {
 		found = append(found, finding(status.Degraded, "MTUOutliers", true, fmt.Sprintf(
 			"most nodes have an MTU of %d, and less than that: %s; the network follows the least", usual, list(odd))))
+	}
+	if len(large) > 0 {
+		found = append(found, finding(status.Noted, "MTUDiffers", true, fmt.Sprintf(
+			"most nodes have an MTU of %d, and more than that: %s", usual, list(large))))
 	}
 	return found
 }

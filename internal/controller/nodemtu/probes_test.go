@@ -131,6 +131,8 @@ func TestNodesThatAreTooSmallAreNamed(t *testing.T) {
 		{"all the same", known(1500, map[string]int{"a": 1500, "b": 1500}), nil},
 		{"one was small from the start", known(1400, map[string]int{"a": 1500, "b": 1400, "c": 1500}), []string{
 			"MTUOutliers aside: most nodes have an MTU of 1500, and less than that: node b (1400); the network follows the least"}},
+		{"one has more, which is no fault", known(1500, map[string]int{"a": 9000, "b": 1500, "c": 1500}), []string{
+			"MTUDiffers aside: most nodes have an MTU of 1500, and more than that: node a (9000)"}},
 		{"small ones joined later", known(1500, map[string]int{"a": 1500, "b": 1400, "c": 1300, "d": 1500, "e": 1500}), []string{
 			"MTUTooSmall: the network was made for nodes with an MTU of at least 1500, which this is less than: nodes b (1400), c (1300); large packets to and from their pods are lost"}},
 	} {
