@@ -29,6 +29,7 @@ const (
 	reasonPaused     = "Paused"
 	reasonNotServed  = "NotServed"
 	reasonPools      = "PoolsInUse"
+	reasonMigration  = "NetworkMigrationInProgress"
 )
 
 // componentPools is what is said of the address pools: that they do not fit the nodes is no fault of the network's
@@ -54,6 +55,7 @@ func (p *pass) findings(err error) []status.Finding {
 	}
 	found = append(found, p.recordFindings(err)...)
 	found = append(found, p.refusalFindings()...)
+	found = append(found, p.migrationFindings()...)
 	found = append(found, p.poolFindings()...)
 	found = append(found, p.turnFindings()...)
 	found = append(found, p.renderFindings()...)
@@ -123,6 +125,15 @@ func (p *pass) turnFindings() []status.Finding {
 		}
 	}
 	return nil
+}
+
+// migrationFindings tells of a migration that goes on: nodes restart for it, as they do for an upgrade.
+func (p *pass) migrationFindings() []status.Finding {
+	if p.result.Spec == nil || p.result.Spec.Migration == nil || p.result.Spec.Migration.MTU == nil {
+		return nil
+	}
+	return []status.Finding{{Effect: status.NotUpgradeable, Reason: reasonMigration,
+		Message: "the MTU of the network is being migrated; an upgrade has to wait until that is done and spec.migration is taken away"}}
 }
 
 // poolFindings tells of pools in use that do not fit the nodes, which would have been refused when they were new.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	osv1 "github.com/openshift/api/operator/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/rollout"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -91,6 +93,41 @@ func TestConditionsOfAPass(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestNoUpgradeWhileTheNetworkIsNotAtRest: an upgrade restarts the same nodes and programs, and one of the two would fail.
+func TestNoUpgradeWhileTheNetworkIsNotAtRest(t *testing.T) {
+	spec := func(m *osv1.NetworkMigration) *operatorv1.NetworkSpec {
+		s := &operatorv1.NetworkSpec{}
+		s.Migration = m
+		return s
+	}
+	for _, row := range []struct {
+		why, reason string
+		set         func(*pass)
+	}{
+		{"at rest", "", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{}) }},
+		{"an MTU is migrated", "NetworkMigrationInProgress", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}) }},
+		{"refused", "InvalidOperatorConfig", func(p *pass) {
+			p.result.Refused = &pipeline.Error{Stage: pipeline.Check, Err: pipeline.Refusals{{Field: "spec.a", Rule: "r", Message: "no"}}}
+		}},
+		{"paused", "Paused", func(p *pass) { p.network.Annotations = map[string]string{pipeline.PausedAnnotation: "true"} }},
+		{"unmanaged", "Unmanaged", func(p *pass) { p.managed = false }},
+		{"taken back", "RolledBack", func(p *pass) { p.turn = rollout.Turn{Reason: rollout.ReasonRolledBack, Message: "m"} }},
+	} {
+		at := time.Unix(0, 0)
+		p, _ := newPass(&at)
+		row.set(p)
+		got := ""
+		for _, f := range p.findings(nil) {
+			if f.Effect == status.NotUpgradeable {
+				got += f.Reason
+			}
+		}
+		if got != row.reason {
+			t.Errorf("%s: upgrades are held up by %q, want %q", row.why, got, row.reason)
+		}
 	}
 }
 
