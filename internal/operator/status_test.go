@@ -80,6 +80,9 @@ func TestClusterOperatorIsMadeAgainAndWorksWithoutANetwork(t *testing.T) {
 	c.create(clusterOperators())
 	c.start()
 	c.eventually("without a network, that is said", c.says("Degraded", "True", "NoOperConfig"))
+	if got := c.clusterOperator().Status.RelatedObjects; len(got) != 2 || got[0].Name != operatorNamespace {
+		t.Errorf("who collects for support is told of %v", got)
+	}
 	c.create(newNetwork())
 	c.rolledOut(1)
 	c.eventually("with one, all is well", c.says("Available", "True", "AsExpected"))

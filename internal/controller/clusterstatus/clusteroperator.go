@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -59,7 +60,7 @@ func (c *Controller) SetupClusterOperator(mgr manager.Manager) error {
 
 // publishClusterOperator writes the ClusterOperator if it differs, and makes it if it is missing. Where the kind is not
 // served, or no longer, there is nothing to write.
-func (c *Controller) publishClusterOperator(ctx context.Context, absent bool, d status.Decision, rollout report.Rollout) error {
+func (c *Controller) publishClusterOperator(ctx context.Context, d status.Decision, rollout report.Rollout) error {
 	cached := c.operators.Load()
 	if cached == nil {
 		return nil
@@ -80,9 +81,7 @@ func (c *Controller) publishClusterOperator(ctx context.Context, absent bool, d 
 		}
 	}
 	wanted := clusterOperatorStatus(current.Status, d, c.Version)
-	if !absent {
-		wanted.RelatedObjects = related(rollout)
-	}
+	wanted.RelatedObjects = related(current.Status.RelatedObjects, rollout.Related, c.Namespace)
 	if equality.Semantic.DeepEqual(current.Status, wanted) {
 		return nil
 	}
@@ -125,10 +124,17 @@ func clusterOperatorStatus(current configv1.ClusterOperatorStatus, d status.Deci
 	return wanted
 }
 
-// related are the objects that somebody who looks into the network should look at.
-func related(rollout report.Rollout) []configv1.ObjectReference {
+// related are the objects that somebody who looks into the network should look at: those that have been rendered, those
+// that were before, or at least what there is of the operator from the beginning.
+func related(current []configv1.ObjectReference, rendered []report.Reference, namespace string) []configv1.ObjectReference {
+	switch {
+	case len(rendered) == 0 && len(current) > 0:
+		return current
+	case len(rendered) == 0:
+		rendered = []report.Reference{{Resource: "namespaces", Name: namespace}, {Group: operatorv1.GroupVersion.Group, Resource: "networks", Name: operatorv1.NetworkName}}
+	}
 	var references []configv1.ObjectReference
-	for _, r := range rollout.Related {
+	for _, r := range rendered {
 		references = append(references, configv1.ObjectReference{Group: r.Group, Resource: r.Resource, Namespace: r.Namespace, Name: r.Name})
 	}
 	return references

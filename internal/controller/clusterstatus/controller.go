@@ -184,7 +184,7 @@ func (c *Controller) publish(ctx context.Context, network *operatorv1.Network, i
 		errs = append(errs, c.publishNetwork(ctx, network, d, rollout.Generation))
 		c.last.uid, c.last.conditions = network.UID, d.Conditions
 	}
-	errs = append(errs, c.publishClusterOperator(ctx, network == nil, d, rollout), c.markHung(ctx, rollout, d))
+	errs = append(errs, c.publishClusterOperator(ctx, d, rollout), c.markHung(ctx, rollout, d))
 	c.Board.SetHung(d.Hung)
 	c.Metrics.set(in, d)
 	if err := errors.Join(errs...); err != nil {

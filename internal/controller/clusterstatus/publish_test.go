@@ -9,6 +9,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -59,5 +60,21 @@ func TestClusterOperatorKeepsWhatIsNotOurs(t *testing.T) {
 	want.Versions = []configv1.OperandVersion{{Name: "operator", Version: "v2"}, {Name: "Flannel", Version: "v2"}, {Name: "KubeProxy", Version: "v2"}}
 	if diff := cmp.Diff(want, clusterOperatorStatus(current, d, "v2")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWhoCollectsForSupportFindsTheOperatorFromTheBeginning: whoever cannot install is the one who needs it.
+func TestWhoCollectsForSupportFindsTheOperatorFromTheBeginning(t *testing.T) {
+	own := []configv1.ObjectReference{{Resource: "namespaces", Name: "n"}, {Group: "operator.openshift.io", Resource: "networks", Name: "cluster"}}
+	rendered := []report.Reference{{Resource: "namespaces", Name: "flannel"}}
+	if diff := cmp.Diff(own, related(nil, nil, "n")); diff != "" {
+		t.Error("before anything is rendered", diff)
+	}
+	flannel := []configv1.ObjectReference{{Resource: "namespaces", Name: "flannel"}}
+	if diff := cmp.Diff(flannel, related(own, rendered, "n")); diff != "" {
+		t.Error("once it is", diff)
+	}
+	if diff := cmp.Diff(flannel, related(flannel, nil, "n")); diff != "" {
+		t.Error("after the network object was deleted", diff)
 	}
 }
