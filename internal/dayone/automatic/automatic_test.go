@@ -204,6 +204,14 @@ func TestWhatMustBePreserved(t *testing.T) {
 		{name: "a bond that takes over its port's address is given none", change: func(s *livestate.State) {
 			s.Links[1].Kind, s.Links[1].Bond = "bond", &livestate.Bond{Mode: "active-backup", Options: map[string]string{"fail_over_mac": "active", "miimon": "100"}, Ports: []string{"p1", "p2"}}
 		}, has: []string{"fail_over_mac: active", "miimon: 100", "- p1"}},
+		{name: "a bond keeps how it watches its links, and its first port", change: func(s *livestate.State) {
+			s.Links[1].Kind, s.Links[1].Bond = "bond", &livestate.Bond{Mode: "active-backup", Ports: []string{"p1", "p2"}, Options: map[string]string{
+				"miimon": "0", "arp_interval": "100", "arp_ip_target": "192.0.2.1", "primary": "p2", "primary_reselect": "failure"}}
+		}, has: []string{"arp_interval: 100", "arp_ip_target: 192.0.2.1", "primary: p2", "primary_reselect: failure"}},
+		{name: "LACP keeps its rate, its delays and how it spreads packets", change: func(s *livestate.State) {
+			s.Links[1].Kind, s.Links[1].Bond = "bond", &livestate.Bond{Mode: "802.3ad", Ports: []string{"p1"}, Options: map[string]string{
+				"miimon": "100", "updelay": "200", "downdelay": "300", "min_links": "1", "lacp_rate": "fast", "xmit_hash_policy": "layer3+4"}}
+		}, has: []string{"updelay: 200", "downdelay: 300", "min_links: 1", "lacp_rate: fast", "xmit_hash_policy: layer3+4"}},
 		{name: "a VLAN keeps its number and what it is over", change: func(s *livestate.State) {
 			s.Links[1].Kind, s.Links[1].Parent, s.Links[1].VLAN = "vlan", "bond0", &livestate.VLAN{ID: 7, Protocol: "802.1q"}
 		}, has: []string{"base-iface: bond0", "id: 7"}},

@@ -202,19 +202,6 @@ func (m *Made) dns(live livestate.State, holder *livestate.Link) {
 	m.Document.DNS = &nmstate.DNS{Config: &nmstate.Resolver{Server: live.DNS.Servers, Search: live.DNS.Search, Options: live.DNS.Options}}
 }
 
-func bondOf(l *livestate.Bond) *nmstate.Bond {
-	b := &nmstate.Bond{Mode: l.Mode, Port: slices.Clone(l.Ports)}
-	o := nmstate.BondOptions{FailOverMAC: l.Options["fail_over_mac"], LACPRate: l.Options["lacp_rate"], XmitHashPolicy: l.Options["xmit_hash_policy"]}
-	var n uint32
-	if _, err := fmt.Sscan(l.Options["miimon"], &n); err == nil {
-		o.MIIMon = &n
-	}
-	if o != (nmstate.BondOptions{}) {
-		b.Options = &o
-	}
-	return b
-}
-
 func global(l *livestate.Link) []livestate.Address {
 	return slices.DeleteFunc(slices.Clone(l.Addresses), func(a livestate.Address) bool { return a.Prefix.Addr().Is6() && a.Prefix.Addr().IsLinkLocalUnicast() })
 }

@@ -21,7 +21,7 @@ func (i *iface) writeBond(k keyfile) {
 		"arp_ip_target": o.ARPIPTarget, "arp_validate": o.ARPValidate, "balance-slb": digit(o.BalanceSLB),
 		"downdelay": o.DownDelay, "fail_over_mac": o.FailOverMAC, "lacp_active": digit(o.LACPActive),
 		"lacp_rate": o.LACPRate, "lp_interval": o.LPInterval, "miimon": o.MIIMon, "min_links": o.MinLinks,
-		"ns_ip6_target": o.NSIP6Target, "num_grat_arp": o.NumGratARP, "num_unsol_na": o.NumUnsolNA,
+		"ns_ip6_target": strings.Join(o.NSIP6Target, ","), "num_grat_arp": o.NumGratARP, "num_unsol_na": o.NumUnsolNA,
 		"packets_per_slave": o.PacketsPerSlave, "primary": o.Primary, "primary_reselect": o.PrimaryReselect,
 		"resend_igmp": o.ResendIGMP, "tlb_dynamic_lb": digit(o.TLBDynamicLB), "updelay": o.UpDelay,
 		"use_carrier": digit(o.UseCarrier), "xmit_hash_policy": o.XmitHashPolicy,

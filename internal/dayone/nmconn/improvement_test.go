@@ -65,6 +65,34 @@ func TestDelaysAndTargetsNeedTheirMonitor(t *testing.T) {
 	}
 }
 
+func TestOptionsThatABondsModeDoesNotHaveAreRefused(t *testing.T) {
+	for _, c := range []struct{ why, mode, options, says string }{
+		{"no LACP in other modes", "1", "lacp_rate: fast", "lacp_rate: is fast, and mode active-backup has no LACP"},
+		{"nor a partner to speak first", "balance-rr", "lacp_active: true", "lacp_active: is set, and mode balance-rr"},
+		{"LACP watches by MII", "4", "arp_interval: 100, arp_ip_target: 192.0.2.1", "mode 802.3ad cannot watch its links by ARP"},
+		{"balance-tlb too", "5", "arp_interval: 100, arp_ip_target: 192.0.2.1", "mode balance-tlb cannot"},
+		{"balance-alb too", "6", "arp_interval: 100, arp_ip_target: 192.0.2.1", "mode balance-alb cannot"},
+		{"no first among equals", "2", "primary: x", `primary: is "x", and in mode balance-xor all ports are active`},
+		{"targets of IPv6 need the monitor", "1", "ns_ip6_target: ['2001:db8::1']", "ns_ip6_target: is [2001:db8::1], and has no meaning without arp_interval"},
+		{"and are of IPv6", "1", "arp_interval: 100, ns_ip6_target: [192.0.2.1]", "ns_ip6_target[0]: is \"192.0.2.1\"; an address of IPv6"},
+		{"a priority of the system", "4", "ad_actor_sys_prio: 0", "ad_actor_sys_prio: is 0; it is from 1 to 65535"},
+		{"a key of ten bits", "4", "ad_user_port_key: 1024", "ad_user_port_key: is 1024; it is from 0 to 1023"},
+		{"learning packets", "5", "lp_interval: 0", "lp_interval: is 0; it is from 1"},
+		{"packets in turn", "0", "packets_per_slave: 65536", "packets_per_slave: is 65536; it is from 0 to 65535"},
+		{"reports of IGMP", "1", "resend_igmp: 256", "resend_igmp: is 256; it is from 0 to 255"},
+		{"one number under two names", "1", "num_grat_arp: 1, num_unsol_na: 2", "num_unsol_na: is 2, and num_grat_arp, which is the same number, 1"},
+	} {
+		_, problems := generate(t, "d.yml", []byte("interfaces: [{name: b, type: bond, link-aggregation: {mode: "+c.mode+", options: {"+c.options+"}}}]"))
+		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: got %v, want %q", c.why, err, c.says)
+		}
+	}
+	checkWritten(t, []written{
+		{"targets of IPv6 are one text", "- {name: b, type: bond, link-aggregation: {mode: 1, options: {arp_interval: 100, ns_ip6_target: ['2001:db8::1', '2001:db8::2']}}}", "b", "bond", "arp_interval=100 mode=active-backup ns_ip6_target=2001:db8::1,2001:db8::2"},
+		{"the kernel's default of LACP is written, with a warning", "- {name: b, type: bond, link-aggregation: {mode: 1, options: {lacp_rate: 0}}}", "b", "bond", "lacp_rate=slow mode=active-backup"},
+	})
+}
+
 func TestReservedNamesAreWarnedOf(t *testing.T) {
 	for _, name := range []string{"br-int", "br0", "ovn-k8s-mp0", "genev_sys_6081", "tun0"} {
 		_, problems := generate(t, "d.yml", []byte("interfaces: [{name: "+name+", type: dummy}]"))

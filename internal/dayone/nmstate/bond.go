@@ -1,5 +1,7 @@
 package nmstate
 
+import "reflect"
+
 // Bond joins interfaces to one.
 type Bond struct {
 	// Mode is the kernel's word; its number is read too.
@@ -52,15 +54,19 @@ type BondOptions struct {
 	LPInterval      *uint32 `json:"lp_interval,omitempty"`
 	MIIMon          *uint32 `json:"miimon,omitempty"`
 	MinLinks        *uint32 `json:"min_links,omitempty"`
-	NSIP6Target     string  `json:"ns_ip6_target,omitempty"`
-	NumGratARP      *uint8  `json:"num_grat_arp,omitempty"`
-	NumUnsolNA      *uint8  `json:"num_unsol_na,omitempty"`
-	PacketsPerSlave *uint32 `json:"packets_per_slave,omitempty"`
-	Primary         string  `json:"primary,omitempty"`
-	PrimaryReselect string  `json:"primary_reselect,omitempty" nm:"words=always|better|failure,numbered"`
-	ResendIGMP      *uint32 `json:"resend_igmp,omitempty"`
-	TLBDynamicLB    *bool   `json:"tlb_dynamic_lb,omitempty"`
-	UpDelay         *uint32 `json:"updelay,omitempty"`
-	UseCarrier      *bool   `json:"use_carrier,omitempty"`
-	XmitHashPolicy  string  `json:"xmit_hash_policy,omitempty" nm:"words=layer2|layer3+4|layer2+3|encap2+3|encap3+4|vlan+srcmac,numbered"`
+	// NSIP6Target are addresses of IPv6, watched like ARPIPTarget; a list, as NMState has it.
+	NSIP6Target     []string `json:"ns_ip6_target,omitempty"`
+	NumGratARP      *uint8   `json:"num_grat_arp,omitempty"`
+	NumUnsolNA      *uint8   `json:"num_unsol_na,omitempty"`
+	PacketsPerSlave *uint32  `json:"packets_per_slave,omitempty"`
+	Primary         string   `json:"primary,omitempty"`
+	PrimaryReselect string   `json:"primary_reselect,omitempty" nm:"words=always|better|failure,numbered"`
+	ResendIGMP      *uint32  `json:"resend_igmp,omitempty"`
+	TLBDynamicLB    *bool    `json:"tlb_dynamic_lb,omitempty"`
+	UpDelay         *uint32  `json:"updelay,omitempty"`
+	UseCarrier      *bool    `json:"use_carrier,omitempty"`
+	XmitHashPolicy  string   `json:"xmit_hash_policy,omitempty" nm:"words=layer2|layer3+4|layer2+3|encap2+3|encap3+4|vlan+srcmac,numbered"`
 }
+
+// Empty reports whether no option is set.
+func (o BondOptions) Empty() bool { return reflect.ValueOf(o).IsZero() }

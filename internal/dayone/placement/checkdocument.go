@@ -9,6 +9,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
+// mainTable is the kernel's routing table for routes that name none.
+const mainTable = 254
+
 const noBridge = "there is no ovs-bridge " + Bridge + "; hosts with a document of their own do not get it by themselves, and OVN-Kubernetes does not start without it"
 
 // CheckDocument returns what would leave a host that applies a document without a network that OVN-Kubernetes can use.
@@ -124,14 +127,30 @@ func (c *check) uplink(name, listed string) {
 	if c.internal < 0 {
 		return
 	}
-	const usual = 1500 // bytes, what a network card has if nobody says anything
-	wants, has := c.doc.Interfaces[c.internal].MTU, uint64(usual)
-	if iface.MTU != nil {
-		has = *iface.MTU
-	}
+	wants, has := c.doc.Interfaces[c.internal].MTU, mtuOf(c.doc, iface)
 	if wants != nil && *wants > has {
 		c.problems.Errorf(c.doc, at(c.internal, ".mtu"), "%s has an MTU of %d, and %s below it one of %d; it must be at least as large", Bridge, *wants, name, has)
 	}
+}
+
+// mtuOf is the MTU that an interface will have: what the document says, or else that of the interface a VLAN is made on.
+func mtuOf(doc *nmstate.Document, iface *nmstate.Interface) uint64 {
+	const usual = 1500         // bytes, what a network card has if nobody says anything
+	for range doc.Interfaces { // no chain of VLANs is longer
+		if iface.MTU != nil {
+			return *iface.MTU
+		}
+		if iface.VLAN == nil {
+			break
+		}
+		base := iface.VLAN.BaseIface
+		i := slices.IndexFunc(doc.Interfaces, func(o nmstate.Interface) bool { return o.Name == base && o.Type != nmstate.TypeOVSBridge })
+		if i < 0 {
+			break
+		}
+		iface = &doc.Interfaces[i]
+	}
+	return usual
 }
 
 // host wants addresses on the bridge, the hardware address of a card, and a way out.
@@ -168,7 +187,9 @@ func (c *check) hasDefaultRoute(iface *nmstate.Interface) bool {
 	}
 	return slices.ContainsFunc(c.doc.Routes.Config, func(r nmstate.Route) bool {
 		prefix, err := netip.ParsePrefix(r.Destination)
-		return err == nil && prefix.Bits() == 0 && r.NextHopInterface == Bridge && !r.Absent()
+		// A route of another table is only for those whom a rule sends there.
+		main := r.TableID == nil || *r.TableID == 0 || *r.TableID == mainTable
+		return err == nil && prefix.Bits() == 0 && r.NextHopInterface == Bridge && main && !r.Absent()
 	})
 }
 

@@ -31,6 +31,7 @@ func TestASoundDocumentHasNoProblems(t *testing.T) {
 		"DHCP brings the route":              replaced("address: [{ip: 192.0.2.10, prefix-length: 24}]", "dhcp: true"),
 		"the bridge may say whose address":   replaced("up, copy-mac-from: eno1, ", "up, mac-address: '52:54:00:00:00:01', "),
 		"the bridge may carry copy-mac-from": strings.Replace(replaced("up, copy-mac-from: eno1, ", "up, "), "ovs-bridge, ", "ovs-bridge, copy-mac-from: eno1, ", 1),
+		"a VLAN has the MTU of its card":     strings.NewReplacer("[{name: eno1}, ", "[{name: eno1.7}, ", "- {name: eno1,", "- {name: eno1.7, type: vlan, vlan: {base-iface: eno1, id: 7}}\n- {name: eno1, mtu: 9000,", "ovs-interface, ", "ovs-interface, mtu: 9000, ").Replace(sound),
 		"packets as large as the card's":     replaced("ethernet, ", "ethernet, mtu: 9000, "),
 	} {
 		if problems := Validate([]Role{{Name: "worker", Files: filesOf("worker-0.yml", content)}}, Surroundings{}); len(problems) > 0 {
@@ -54,6 +55,8 @@ func TestWhatLeavesAHostWithoutBrExIsRefused(t *testing.T) {
 		{"a card that is down", replaced("ethernet, state: up", "ethernet, state: down"), "interfaces[0].state", "must be up"},
 		{"packets larger than the card's", replaced("ovs-interface, ", "ovs-interface, mtu: 9000, "), "interfaces[2].mtu", "at least as large"},
 		{"no way out", replaced("0.0.0.0/0", "10.0.0.0/8"), "routes", "no default route"},
+		{"a way out for a few", replaced("next-hop-address: 192.0.2.1}", "next-hop-address: 192.0.2.1, table-id: 100}"), "routes", "no default route"},
+		{"packets larger than those of the VLAN's card", strings.NewReplacer("[{name: eno1}, ", "[{name: eno1.7}, ", "- {name: eno1,", "- {name: eno1.7, type: vlan, vlan: {base-iface: eno1, id: 7}}\n- {name: eno1, mtu: 8000,", "ovs-interface, ", "ovs-interface, mtu: 9000, ").Replace(sound), "interfaces[3].mtu", "one of 8000"},
 		{"a way out elsewhere", replaced("next-hop-interface: br-ex", "next-hop-interface: eno1"), "routes", "no default route"},
 		{"DHCP whose route is not taken", strings.Replace(replaced("address: [{ip: 192.0.2.10, prefix-length: 24}]", "dhcp: true, auto-gateway: false"), "0.0.0.0/0", "10.0.0.0/8", 1), "routes", "no default route"},
 		{"a name server of another family", replaced("[192.0.2.1]", "['2001:db8::1']"), "dns-resolver.config.server", "of a family"},

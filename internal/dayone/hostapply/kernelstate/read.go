@@ -120,7 +120,7 @@ func detail(out *livestate.Link, l netlink.Link, names map[int]string) {
 	case *netlink.Veth:
 		out.Peer = parent
 	case *netlink.Bond:
-		out.Bond = &livestate.Bond{Mode: d.Mode.String(), Options: bondOptions(d)}
+		out.Bond = &livestate.Bond{Mode: d.Mode.String(), Options: bondOptions(d, names)}
 	case *netlink.Vlan:
 		out.Parent, out.VLAN = parent, &livestate.VLAN{ID: d.VlanId, Protocol: strings.ToLower(d.VlanProtocol.String())}
 	case *netlink.Vxlan:
@@ -135,14 +135,6 @@ func detail(out *livestate.Link, l netlink.Link, names map[int]string) {
 	case *netlink.Macvlan, *netlink.Macvtap:
 		out.Parent = parent
 	}
-}
-
-func bondOptions(b *netlink.Bond) map[string]string {
-	out := map[string]string{"miimon": fmt.Sprint(b.Miimon), "fail_over_mac": b.FailOverMac.String()}
-	if b.Mode == netlink.BOND_MODE_802_3AD {
-		out["lacp_rate"], out["xmit_hash_policy"] = b.LacpRate.String(), b.XmitHashPolicy.String()
-	}
-	return out
 }
 
 func stp(bridge string) bool {

@@ -47,12 +47,15 @@ func bondOptionsOf(o *nmstate.BondOptions) map[string]string {
 	if o == nil {
 		return out
 	}
-	for key, n := range map[string]*uint32{"miimon": o.MIIMon, "updelay": o.UpDelay, "downdelay": o.DownDelay, "min_links": o.MinLinks} {
+	for key, n := range map[string]*uint32{"miimon": o.MIIMon, "updelay": o.UpDelay, "downdelay": o.DownDelay, "min_links": o.MinLinks, "arp_interval": o.ARPInterval} {
 		if n != nil {
 			out[key] = number(*n)
 		}
 	}
-	for key, word := range map[string]string{"fail_over_mac": o.FailOverMAC, "lacp_rate": o.LACPRate, "xmit_hash_policy": o.XmitHashPolicy} {
+	for key, word := range map[string]string{
+		"fail_over_mac": o.FailOverMAC, "lacp_rate": o.LACPRate, "xmit_hash_policy": o.XmitHashPolicy,
+		"arp_ip_target": o.ARPIPTarget, "primary": o.Primary, "primary_reselect": o.PrimaryReselect,
+	} {
 		if word != "" {
 			out[key] = word
 		}
@@ -104,7 +107,8 @@ func unsupportedOf(i *nmstate.Interface) []string {
 	if i.Bond != nil && i.Bond.Options != nil {
 		set := *i.Bond.Options
 		set.MIIMon, set.UpDelay, set.DownDelay, set.MinLinks, set.FailOverMAC, set.LACPRate, set.XmitHashPolicy = nil, nil, nil, nil, "", "", ""
-		add(set != nmstate.BondOptions{}, "a bond option other than miimon, updelay, downdelay, min_links, fail_over_mac, lacp_rate, xmit_hash_policy")
+		set.ARPInterval, set.ARPIPTarget, set.Primary, set.PrimaryReselect = nil, "", "", ""
+		add(!set.Empty(), "a bond option other than miimon, updelay, downdelay, arp_interval, arp_ip_target, primary, primary_reselect, min_links, fail_over_mac, lacp_rate, xmit_hash_policy")
 	}
 	return out
 }

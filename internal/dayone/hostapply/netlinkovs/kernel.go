@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -26,6 +27,14 @@ func (b *Backend) create(l *livestate.Link) error {
 	link, err := kernelLink(l, attrs)
 	if err != nil {
 		return err
+	}
+	if bond, ok := link.(*netlink.Bond); ok && l.Bond.Options["primary"] != "" {
+		// The kernel keeps the name until the port comes.
+		primary, err := b.Netlink.LinkByName(l.Bond.Options["primary"])
+		if err != nil {
+			return err
+		}
+		bond.Primary = primary.Attrs().Index
 	}
 	return b.Netlink.LinkAdd(link)
 }
@@ -75,6 +84,7 @@ func kernelBond(l *livestate.Bond, attrs netlink.LinkAttrs) (netlink.Link, error
 	bond.Mode = netlink.StringToBondMode(l.Mode)
 	for key, into := range map[string]*int{
 		"miimon": &bond.Miimon, "updelay": &bond.UpDelay, "downdelay": &bond.DownDelay, "min_links": &bond.MinLinks,
+		"arp_interval": &bond.ArpInterval,
 	} {
 		if text := l.Options[key]; text != "" {
 			n, err := strconv.Atoi(text)
@@ -83,6 +93,14 @@ func kernelBond(l *livestate.Bond, attrs netlink.LinkAttrs) (netlink.Link, error
 			}
 			*into = n
 		}
+	}
+	for text := range strings.SplitSeq(l.Options["arp_ip_target"], ",") {
+		if ip := net.ParseIP(strings.TrimSpace(text)); ip != nil {
+			bond.ArpIpTargets = append(bond.ArpIpTargets, ip)
+		}
+	}
+	if word := l.Options["primary_reselect"]; word != "" {
+		bond.PrimaryReselect = netlink.StringToBondPrimaryReselectMap[word]
 	}
 	if word := l.Options["fail_over_mac"]; word != "" {
 		bond.FailOverMac = netlink.StringToBondFailOverMacMap[word]

@@ -1,11 +1,13 @@
 package netlinkovs
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/vishvananda/netlink"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
@@ -141,12 +143,29 @@ func TestWhatComesByItselfIsNotTakenAway(t *testing.T) {
 	}
 }
 
+func TestBondIsMadeWithItsOptions(t *testing.T) {
+	doc := parse(t, `
+interfaces:
+- {name: b0, type: bond, link-aggregation: {mode: active-backup, options: {arp_interval: 100, arp_ip_target: "192.0.2.1,192.0.2.2", primary_reselect: failure, updelay: 0, fail_over_mac: follow}}}
+`)
+	link, err := kernelBond(&livestate.Bond{Mode: "active-backup", Options: bondOptionsOf(doc.Interfaces[0].Bond.Options)}, netlink.NewLinkAttrs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bond := link.(*netlink.Bond)
+	got := []any{bond.Mode, bond.ArpInterval, fmt.Sprint(bond.ArpIpTargets), bond.PrimaryReselect, bond.UpDelay, bond.FailOverMac, bond.Miimon}
+	want := []any{netlink.BOND_MODE_ACTIVE_BACKUP, 100, "[192.0.2.1 192.0.2.2]", netlink.BOND_PRIMARY_RESELECT_FAILURE, 0, netlink.BOND_FAIL_OVER_MAC_FOLLOW, -1}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestUnsupportedIsSaidAllAtOnce(t *testing.T) {
 	doc := parse(t, `
 interfaces:
 - {name: eth0, type: ethernet, lldp: {enabled: true}, ethtool: {ring: {rx: 1}}, ipv6: {enabled: true, dhcp: true, autoconf: false}}
 - {name: br0, type: linux-bridge, bridge: {options: {mac-ageing-time: 3}, port: [{name: eth0, vlan: {mode: access, tag: 4}}]}}
-- {name: b0, type: bond, link-aggregation: {mode: active-backup, options: {primary: eth0}}}
+- {name: b0, type: bond, link-aggregation: {mode: active-backup, options: {tlb_dynamic_lb: true}}}
 - {name: off, type: macsec, state: absent}
 `)
 	var got []string
