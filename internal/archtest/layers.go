@@ -63,6 +63,7 @@ var rules = []struct {
 	{"internal/cli", Composition},
 	{"internal/operator", Composition},
 	{"internal/archtest", Composition},
+	{"internal/faults", Composition},
 	{"internal/networks", Composition},
 	{"internal", Pure},
 	{"cmd", Composition},

@@ -51,6 +51,9 @@ const (
 	requestsAtOnce    = 1000
 )
 
+// discoveryTimeout is how long the API server may take to say which kinds it serves.
+const discoveryTimeout = 10 * time.Second
+
 // Options are what Run works with. Config, Namespace, Registry, Level and Log must be set.
 type Options struct {
 	// Config reaches the API server, at an address that does not need the network.
@@ -126,11 +129,18 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	s.reach = reach
 	reach.QPS, reach.Burst = requestsPerSecond, requestsAtOnce
 	reach.UserAgent = "cluster-network-operator/" + o.Facts.ReleaseVersion
+	if !o.WithoutLease {
+		reach.Wrap((&fence{now: time.Now}).wrap)
+	}
 	httpClient, err := rest.HTTPClientFor(reach)
 	if err != nil {
 		return nil, fmt.Errorf("make HTTP client: %w", err)
 	}
-	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(reach, httpClient)
+	// The cache of what is served asks without a deadline of its own: a server that accepts and never answers would hold up
+	// everything, the start above all.
+	patience := rest.CopyConfig(reach)
+	patience.Timeout = discoveryTimeout
+	discoverer, err := discovery.NewDiscoveryClientForConfig(patience)
 	if err != nil {
 		return nil, fmt.Errorf("make discovery client: %w", err)
 	}

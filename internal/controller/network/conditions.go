@@ -60,6 +60,7 @@ func (p *pass) findings(err error) []status.Finding {
 	found = append(found, p.turnFindings()...)
 	found = append(found, p.renderFindings()...)
 	found = append(found, p.applyFindings()...)
+	found = append(found, p.fights.findings()...)
 	p.tell(found)
 	return found
 }

@@ -95,6 +95,8 @@ type Controller struct {
 	said map[string]string
 	// last is what was reported last.
 	last report.Rollout
+	// fights are the objects that others change over and over.
+	fights fights
 	// waiting is true if something is to be deleted once workloads are ready.
 	waiting waiting
 }
@@ -128,6 +130,7 @@ func (c *Controller) prepare() {
 	c.api = newTracker(c.Applier)
 	c.records = records{cached: c.Client, api: c.api, namespace: c.Namespace, log: c.Log}
 	c.said = map[string]string{}
+	c.fights = fights{}
 }
 
 // Reconcile makes one pass.

@@ -94,9 +94,7 @@ func (p *pass) gate(ctx context.Context) error {
 		}
 		var again time.Duration
 		p.desired[i], again = rollout.Gate(rollout.Look{Wanted: o, Live: live, Pods: pods, Gone: gone, Hung: p.Board.Hung() != "", Now: p.Now()})
-		if again > 0 && (p.again == 0 || again < p.again) {
-			p.again = again
-		}
+		p.again = sooner(p.again, again)
 	}
 	return nil
 }

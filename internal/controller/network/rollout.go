@@ -6,6 +6,9 @@ import (
 	"maps"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/manifest"
@@ -33,6 +36,7 @@ func (p *pass) rollOut(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.rest(ctx, &todo)
 	record, err := p.begin(ctx)
 	if err != nil {
 		return err
@@ -44,6 +48,25 @@ func (p *pass) rollOut(ctx context.Context) error {
 		}
 	}
 	return p.finish(ctx, record)
+}
+
+// rest leaves alone what others change over and over, and finds out who they are where it does not. What cannot be read
+// is left to the next time.
+func (p *pass) rest(ctx context.Context, todo *plan.Plan) {
+	goOn, again := p.fights.rest(todo, p.Now())
+	p.again = sooner(p.again, again)
+	for _, a := range goOn {
+		var fields []metav1.ManagedFieldsEntry
+		if a.Verb != plan.Create {
+			ref := apply.Ref{GroupVersionKind: a.GVK(), NamespacedName: types.NamespacedName{Namespace: a.Key.Namespace, Name: a.Key.Name}}
+			live, err := p.api.Get(ctx, ref)
+			if err != nil {
+				continue
+			}
+			fields = live.GetManagedFields()
+		}
+		p.fights[a.Key].blame(fields)
+	}
 }
 
 // begin writes down what is about to be applied, unless that is known already.
@@ -104,6 +127,10 @@ func (p *pass) execute(ctx context.Context, todo plan.Plan) error {
 	var actions []plan.Action
 	for _, o := range result.Outcomes {
 		actions = append(actions, o.Action)
+		if o.Err == nil && o.Writes() {
+			p.fights.wrote(o.Action, p.Now())
+			p.again = sooner(p.again, p.fights[o.Key].truce)
+		}
 	}
 	p.look(actions)
 	// Kinds that the plan has brought are served now.

@@ -1,0 +1,115 @@
+package network
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+func wanted(t *testing.T, value string) plan.Action {
+	t.Helper()
+	o, err := manifest.New(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, Data: map[string]string{"a": value}}, manifest.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan.Action{Verb: plan.Apply, Key: o.Key(), Version: "v1", Object: o}
+}
+
+// round plans and writes an object, and reports whether it was written.
+func (fs fights) round(a plan.Action, now time.Time) bool {
+	p := plan.Plan{Actions: []plan.Action{a}}
+	goOn, _ := fs.rest(&p, now)
+	for _, one := range goOn {
+		fs[one.Key].blame(nil)
+	}
+	if !p.Actions[0].Writes() {
+		return false
+	}
+	fs.wrote(a, now)
+	return true
+}
+
+func TestAFightIsGivenUpForLongerAndLonger(t *testing.T) {
+	fs, now, a := fights{}, time.Unix(0, 0), wanted(t, "1")
+	writes := 0
+	for end := now.Add(24 * time.Hour); now.Before(end); now = now.Add(time.Second) {
+		if fs.round(a, now) {
+			writes++
+		}
+	}
+	// One install, five repairs, then after 30 s, 1 min, 2, 4, 8, 16 and every 30 minutes.
+	if writes < 50 || writes > 60 {
+		t.Errorf("%d writes in a day", writes)
+	}
+	found := fs.findings()
+	if len(found) != 2 || found[0].Reason != reasonFight || !strings.HasPrefix(found[0].Message, "somebody keeps changing or deleting ConfigMap n/c, ") {
+		t.Errorf("findings are %+v", found)
+	}
+}
+
+func TestAFightIsOverWhenTheObjectStaysAsItIsWanted(t *testing.T) {
+	fs, now, a := fights{}, time.Unix(0, 0), wanted(t, "1")
+	for range fightAfter + 1 {
+		fs.round(a, now)
+	}
+	if len(fs.findings()) == 0 {
+		t.Fatal("no fight")
+	}
+	converged := a
+	converged.Verb = plan.None
+	fs.round(converged, now.Add(firstTruce/2))
+	if len(fs.findings()) == 0 {
+		t.Error("over before anybody could tell")
+	}
+	fs.round(converged, now.Add(firstTruce))
+	if found := fs.findings(); found != nil {
+		t.Errorf("findings are %+v", found)
+	}
+}
+
+func TestWhatIsWantedAnewIsNoFight(t *testing.T) {
+	fs, now := fights{}, time.Unix(0, 0)
+	for i := range 100 {
+		if !fs.round(wanted(t, strings.Repeat("x", i)), now) {
+			t.Fatalf("edit %d is not applied", i)
+		}
+	}
+}
+
+func TestRareRepairsAreNoFight(t *testing.T) {
+	fs, now, a := fights{}, time.Unix(0, 0), wanted(t, "1")
+	for i := range 100 {
+		if now = now.Add(fightWindow / (fightAfter - 2)); !fs.round(a, now) {
+			t.Fatalf("repair %d is not made", i)
+		}
+	}
+}
+
+func TestWhoWroteLastIsBlamed(t *testing.T) {
+	at := func(manager string, second int64, subresource string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: new(metav1.Unix(second, 0)), Subresource: subresource}
+	}
+	for _, row := range []struct {
+		why  string
+		in   []metav1.ManagedFieldsEntry
+		who  string
+		same bool
+	}{
+		{"a deleted object has no fields", nil, somebody, false},
+		{"the last of others", []metav1.ManagedFieldsEntry{at("helm", 1, ""), at("kubectl-edit", 3, ""), at(FieldManager, 2, "")}, "kubectl-edit", false},
+		{"a status is no fight", []metav1.ManagedFieldsEntry{at("helm", 3, ""), at("kube-controller-manager", 9, "status"), at(FieldManager, 2, "")}, "helm", false},
+		{"within one second others are meant", []metav1.ManagedFieldsEntry{at("argocd", 2, ""), at(FieldManager, 2, "")}, "argocd", false},
+		{"another operator with our name", []metav1.ManagedFieldsEntry{at("helm", 1, ""), at(FieldManager, 2, "")}, FieldManager, true},
+	} {
+		f := &fight{}
+		if f.blame(row.in); f.who != row.who || f.same != row.same {
+			t.Errorf("%s: %q, %t", row.why, f.who, f.same)
+		}
+	}
+}

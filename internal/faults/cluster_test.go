@@ -1,0 +1,211 @@
+package faults_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/faults"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/operator"
+)
+
+const operatorNamespace = "openshift-network-operator"
+
+// cluster is an API server with one node and the real networks to install.
+type cluster struct {
+	*apitest.Server
+	testing.TB
+	base map[string]bool // what is there before anything is installed
+}
+
+func newCluster(t testing.TB) *cluster {
+	t.Helper()
+	return newClusterWith(t, apitest.Options{})
+}
+
+func newClusterWith(t testing.TB, options apitest.Options) *cluster {
+	t.Helper()
+	c := &cluster{Server: apitest.Start(t, options), TB: t}
+	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}
+	c.create(node)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}}
+	if err := c.Client.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	c.base = map[string]bool{}
+	for key := range c.everything() {
+		c.base[key] = true
+	}
+	c.kubelet()
+	return c
+}
+
+// kubelet has probes of the MTU answer and workloads work, until the test ends.
+func (c *cluster) kubelet() {
+	ctx, end := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	c.Cleanup(func() { end(); ended.Wait() })
+	ended.Go(func() {
+		for tick := time.NewTicker(30 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+			var pods corev1.PodList
+			var sets appsv1.DaemonSetList
+			var deployments appsv1.DeploymentList
+			for _, list := range []client.ObjectList{&pods, &sets, &deployments} {
+				_ = c.Client.List(ctx, list) // the API server may be what is at fault
+			}
+			for i := range pods.Items {
+				answer(ctx, c.Client, &pods.Items[i])
+			}
+			for i := range sets.Items {
+				if d := &sets.Items[i]; d.Status.ObservedGeneration != d.Generation {
+					d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, DesiredNumberScheduled: 1, CurrentNumberScheduled: 1,
+						UpdatedNumberScheduled: 1, NumberAvailable: 1, NumberReady: 1}
+					_ = c.Client.Status().Update(ctx, d) // or the next time
+				}
+			}
+			for i := range deployments.Items {
+				if d := &deployments.Items[i]; d.Status.ObservedGeneration != d.Generation {
+					d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+					_ = c.Client.Status().Update(ctx, d) // or the next time
+				}
+			}
+		}
+	})
+}
+
+func answer(ctx context.Context, api client.Client, p *corev1.Pod) {
+	if !strings.HasPrefix(p.Name, "mtu-prober-") || p.Status.Phase == corev1.PodSucceeded {
+		return
+	}
+	p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
+		Name: "probe-mtu", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: `{"mtu":1450,"links":["eth0"]}`}}}}}
+	_ = api.Status().Update(ctx, p) // or the next time
+}
+
+func (c *cluster) create(o client.Object) {
+	c.Helper()
+	if err := c.Client.Create(c.Context(), o); err != nil {
+		c.Fatal(err)
+	}
+}
+
+// process is an operator that runs.
+type process struct {
+	line *faults.Line
+	end  func() error
+}
+
+// optionsFor are those of an operator whose calls go through a line.
+func optionsFor(config *rest.Config, line *faults.Line, settings ...func(*operator.Options)) operator.Options {
+	level := new(slog.LevelVar)
+	var to io.Writer = io.Discard
+	if flag.Parsed() && testing.Verbose() {
+		to = os.Stderr
+	}
+	options := operator.Options{
+		Config: rest.CopyConfig(config), Namespace: operatorNamespace, Registry: networks.Registry(), WithoutLease: true, Level: level,
+		Facts: facts.Cluster{Platform: "None", ReleaseVersion: "v1", APIServer: facts.HostPort{Host: "192.0.2.10", Port: 6443},
+			Images: facts.Images{"NETWORK_OPERATOR_IMAGE": "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "KUBE_PROXY_IMAGE": "k:v1"}},
+		Log: slog.New(slog.NewTextHandler(to, &slog.HandlerOptions{Level: level})),
+	}
+	for _, set := range settings {
+		set(&options)
+	}
+	options.Config.Wrap(line.Wrap)
+	return options
+}
+
+// start runs an operator whose calls go through a line. It ends with the test, if not before.
+func (c *cluster) start(line *faults.Line, settings ...func(*operator.Options)) *process {
+	c.Helper()
+	options := optionsFor(c.Config, line, settings...)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- operator.Run(ctx, options) }()
+	p := &process{line: line, end: sync.OnceValue(func() error { cancel(); return <-ended })}
+	c.Cleanup(func() { _ = p.end() }) // a test that looks at the error has done so
+	return p
+}
+
+// stop ends an operator in order.
+func (c *cluster) stop(p *process) {
+	c.Helper()
+	if err := p.end(); err != nil && !errors.Is(err, context.Canceled) {
+		c.Errorf("operator ended: %v", err)
+	}
+}
+
+// eventually waits until a condition holds, and says what is wrong if it never does.
+func (c *cluster) eventually(what string, wrong func() string) {
+	c.Helper()
+	var last string
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if last = wrong(); last == "" {
+			return
+		}
+	}
+	c.Fatalf("never: %s: %s", what, last)
+}
+
+type spec = operatorv1.NetworkSpec
+
+func newNetwork() *operatorv1.Network {
+	return &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: operatorv1.NetworkSpec{
+		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},
+		ServiceNetwork: []string{"10.96.0.0/16"},
+		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel},
+	}}
+}
+
+// configMap returns the data of one of the operator's ConfigMaps, nil if there is none.
+func (c *cluster) configMap(name string) map[string]string {
+	var cm corev1.ConfigMap
+	if c.Client.Get(context.Background(), client.ObjectKey{Namespace: operatorNamespace, Name: name}, &cm) != nil {
+		return nil
+	}
+	return cm.Data
+}
+
+// startedAgain is how long it takes until a process that has ended is started again.
+const startedAgain = time.Second
+
+// startAgain runs an operator, and starts it again when it ends by itself, as Kubernetes does: an API server that fails
+// while it starts is a reason to end.
+func (c *cluster) startAgain(line *faults.Line, settings ...func(*operator.Options)) *process {
+	c.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	options := optionsFor(c.Config, line, settings...)
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		for ctx.Err() == nil {
+			err = operator.Run(ctx, options)
+			select {
+			case <-ctx.Done():
+			case <-time.After(startedAgain):
+			}
+		}
+		ended <- err
+	}()
+	p := &process{line: line, end: sync.OnceValue(func() error { cancel(); return <-ended })}
+	c.Cleanup(func() { _ = p.end() })
+	return p
+}

@@ -1,0 +1,254 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/faults"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
+
+// quiet is how long no call was made when an operator has nothing more to do.
+const quiet = 300 * time.Millisecond
+
+// undisturbed returns the state of a cluster whose operator nothing happens to, and the operator, which runs.
+func (c *cluster) undisturbed() (map[string]string, *process) {
+	c.Helper()
+	p := c.start(faults.NewLine(nil))
+	c.eventually("an undisturbed operator comes to an end", func() string {
+		if !c.done(p) {
+			return "it still works"
+		}
+		return ""
+	})
+	return c.installed(), p
+}
+
+// done reports whether an operator has nothing more to do.
+func (c *cluster) done(p *process) bool {
+	n := c.network()
+	return n.Generation > 0 && n.Status.ObservedGeneration == n.Generation &&
+		c.configMap(applied.ConfigMapName)["state"] == string(applied.StateApplied) && p.line.Idle() > quiet
+}
+
+func (c *cluster) network() *operatorv1.Network {
+	n := &operatorv1.Network{}
+	_ = c.Client.Get(context.Background(), client.ObjectKey{Name: operatorv1.NetworkName}, n)
+	return n
+}
+
+// reaches waits until the state of the cluster is what it is without faults.
+func (c *cluster) reaches(want map[string]string, after string) {
+	c.Helper()
+	c.eventually("after "+after+" the state is that of an undisturbed operator", func() string {
+		// Listing everything costs more than a look at the record.
+		if c.configMap(applied.ConfigMapName)["state"] != string(applied.StateApplied) {
+			return "the record does not say that it is applied"
+		}
+		return cmp.Diff(want, c.installed())
+	})
+}
+
+// TestEachCallOfAnInstallFailsOnce has all calls of an install fail the first time that they are made, in every way that
+// calls fail.
+func TestEachCallOfAnInstallFailsOnce(t *testing.T) {
+	for _, fault := range []faults.Fault{faults.Error, faults.Conflict, faults.Busy, faults.Reset, faults.Lost} {
+		t.Run(fault.String(), func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.create(newNetwork())
+			want, p := c.undisturbed()
+			c.stop(p)
+			c.clear()
+			c.create(newNetwork())
+			p = c.startAgain(faults.NewLine(faults.EachOnce(fault)))
+			c.reaches(want, "each call failed once: "+fault.String())
+			t.Logf("%d calls", len(p.line.Calls()))
+		})
+	}
+}
+
+// TestOneCallOfAnInstallFails has one call of an install fail alone: every ninth, in turn in another way. That all of them
+// may fail is for TestEachCallOfAnInstallFailsOnce.
+func TestOneCallOfAnInstallFails(t *testing.T) {
+	t.Parallel()
+	ways := []faults.Fault{faults.Error, faults.Conflict, faults.Reset, faults.Lost}
+	c := newCluster(t)
+	c.create(newNetwork())
+	want, p := c.undisturbed()
+	for n := 1; ; n += 9 {
+		c.stop(p)
+		c.clear()
+		c.create(newNetwork())
+		way := ways[n%len(ways)]
+		p = c.startAgain(faults.NewLine(func(call faults.Call) faults.Fault {
+			if call.Number == n {
+				return way
+			}
+			return faults.None
+		}))
+		c.reaches(want, fmt.Sprintf("call %d: %s", n, way))
+		if calls := p.line.Calls(); len(calls) < n {
+			t.Logf("every ninth of %d calls failed", len(calls))
+			return
+		}
+	}
+}
+
+// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after none, three, six... of its writes,
+// and looks at what it has left and at where the next one ends. The writes between are for package operator's own test,
+// with a smaller network.
+func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.create(newNetwork())
+	want, p := c.undisturbed()
+	for k, died := 0, true; died; k += 3 {
+		c.stop(p)
+		c.clear()
+		c.create(newNetwork())
+		p, died = c.succeed(k, nil, want)
+	}
+}
+
+// TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges takes kube-proxy away and changes flannel, and kills an
+// operator after none, three, six... of its writes.
+func TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	install := func() { c.create(newNetwork()) }
+	change := func() { c.edit(func(s *spec) { s.DeployKubeProxy, s.LogLevel = new(false), "Debug" }) }
+	before := c.goTo(install)
+	change()
+	want, p := c.undisturbed()
+	if len(want) >= len(before) {
+		t.Fatalf("%d objects before, and %d without kube-proxy", len(before), len(want))
+	}
+	for k, died := 0, true; died; k += 3 {
+		c.stop(p)
+		c.clear()
+		before = c.goTo(install)
+		change()
+		p, died = c.succeed(k, before, want)
+	}
+}
+
+// succeed has an operator die after k writes and another one take its place, which it returns, and whether the first did
+// die before it had nothing more to do. before and want are the states without and with what is asked for.
+func (c *cluster) succeed(k int, before, want map[string]string) (heir *process, died bool) {
+	c.Helper()
+	victim := c.start(faults.NewLine(faults.DeadAfter(k)))
+	c.eventually("the victim dies, or has nothing more to do", func() string {
+		died = victim.line.Writes() > k || k > 0 && victim.line.Writes() == k
+		if !died && !c.done(victim) {
+			return "it still works"
+		}
+		return ""
+	})
+	_ = victim.end() // it says that it could not reach anything
+	after := fmt.Sprintf("death after write %d", k)
+	c.noLie(before, want, after)
+	heir = c.start(faults.NewLine(nil))
+	c.reaches(want, after)
+	if !died {
+		c.Logf("no more than %d writes", k)
+	}
+	return heir, died
+}
+
+// goTo has an undisturbed operator do what a step asks for, and returns the state after it.
+func (c *cluster) goTo(step func()) map[string]string {
+	c.Helper()
+	step()
+	state, p := c.undisturbed()
+	c.stop(p)
+	return state
+}
+
+// noLie checks that the record says no more than what is so: where it says that something is applied, all of it is
+// there and nothing else; before it says so, it says what is intended.
+func (c *cluster) noLie(before, after map[string]string, when string) {
+	c.Helper()
+	data := c.configMap(applied.ConfigMapName)
+	live := c.installed()
+	same := func(state map[string]string) bool {
+		key := "configmaps " + operatorNamespace + "/" + applied.ConfigMapName
+		return state[key] != "" && state[key] == live[key]
+	}
+	switch applied.State(data["state"]) {
+	case applied.StateApplied:
+		want := after
+		if same(before) {
+			want = before
+		}
+		there := operands(live)
+		for key, text := range operands(want) {
+			if diff := cmp.Diff(text, there[key]); diff != "" {
+				c.Errorf("%s: the record says that it is applied, and of %s: -wanted +there:\n%s", when, key, diff)
+			}
+		}
+		for key := range there { // what is not wanted any more goes when the rest works
+			if want[key] == "" && before[key] == "" {
+				c.Errorf("%s: %s is of neither configuration", when, key)
+			}
+		}
+	case applied.StateIntent:
+		if data["intent"] == "" {
+			c.Errorf("%s: the record says that something is intended, and not what", when)
+		}
+		if diff := cmp.Diff(operands(before), operands(live)); diff != "" {
+			c.Errorf("%s: the record says that nothing is changed yet; -before +there:\n%s", when, diff)
+		}
+	case applied.StateApplying:
+		if data["intent"] == "" {
+			c.Errorf("%s: the record says that something is being applied, and not what", when)
+		}
+		// What an object looks like may change once more while others come.
+		for key := range operands(live) {
+			if before[key] == "" && after[key] == "" {
+				c.Errorf("%s: %s is of neither configuration", when, key)
+			}
+		}
+	default:
+		if diff := cmp.Diff(operands(before), operands(live)); diff != "" {
+			c.Errorf("%s: there is no record (%q), and objects: -before +there\n%s", when, data["state"], diff)
+		}
+	}
+}
+
+// step finds what differs while a DaemonSet goes round the nodes in steps.
+var step = regexp.MustCompile(`"maxUnavailable": [^\n]+|"[^"]*desired-hash": "[0-9a-f]+"`)
+
+// operands returns the objects that the operator was asked for.
+func operands(state map[string]string) map[string]string {
+	wanted := map[string]string{}
+	for key, text := range state {
+		if strings.Contains(text, manifest.AnnotationHash) {
+			if strings.HasPrefix(key, "daemonsets") {
+				text = step.ReplaceAllString(text, "…")
+			}
+			wanted[key] = text
+		}
+	}
+	return wanted
+}
+
+// edit changes the specification of the network.
+func (c *cluster) edit(change func(*operatorv1.NetworkSpec)) {
+	c.Helper()
+	n := c.network()
+	before := n.DeepCopy()
+	change(&n.Spec)
+	if err := c.Client.Patch(c.Context(), n, client.MergeFrom(before)); err != nil {
+		c.Fatal(err)
+	}
+}

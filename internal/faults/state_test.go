@@ -1,0 +1,203 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/plan"
+	flannelrecord "github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// resources returns everything that the API server can list and delete.
+func (c *cluster) resources() []schema.GroupVersionResource {
+	c.Helper()
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(c.Config).ServerPreferredResources()
+	if err != nil {
+		c.Fatal(err)
+	}
+	var all []schema.GroupVersionResource
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			c.Fatal(err)
+		}
+		for _, r := range list.APIResources {
+			// Events and leases tell what happened, and that is not the same each time.
+			verbs := strings.Join(r.Verbs, " ")
+			if strings.Contains(verbs, "list") && strings.Contains(verbs, "delete") && r.Name != "events" && r.Name != "leases" && r.Name != "endpoints" {
+				all = append(all, gv.WithResource(r.Name))
+			}
+		}
+	}
+	return all
+}
+
+// found is an object and where it was found.
+type found struct {
+	*unstructured.Unstructured
+	in schema.GroupVersionResource
+}
+
+// everything returns all objects of the cluster, by kind and name.
+func (c *cluster) everything() map[string]found {
+	c.Helper()
+	api := dynamic.NewForConfigOrDie(c.Config)
+	all := map[string]found{}
+	var mu sync.Mutex
+	var lists sync.WaitGroup
+	for _, r := range c.resources() {
+		lists.Go(func() {
+			list, err := api.Resource(r).List(c.Context(), metav1.ListOptions{ResourceVersion: "0"})
+			if apierrors.IsNotFound(err) {
+				return // a kind that was there a moment ago
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				c.Error(err)
+				return
+			}
+			for i := range list.Items {
+				o := &list.Items[i]
+				all[fmt.Sprintf("%s %s/%s", r.GroupResource(), o.GetNamespace(), o.GetName())] = found{o, r}
+			}
+		})
+	}
+	lists.Wait()
+	return all
+}
+
+// installed returns all objects that came since the cluster was made, as text, without what is another each time.
+func (c *cluster) installed() map[string]string {
+	c.Helper()
+	all := c.everything()
+	random := randomIn(all)
+	state := map[string]string{}
+	for key, o := range all {
+		if c.base[key] || o.GetDeletionTimestamp() != nil || o.in.Resource == "networks" {
+			continue
+		}
+		text, err := json.MarshalIndent(settled(o.Unstructured), "", " ")
+		if err != nil {
+			c.Fatal(err)
+		}
+		state[key] = string(text)
+		if without := random.Replace(state[key]); without != state[key] || strings.HasPrefix(key, "deployments.apps "+flannelrecord.Namespace) {
+			state[key] = hashOf.ReplaceAllString(without, "$1…")
+		}
+	}
+	return state
+}
+
+// hashOf finds hashes of what is another each time; that of a member's Deployment is of its configuration.
+var hashOf = regexp.MustCompile(`("[^"]*hash": ")[0-9a-f]+`)
+
+// randomIn replaces what is random in the cluster: the token of an etcd, and what stands for its certificates.
+func randomIn(all map[string]found) *strings.Replacer {
+	var members struct {
+		Token, ClientTrust string
+		Members            []struct{ Trust string }
+	}
+	if record, ok := all["configmaps "+flannelrecord.Namespace+"/"+flannelrecord.MembersConfigMap]; ok {
+		text, _, _ := unstructured.NestedString(record.Object, "data", flannelrecord.MembersKey)
+		_ = json.Unmarshal([]byte(text), &members) // nothing is random in what cannot be read
+	}
+	var pairs []string
+	add := func(value, name string) {
+		if value != "" {
+			pairs = append(pairs, value, name)
+		}
+	}
+	add(members.Token, "TOKEN")
+	add(members.ClientTrust, "TRUST")
+	for _, m := range members.Members {
+		add(m.Trust, "TRUST")
+	}
+	if members.Token != "" { // YAML quotes one that looks like a number
+		pairs = append([]string{`\"` + members.Token + `\"\n`, `TOKEN\n`}, pairs...)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// settled returns what of an object does not depend on when and by how many writes it came.
+func settled(o *unstructured.Unstructured) map[string]any {
+	o = o.DeepCopy()
+	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "deprecated.daemonset.template.generation")
+	delete(o.Object, "status")
+	data, _ := o.Object["data"].(map[string]any)
+	switch {
+	case o.GetName() == applied.ConfigMapName:
+		// The number of the revision is that of the attempt.
+		maps.DeleteFunc(data, func(key string, _ any) bool { return key != "applied" && key != "state" })
+	case o.GetName() == plan.InventoryName:
+		o.Object["data"] = entries(data)
+	case o.GetKind() == "Secret", o.GetNamespace() == operatorNamespace && o.GetKind() == "ConfigMap":
+		for key := range data { // certificates and times
+			data[key] = "…"
+		}
+	}
+	return o.Object
+}
+
+// entries returns what an inventory names.
+func entries(data map[string]any) []string {
+	content := map[string]string{}
+	for key, value := range data {
+		content[key] = fmt.Sprint(value)
+	}
+	inventory, err := plan.DecodeInventory(content)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	var all []string
+	for _, e := range inventory {
+		all = append(all, fmt.Sprintf("%s with UID: %t, adopted: %t", e.Key, e.UID != "", e.Adopted))
+	}
+	return all
+}
+
+// clear takes away everything that came since the cluster was made.
+func (c *cluster) clear() {
+	c.Helper()
+	api := dynamic.NewForConfigOrDie(c.Config)
+	now := int64(0)
+	for range 3 { // what was deleted with a finalizer, and what it was in
+		left := 0
+		for key, o := range c.everything() {
+			if c.base[key] {
+				continue
+			}
+			left++
+			in := api.Resource(o.in).Namespace(o.GetNamespace())
+			if len(o.GetFinalizers()) > 0 {
+				o.SetFinalizers(nil)
+				_, _ = in.Update(c.Context(), o.Unstructured, metav1.UpdateOptions{})
+			}
+			if err := in.Delete(c.Context(), o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+				c.Fatal(err)
+			}
+			if o.GetKind() == "Namespace" {
+				o.Object["spec"] = map[string]any{"finalizers": []any{}}
+				_, _ = api.Resource(o.in).Update(c.Context(), o.Unstructured, metav1.UpdateOptions{}, "finalize")
+			}
+		}
+		if left == 0 {
+			return
+		}
+	}
+}
