@@ -39,6 +39,8 @@ type Config struct {
 	// MTU is the MTU of pod interfaces in bytes. 0 means what the backend offers: the interface's MTU for
 	// host-gw, 50 less for vxlan.
 	MTU int `json:"mtu,omitempty"`
+	// Migration is set while the MTU of a network in use is being changed.
+	Migration *MTUMigration `json:"migration,omitempty"`
 	// Masquerade says whether traffic from pods to addresses outside the network gets the node's address.
 	Masquerade bool `json:"masquerade"`
 	// CNI is how the container runtime is told.

@@ -39,6 +39,9 @@ type AgentStatus struct {
 	Network netip.Prefix `json:"network,omitzero"`
 	// MTU is the MTU of pods in bytes; 0 before it is known.
 	MTU int `json:"mtu,omitempty"`
+	// Step is MTUMigration.Step of the step that is done: devices, the configuration for new pods and all pods that run
+	// are as it says. 0 means that none is.
+	Step int `json:"step,omitempty"`
 	// Ready is true once pods can be started: the configuration of the container runtime is in place.
 	Ready bool `json:"ready"`
 	// Peers is the number of other nodes with a lease.

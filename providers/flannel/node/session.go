@@ -280,8 +280,28 @@ func (s *session) keepFiles() {
 		return changed
 	})
 	if s.readBoard().status.Ready {
-		s.note(topicCNI, writeConflist(s.Config, s.ipv4, s.ipv6, s.mtu))
+		s.note(topicCNI, writeConflist(s.Config, s.ipv4, s.ipv6, s.Config.Migration.PodMTU(s.mtu)))
+		s.keepPods()
 	}
+}
+
+// keepPods has the pods that run follow a change of the MTU, and reports the step once all do.
+func (s *session) keepPods() {
+	m := s.Config.Migration
+	if m == nil {
+		return
+	}
+	err := applyPodMTU(s.Config.CNI.Bridge, m.PodNamespaces, s.mtu, m.RoutableMTU)
+	s.note(topicPods, err)
+	done := 0
+	if err == nil && s.readBoard().problems[topicCNI] == "" {
+		done = m.Step
+	}
+	s.board.update(func(b *board) bool {
+		changed := b.status.Step != done
+		b.status.Step = done
+		return changed
+	})
 }
 
 // keepReady writes the CNI configuration, with which pods can be started, after everything else has been done once.
@@ -295,7 +315,7 @@ func (s *session) keepReady(t tenure, p peers) {
 			return
 		}
 	}
-	err := writeConflist(s.Config, s.ipv4, s.ipv6, s.mtu)
+	err := writeConflist(s.Config, s.ipv4, s.ipv6, s.Config.Migration.PodMTU(s.mtu))
 	if s.note(topicCNI, err); err != nil {
 		return
 	}
@@ -304,4 +324,5 @@ func (s *session) keepReady(t tenure, p peers) {
 		b.status.Ready = true
 		return true
 	})
+	s.keepPods()
 }

@@ -24,6 +24,7 @@ const (
 	topicCNI        topic = "cni"
 	topicState      topic = "state"
 	topicSubnet     topic = "subnet"
+	topicPods       topic = "pods"
 )
 
 // board is what the agent reports, gathered from everywhere. The maps and slices in it are replaced, never

@@ -1,0 +1,41 @@
+package agentconfig
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// MTUMigration is one step of a change of the MTU. Config.MTU is then what interfaces take, RoutableMTU what is sent.
+type MTUMigration struct {
+	// Step counts the steps of all migrations, so that what was reported of another one is not taken for this one. It
+	// is at least 1.
+	Step int `json:"step"`
+	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means Config.MTU.
+	RoutableMTU int `json:"routableMTU,omitempty"`
+	// PodNamespaces is the folder of the pods' network namespaces, as the agent sees it.
+	PodNamespaces string `json:"podNamespaces"`
+}
+
+// PodMTU is the MTU in bytes of the interfaces of pods that are started now: what they may send. mtu is Config.MTU, or
+// what the backend offers.
+func (m *MTUMigration) PodMTU(mtu int) int {
+	if m == nil || m.RoutableMTU == 0 {
+		return mtu
+	}
+	return m.RoutableMTU
+}
+
+func (m *MTUMigration) validate(at *field.Path, mtu int) field.ErrorList {
+	if m == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	if m.Step < 1 {
+		errs = append(errs, field.Invalid(at.Child("step"), m.Step, "must be at least 1"))
+	}
+	if m.RoutableMTU != 0 && (m.RoutableMTU < 576 || m.RoutableMTU > mtu) {
+		errs = append(errs, field.Invalid(at.Child("routableMTU"), m.RoutableMTU, fmt.Sprintf("must be 576 to %d bytes, which is mtu, or 0", mtu)))
+	}
+	return append(errs, validatePath(at.Child("podNamespaces"), m.PodNamespaces)...)
+}

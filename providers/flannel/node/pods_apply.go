@@ -1,0 +1,126 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// applyPodMTU gives the bridge, the pods on it and their routes their MTUs: mtu is what interfaces take, routable what is
+// sent, 0 for the same. The pods are found by their ends of the links on the bridge, in the namespaces of a folder;
+// others in that folder are left alone. Everything is tried; the errors of all pods are joined. A bridge that does not
+// exist has no pods.
+func applyPodMTU(bridge, namespaces string, mtu, routable int) error {
+	br, err := netlink.LinkByName(bridge)
+	if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("find bridge %s: %w", bridge, err)
+	}
+	ports, err := netlink.LinkList()
+	if err != nil {
+		return fmt.Errorf("list interfaces: %w", err)
+	}
+	handles, err := openNamespaces(namespaces)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		for _, h := range handles {
+			h.Close()
+		}
+	}()
+	var errs []error
+	for _, port := range ports {
+		// A pod takes long packets before its node sends it any, and its end is the last to be lowered.
+		if a := port.Attrs(); a.MasterIndex == br.Attrs().Index && a.NetNsID >= 0 {
+			errs = append(errs, applyPod(port, handles, mtu, routable))
+		}
+	}
+	if br.Attrs().MTU != mtu {
+		if err := netlink.LinkSetMTU(br, mtu); err != nil {
+			errs = append(errs, fmt.Errorf("set MTU of %s to %d: %w", bridge, mtu, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// openNamespaces opens all network namespaces in a folder, by the numbers under which this one knows them.
+func openNamespaces(folder string) (map[int]netns.NsHandle, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, fmt.Errorf("look for the namespaces of pods: %w", err)
+	}
+	handles := map[int]netns.NsHandle{}
+	for _, e := range entries {
+		h, err := netns.GetFromPath(filepath.Join(folder, e.Name()))
+		if err != nil {
+			continue // it is gone, or is none
+		}
+		id, err := netlink.GetNetNsIdByFd(int(h))
+		if _, twice := handles[id]; err != nil || id < 0 || twice {
+			h.Close()
+			continue
+		}
+		handles[id] = h
+	}
+	return handles, nil
+}
+
+// applyPod sets both ends of a pod's link, and the routes at the pod's.
+func applyPod(port netlink.Link, handles map[int]netns.NsHandle, mtu, routable int) error {
+	a := port.Attrs()
+	ns, found := handles[a.NetNsID]
+	if !found {
+		return fmt.Errorf("the pod behind %s has no namespace that is known here: its MTU cannot be changed; start it again", a.Name)
+	}
+	pod, err := netlink.NewHandleAt(ns)
+	if err != nil {
+		return fmt.Errorf("enter the namespace of the pod behind %s: %w", a.Name, err)
+	}
+	defer pod.Close()
+	end, err := pod.LinkByIndex(a.ParentIndex)
+	if err != nil {
+		return fmt.Errorf("find the interface of the pod behind %s: %w", a.Name, err)
+	}
+	if err := applyPodRoutes(pod, end, routable); err != nil {
+		return fmt.Errorf("pod behind %s: %w", a.Name, err)
+	}
+	if end.Attrs().MTU != mtu {
+		if err := pod.LinkSetMTU(end, mtu); err != nil {
+			return fmt.Errorf("set MTU of the pod behind %s to %d: %w", a.Name, mtu, err)
+		}
+	}
+	if a.MTU != mtu {
+		if err := netlink.LinkSetMTU(port, mtu); err != nil {
+			return fmt.Errorf("set MTU of %s to %d: %w", a.Name, mtu, err)
+		}
+	}
+	return nil
+}
+
+// applyPodRoutes limits what is sent by a pod's routes through an interface; 0 takes the limit away.
+func applyPodRoutes(pod *netlink.Handle, end netlink.Link, limit int) error {
+	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+		routes, err := pod.RouteList(end, family)
+		if err != nil {
+			return fmt.Errorf("list routes: %w", err)
+		}
+		for i := range routes {
+			r := &routes[i]
+			if r.MTU == limit || r.Dst != nil && r.Dst.IP.IsMulticast() {
+				continue
+			}
+			r.MTU = limit
+			if err := pod.RouteReplace(r); err != nil {
+				return fmt.Errorf("limit the route to %s to %d: %w", r.Dst, limit, err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,60 @@
+package node_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
+)
+
+// step has the agent of a node start again with a step of a migration, and waits until it reports that step.
+func (m *machine) step(number, mtu, routable int) {
+	m.t.Helper()
+	m.stop()
+	m.config.MTU = mtu
+	m.config.Migration = &agentconfig.MTUMigration{Step: number, RoutableMTU: routable, PodNamespaces: "/run/netns"}
+	m.ready()
+	m.reports(fmt.Sprintf("step %d", number), 20*time.Second, func(s agentconfig.AgentStatus) bool { return s.Step == number && s.MTU == mtu })
+}
+
+// TestPodsThatRunFollowAChangeOfTheMTU goes from 1450 to 1400 and back as the operator does: at every moment the nodes
+// are one step apart, and whole packets of the sender's own length arrive.
+func TestPodsThatRunFollowAChangeOfTheMTU(t *testing.T) {
+	one, two := vxlanPair(t)
+	pod1, addr1 := one.pod("cni0")
+	pod2, addr2 := two.pod("cni0")
+	pings(t, pod1, addr2, 10*time.Second)
+	for i, s := range []struct{ mtu, routable, sent int }{{1450, 0, 1450}, {1450, 1400, 1400}, {1400, 0, 1400}, {1450, 1400, 1400}, {1450, 0, 1450}} {
+		before := 1450
+		if i > 0 {
+			before = 1400
+		}
+		one.step(i+1, s.mtu, s.routable)
+		talk(t, pod1, addr2.String(), min(s.sent, before))
+		talk(t, pod2, addr1.String(), min(s.sent, before))
+		two.step(i+1, s.mtu, s.routable)
+		talk(t, pod2, addr1.String(), s.sent)
+		if out := pod1.Run("ip", "link", "show", "eth0"); !strings.Contains(out, fmt.Sprintf("mtu %d ", s.mtu)) {
+			t.Errorf("step %d: the pod has %s, want %d", i+1, out, s.mtu)
+		}
+		limited := 0
+		if s.routable != 0 {
+			limited = 2 // the default route, and that to its own node
+		}
+		if out := pod1.Run("ip", "route"); strings.Count(out, " mtu 1400") != limited {
+			t.Errorf("step %d: the pod's routes are\n%s", i+1, out)
+		}
+		if out := one.netns.Run("ip", "link", "show", "cni0"); !strings.Contains(out, fmt.Sprintf("mtu %d ", s.mtu)) {
+			t.Errorf("step %d: the bridge has %s, want %d", i+1, out, s.mtu)
+		}
+	}
+}
+
+// talk sends one packet of a length that must not be split.
+func talk(t *testing.T, from etcdtest.Netns, to string, length int) {
+	t.Helper()
+	from.Run("ping", "-n", "-c", "1", "-W", "5", "-M", "do", "-s", fmt.Sprint(length-28), to)
+}
