@@ -33,6 +33,8 @@ type Cluster struct {
 	NodeAddresses map[string][]netip.Addr
 	// OldestKernel is the oldest Linux version among the nodes, as major and minor; {0,0} is not known.
 	OldestKernel KernelVersion
+	// MTUMigration is how far the nodes have come with a change of the MTU.
+	MTUMigration MTUMigration
 	// TLS is what programs that serve TLS are told, by the cluster's TLS profile. The zero value leaves them alone.
 	TLS tlsprofile.Settings
 }

@@ -118,6 +118,11 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 	if err != nil {
 		return World{}, records, err
 	}
+	migration, _, err := c.data(ctx, facts.MTUMigrationConfigMap)
+	if err != nil {
+		return World{}, records, err
+	}
+	known.MTUMigration = facts.DecodeMTUMigration(migration)
 	settled := hostmtu.Settled(mtu)
 	if settled == 0 {
 		settled = known.HostMTU

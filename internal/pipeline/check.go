@@ -26,6 +26,9 @@ const (
 type change struct {
 	prev, next *operatorv1.NetworkSpec
 	traits     provider.Traits // of next
+	fields     []provider.Field
+	// active is true while the nodes go from one MTU to another, or back.
+	active bool
 	platform   string
 }
 
@@ -36,11 +39,14 @@ func check(_ context.Context, s *state) error {
 	if prev == nil || s.trusted {
 		return nil
 	}
-	c := change{prev: prev, next: next, traits: s.result.Traits, platform: s.in.Cluster.Platform}
+	c := change{prev: prev, next: next, traits: s.result.Traits, platform: s.in.Cluster.Platform, fields: s.registry.Fields(next.DefaultNetwork.Type), active: s.in.Cluster.MTUMigration.Active}
 	errs := c.checkType()
 	errs = append(errs, c.checkPools()...)
 	if prev.DefaultNetwork.Type == next.DefaultNetwork.Type {
 		errs = append(errs, s.network.CheckChange(prev, next)...)
+		if own, ok := s.network.(provider.MTUMigrator); ok {
+			errs = append(errs, c.checkMigration(own, s.in.Cluster)...)
+		}
 	}
 	for _, component := range s.registry.Components {
 		errs = append(errs, component.CheckChange(prev, next)...)
@@ -79,7 +85,7 @@ func (c change) checkType() field.ErrorList {
 }
 
 // migrating reports whether a migration is announced: nothing else may then move.
-func (c change) migrating() bool { return c.prev.Migration != nil && c.prev.Migration.MTU != nil }
+func (c change) migrating() bool { return c.active || mtuMigration(c.prev) != nil }
 
 // checkPools compares the address pools. Converting between one family and two changes both lists, and has rules of
 // its own.

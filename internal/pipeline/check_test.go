@@ -14,7 +14,7 @@ func dualStack(s *operatorv1.NetworkSpec) {
 	services("172.30.0.0/16", "fd02::/112")(s)
 }
 
-func mtuMigration(s *operatorv1.NetworkSpec) {
+func announced(s *operatorv1.NetworkSpec) {
 	s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}
 }
 
@@ -39,7 +39,7 @@ func TestSafeChangesAreSilent(t *testing.T) {
 		{"a second family is added on plain Kubernetes", spec(typed(ovn)), spec(typed(ovn), dualStack), "None"},
 		{"a second family is removed, wherever", spec(typed(ovn), dualStack), spec(typed(ovn)), "AWS"},
 		{"a second family for somebody else's network", spec(typed("Calico")), spec(typed("Calico"), dualStack), ""},
-		{"the start of a migration", spec(typed(ovn)), spec(typed(ovn), mtuMigration), ""},
+		{"the start of a migration", spec(typed(ovn)), spec(typed(ovn), announced), ""},
 		{"nothing is compared on a fresh cluster", nil, spec(), ""},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestUnsafeChangesAreTold(t *testing.T) {
 			[]any{map[string]any{"cidr": "10.0.0.0/16", "hostPrefix": 23.0}, map[string]any{"cidr": "10.128.0.0/14", "hostPrefix": 23.0}}, "cluster-network-order",
 			"cannot change the order of clusterNetwork entries: the first one is the primary one; put 10.128.0.0/14 first and leave the others where they were", ""}},
 		{"a provider's own rule without a name", spec(mtu(1400)), spec(mtu(1300)), "", Refusal{"spec.defaultNetwork.flannelConfig.mtu", 1400.0, 1300.0, "forbidden", "1400 -> 1300: cannot change the MTU", ""}},
-		{"services during a migration", spec(typed(ovn), mtuMigration), spec(typed(ovn), mtuMigration, services("172.31.0.0/16")), "", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.31.0.0/16"}, "change-during-migration",
+		{"services during a migration", spec(typed(ovn), announced), spec(typed(ovn), announced, services("172.31.0.0/16")), "", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.31.0.0/16"}, "change-during-migration",
 			"cannot change ServiceNetwork during migration; put it back to 172.30.0.0/16", ""}},
 		{"a second family on a platform that cannot", spec(typed(ovn)), spec(typed(ovn), dualStack), "AWS", Refusal{"spec.serviceNetwork", []any{"172.30.0.0/16"}, []any{"172.30.0.0/16", "fd02::/112"}, "dual-stack-conversion",
 			"AWS does not allow conversion to dual-stack cluster; remove the second network", ""}},
@@ -108,14 +108,14 @@ func pools2(cidr string, hostPrefix float64) any {
 
 func TestPoolsStayFixedDuringAMigration(t *testing.T) {
 	for why, next := range map[string]*operatorv1.NetworkSpec{
-		"a pool grows":             spec(typed(ovn), mtuMigration, podPools("10.128.0.0/13 23")),
-		"a pool moves":             spec(typed(ovn), mtuMigration, podPools("10.0.0.0/14 23")),
-		"hostPrefix changes":       spec(typed(ovn), mtuMigration, podPools("10.128.0.0/14 24")),
-		"a pool more":              spec(typed(ovn), mtuMigration, podPools("10.128.0.0/14 23", "10.0.0.0/16 23")),
+		"a pool grows":             spec(typed(ovn), announced, podPools("10.128.0.0/13 23")),
+		"a pool moves":             spec(typed(ovn), announced, podPools("10.0.0.0/14 23")),
+		"hostPrefix changes":       spec(typed(ovn), announced, podPools("10.128.0.0/14 24")),
+		"a pool more":              spec(typed(ovn), announced, podPools("10.128.0.0/14 23", "10.0.0.0/16 23")),
 		"the migration ends, too":  spec(typed(ovn), podPools("10.0.0.0/14 23")),
-		"a second family is added": spec(typed(ovn), mtuMigration, dualStack),
+		"a second family is added": spec(typed(ovn), announced, dualStack),
 	} {
-		r := refusalsFor(t, Input{Desired: next, Applied: spec(typed(ovn), mtuMigration)}, Check)
+		r := refusalsFor(t, Input{Desired: next, Applied: spec(typed(ovn), announced)}, Check)
 		if !r.Has(RuleDuringMigration) {
 			t.Errorf("%s: %v", why, r)
 		}

@@ -82,7 +82,7 @@ func text(t testing.TB, s *operatorv1.NetworkSpec) string {
 
 func seedSpecs() []*operatorv1.NetworkSpec {
 	return []*operatorv1.NetworkSpec{
-		spec(), spec(mtu(1400), defaults(true)), spec(typed(ovn), dualStack), spec(typed(ovn), mtuMigration, podPools("10.0.0.0/16 24", "10.1.0.0/16 24")),
+		spec(), spec(mtu(1400), defaults(true)), spec(typed(ovn), dualStack), spec(typed(ovn), announced, podPools("10.0.0.0/16 24", "10.1.0.0/16 24")),
 		spec(typed("calico"), podPools("10.0.0.0/8")), spec(typed("openshiftsdn"), func(s *operatorv1.NetworkSpec) {
 			s.DefaultNetwork.OpenShiftSDNConfig = &osv1.OpenShiftSDNConfig{Mode: "networkpolicy"}
 			s.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{{Name: "a", Type: "simplemacvlan", SimpleMacvlanConfig: &osv1.SimpleMacvlanConfig{}}}

@@ -62,7 +62,7 @@ func validate(_ context.Context, s *state) error {
 		errs = append(errs, s.validateType(spec)...)
 		errs = append(errs, validateSettings(spec)...)
 		errs = append(errs, validateLevels(spec)...)
-		errs = append(errs, validateMigration(spec, traits)...)
+		errs = append(errs, validateMigration(spec, traits, s.network)...)
 		errs = append(errs, validateRollout(spec)...)
 		errs = append(errs, validatePools(pools, traits)...)
 		errs = append(errs, s.validateNodes(pools)...)
@@ -164,7 +164,7 @@ func validateLogLevel(name string, level osv1.LogLevel) field.ErrorList {
 }
 
 // validateMigration refuses what this operator cannot migrate.
-func validateMigration(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
+func validateMigration(spec *operatorv1.NetworkSpec, t provider.Traits, network provider.Provider) field.ErrorList {
 	m := spec.Migration
 	if m == nil {
 		return nil
@@ -183,6 +183,9 @@ func validateMigration(spec *operatorv1.NetworkSpec, t provider.Traits) field.Er
 	if m.MTU != nil && !t.MTUMigration {
 		detail := fmt.Sprintf("MTU migration is not supported for network type %s; remove the field", t.Type)
 		errs = append(errs, field.Forbidden(path.Child("mtu"), detail).WithOrigin(RuleMigrationMTU))
+	}
+	if own, ok := network.(provider.MTUMigrator); ok && m.MTU != nil && t.MTUMigration {
+		errs = append(errs, validateMTUMigration(m.MTU, own, spec)...)
 	}
 	return errs
 }

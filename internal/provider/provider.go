@@ -71,6 +71,16 @@ type Provider interface {
 	Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (Renderer, error)
 }
 
+// MTUMigrator is a provider whose Traits.MTUMigration is true because it changes the MTU itself.
+type MTUMigrator interface {
+	// PodMTU returns the MTU in bytes that a filled specification gives pods, which is not that of a migration that
+	// has yet to finish, and how many bytes of each packet between nodes the network takes for itself. mtu is 0 if
+	// the specification does not say.
+	PodMTU(spec *operatorv1.NetworkSpec) (mtu, overhead int)
+	// MTUPath is the path of the field that sets it.
+	MTUPath() *field.Path
+}
+
 // Renderer owns what a provider observed, and turns a filled specification into objects.
 type Renderer interface {
 	Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (Output, error)

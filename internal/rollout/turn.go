@@ -21,6 +21,8 @@ type Standing struct {
 	Wanted  applied.Snapshot
 	Version string
 	Images  map[string]string
+	// Migrating is true while the MTU is being changed, which no version may come into.
+	Migrating bool
 	// Hung says what hangs, in a sentence; empty if nothing does.
 	Hung string
 	// AutoRollback is true if the user wants a rollout that hangs to be taken back.
@@ -55,6 +57,9 @@ func Next(s Standing) Turn {
 	config, upgrade := !r.Current().Equal(s.Wanted), r.OperatorVersion != "" && !r.Runs(s.Version, s.Images)
 	busy := (r.Unfinished() || r.Settling) && s.Hung == ""
 	switch {
+	case s.Migrating && upgrade:
+		return Turn{HoldVersion: true, Reason: ReasonUpgradeWaits,
+			Message: fmt.Sprintf("version %s waits until the MTU migration, which goes on in version %s, has finished and spec.migration is removed", s.Version, r.OperatorVersion)}
 	case busy && upgrade && r.Kind != applied.KindUpgrade:
 		// A change of the change that is under way is no upgrade.
 		return Turn{HoldVersion: true, Reason: ReasonUpgradeWaits,

@@ -67,6 +67,17 @@ func TestUpgradesAndChangesOfTheConfigurationExcludeEachOther(t *testing.T) {
 	}
 }
 
+func TestNoVersionComesIntoAMigration(t *testing.T) {
+	a := snapshot(t, "a")
+	done := applied.Record{State: applied.StateApplied, Applied: a, Number: 3, OperatorVersion: "v1", Images: images("v1"), Kind: applied.KindUpgrade}
+	for version, held := range map[string]bool{"v1": false, "v2": true, "v0": true} {
+		turn := Next(Standing{Record: done, Wanted: a, Version: version, Images: images(version), Migrating: true})
+		if turn.HoldVersion != held || held && turn.Reason != ReasonUpgradeWaits || turn.HoldConfig {
+			t.Errorf("version %s: %+v", version, turn)
+		}
+	}
+}
+
 func TestARolloutThatHangsIsTakenBackOnce(t *testing.T) {
 	a, b := snapshot(t, "a"), snapshot(t, "b")
 	history := applied.History{

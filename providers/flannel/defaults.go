@@ -32,6 +32,9 @@ func (Flannel) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *ope
 		c.VXLAN = defaultVXLAN(c.VXLAN, before.VXLAN)
 	}
 	c.MTU = defaultMTU(c, before, f)
+	if m := migration(spec); m != nil && before.MTU != nil {
+		c.MTU = migratedMTU(*m, *before.MTU, f.MTUMigration)
+	}
 	c.Etcd = defaultEtcd(c.Etcd, before.Etcd)
 	return out
 }

@@ -28,6 +28,7 @@ func (Flannel) Traits() provider.Traits {
 		HostMTU:            true,
 		MaxClusterNetworks: 1,
 		GrowPools:          true,
+		MTUMigration:       true,
 	}
 }
 

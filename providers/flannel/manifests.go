@@ -35,6 +35,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err != nil {
 		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
 	}
+	etcd.Migration = o.migrate(spec, &config, f.MTUMigration)
 	if err := o.checkMTU(config, f); err != nil {
 		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
 	}
@@ -70,7 +71,7 @@ func (o observed) waiting(etcd record.Settings) string {
 // node that joins with less is the business of the conditions, not a reason to leave all others without repair.
 func (o observed) checkMTU(c agentconfig.Config, f facts.Cluster) error {
 	extra := overhead(operatorv1.FlannelBackend(c.Backend.Type))
-	if f.HostMTU == 0 || c.MTU+extra <= f.HostMTU || c.MTU == o.mtu {
+	if f.HostMTU == 0 || c.MTU+extra <= f.HostMTU || o.told != nil && c.MTU == o.told.MTU {
 		return nil
 	}
 	return fmt.Errorf("%s: %d needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out",

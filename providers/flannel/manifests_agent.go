@@ -105,6 +105,9 @@ func addAgents(list *objects, image, level string, config agentconfig.Config) {
 		template.Spec.InitContainers[0].Image = image
 		template.Spec.Containers[0].Image = image
 		template.Spec.Containers[0].Command = append(template.Spec.Containers[0].Command, "--log-level", level)
+		if config.Migration != nil {
+			enterPods(&template.Spec)
+		}
 		if config.Etcd.CAFile == "" {
 			return
 		}

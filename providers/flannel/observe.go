@@ -20,8 +20,8 @@ type observed struct {
 	offline bool
 	// members is what the operator's loop has come to.
 	members record.Membership
-	// mtu is what agents are told now; 0 if none are.
-	mtu int
+	// told is what agents are told now; nil if none are.
+	told *agentconfig.Config
 }
 
 // Observe reads how far the operator's loop has come with etcd, and what agents are told now.
@@ -44,7 +44,7 @@ func (Flannel) Observe(ctx context.Context, r client.Reader, _ *operatorv1.Netwo
 	}
 	// What cannot be read is about to be written anew.
 	if config, err := agentconfig.Decode([]byte(content)); err == nil {
-		o.mtu = config.MTU
+		o.told = &config
 	}
 	return o, nil
 }

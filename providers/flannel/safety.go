@@ -26,6 +26,11 @@ var rules = [...]rule{
 func (Flannel) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	before, after := settings(prev), settings(next)
+	if migration(next) != nil {
+		// The MTU is then the migration's business, which the pipeline checks.
+		before = before.DeepCopy()
+		before.MTU = after.MTU
+	}
 	for _, r := range rules {
 		if err := r(before, after); err != nil {
 			errs = append(errs, err)

@@ -37,7 +37,8 @@ func (p *pass) render(ctx context.Context, cluster facts.Cluster) error {
 	}
 	p.turn = rollout.Next(rollout.Standing{
 		Record: record, History: p.memory.history, Wanted: wanted, Version: cluster.ReleaseVersion, Images: cluster.Images,
-		Hung: p.Board.Hung(), AutoRollback: p.result.Spec.Rollout != nil && p.result.Spec.Rollout.AutoRollback,
+		Migrating: cluster.MTUMigration.Active,
+		Hung:      p.Board.Hung(), AutoRollback: p.result.Spec.Rollout != nil && p.result.Spec.Rollout.AutoRollback,
 	})
 	refused := p.result.Refused
 	switch {

@@ -146,7 +146,22 @@ func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
 	if client.IgnoreNotFound(err) != nil {
 		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
 	}
+	if known.MTUMigration, err = c.mtuMigration(ctx); err != nil {
+		return facts.Cluster{}, err
+	}
 	return Facts(known, nodes.Items, hostmtu.Settled(cm.Data)), nil
+}
+
+// mtuMigration reads how far the nodes have come with a change of the MTU.
+func (c *Controller) mtuMigration(ctx context.Context) (facts.MTUMigration, error) {
+	var cm corev1.ConfigMap
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: facts.MTUMigrationConfigMap}, &cm); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return facts.MTUMigration{}, fmt.Errorf("read progress of the MTU migration: %w", err)
+		}
+		return facts.MTUMigration{}, nil
+	}
+	return facts.DecodeMTUMigration(cm.Data), nil
 }
 
 // incomplete says why what was rendered is not everything, or nothing.

@@ -41,7 +41,7 @@ func (p *pass) keys(ctx context.Context) error {
 		return err
 	}
 	p.findings = append(p.findings, complaints(s, p.in.nodes)...)
-	return nil
+	return p.migration(ctx, s)
 }
 
 // configure writes the network configuration, or says why not.

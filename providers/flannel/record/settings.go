@@ -12,6 +12,17 @@ import (
 type Settings struct {
 	Managed  *Managed  `json:"managed,omitempty"`
 	External *External `json:"external,omitempty"`
+	// Migration is set while the MTU is being changed.
+	Migration *Migration `json:"migration,omitempty"`
+}
+
+// Migration is a change of the MTU, in bytes.
+type Migration struct {
+	// From is what pods had, To what they are to have.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Announced is true while the specification asks for it; otherwise it is being taken back, or completed.
+	Announced bool `json:"announced"`
 }
 
 // Managed is the etcd that the operator runs.
