@@ -28,8 +28,8 @@ type change struct {
 	traits     provider.Traits // of next
 	fields     []provider.Field
 	// active is true while the nodes go from one MTU to another, or back.
-	active bool
-	platform   string
+	active   bool
+	platform string
 }
 
 // check refuses changes that would cut or mislead traffic of a network in use. Every unsafe one is told, with what

@@ -24,7 +24,7 @@ func common() []provider.Field {
 		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic goes on"},
 		{Path: "spec.additionalRoutingCapabilities", Class: provider.Rolling, Disruption: provider.PodsRestart, Reason: "components beside the network are deployed or taken away"},
 		{Path: "spec.rollout", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "it counts for the next look at a rollout"},
-		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.NodesReboot, Reason: "it begins or ends a migration, whose phases are guided"},
+		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.PodsRestart, Reason: "it begins or ends a migration, whose phases are guided; the network's own pods restart node by node in each"},
 		{Path: "spec.serviceNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Reason: "services keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
 		{Path: "spec.clusterNetwork", Class: provider.Forbidden, Disruption: provider.Outage,

@@ -120,7 +120,7 @@ func TestCheckChange(t *testing.T) {
 			c.Etcd.External.CAConfigMap, c.Etcd.External.ClientCertificateSecret = "ca2", "client2"
 		}, "", "", ""},
 		{"the block is left out", vxlan(7, 4789), nil, "backend", "flannel-backend-change", "cannot change the flannel backend"},
-		{"MTU", nil, func(c *operatorv1.FlannelConfig) { c.MTU = new(uint32(1400)) }, "mtu", "flannel-mtu-change", "cannot change flannel MTU without migration"},
+		{"MTU", nil, func(c *operatorv1.FlannelConfig) { c.MTU = new(uint32(1400)) }, "mtu", "flannel-mtu-change", "cannot change flannel MTU without migration (spec.migration.mtu)"},
 		{"VNI", vxlan(1, 8472), vxlan(2, 8472), "vxlan.vni", "flannel-vxlan-vni-change", "network identifier"},
 		{"VXLAN port", vxlan(1, 8472), vxlan(1, 4789), "vxlan.port", "flannel-vxlan-port-change", "VXLAN port"},
 		{"interface", nil, func(c *operatorv1.FlannelConfig) { c.Interface = "eth1" }, "interface", "flannel-interface-change", "interface of pod traffic"},

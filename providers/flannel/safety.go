@@ -46,7 +46,7 @@ func backendChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 
 func mtuChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 	return fixedValue(configPath.Child("mtu"), prev.MTU, next.MTU, "flannel-mtu-change",
-		"cannot change flannel MTU without migration: running pods keep the MTU they started with, and connections between old and new ones would stall")
+		"cannot change flannel MTU without migration (spec.migration.mtu): running pods keep the MTU they started with, and connections between old and new ones would stall")
 }
 
 func vniChange(prev, next *operatorv1.FlannelConfig) *field.Error {

@@ -162,8 +162,9 @@ type NetworkSpec struct {
 	// +optional
 	ExportNetworkFlows *osv1.ExportNetworkFlows `json:"exportNetworkFlows,omitempty"`
 
-	// migration announces a change that cannot be made at once.
-	// Change class: migration; disruption: nodes reboot.
+	// migration announces a change that cannot be made at once: mtu.network.from and mtu.network.to change the MTU of
+	// pods, in phases that are guided. Removing it before it has finished takes it back.
+	// Change class: migration; disruption: pods restart.
 	// +optional
 	Migration *osv1.NetworkMigration `json:"migration,omitempty"`
 
