@@ -33,6 +33,7 @@ var optional = []struct {
 }{
 	{"apiservers.config.openshift.io", "APIServer"},
 	{"clusteroperators.config.openshift.io", "ClusterOperator"},
+	{"featuregates.config.openshift.io", ""},
 	{"infrastructures.config.openshift.io", "Infrastructure"},
 	{"networks.config.openshift.io", "Network"},
 	{"proxies.config.openshift.io", "Proxy"},
