@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// roleName is the ClusterRole that allows to get, create and update Secrets, and the name of its bindings. The operator may bind
+// roleName is the ClusterRole that allows to get, create and update Secrets and ConfigMaps, and the name of its bindings. The operator may bind
 // it, but has it nowhere by itself.
 const roleName = "cluster-network-operator-pki"
 
@@ -47,20 +47,22 @@ func (r *rights) set(namespace string, may bool) {
 	r.may[namespace] = may
 }
 
-// ensureRights sees to it that the operator may read the Secrets of the namespace of an OperatorPKI. It asks before it reads,
+// ensureRights sees to it that the operator may read and write Secrets and ConfigMaps in the namespace of an OperatorPKI. It asks before it reads,
 // so that the API server has nothing to refuse.
 func (c *Controller) ensureRights(ctx context.Context, pki *networkv1.OperatorPKI) error {
 	if c.rights.has(pki.Namespace) {
 		return nil
 	}
-	for _, verb := range []string{"get", "create", "update"} {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: pki.Namespace, Verb: verb, Resource: "secrets"}}}
-		if err := c.Client.Create(ctx, review); err != nil {
-			return fmt.Errorf("ask for the right to %s Secrets: %w", verb, err)
-		}
-		if !review.Status.Allowed {
-			return c.claim(ctx, pki)
+	for _, resource := range []string{"secrets", "configmaps"} {
+		for _, verb := range []string{"get", "create", "update"} {
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: pki.Namespace, Verb: verb, Resource: resource}}}
+			if err := c.Client.Create(ctx, review); err != nil {
+				return fmt.Errorf("ask for the right to %s %s: %w", verb, resource, err)
+			}
+			if !review.Status.Allowed {
+				return c.claim(ctx, pki)
+			}
 		}
 	}
 	c.rights.set(pki.Namespace, true)
