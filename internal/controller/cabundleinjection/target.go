@@ -64,7 +64,7 @@ type ownedFields struct {
 func owners(entries []metav1.ManagedFieldsEntry) (ours owned, contender string) {
 	for _, e := range entries {
 		var f ownedFields
-		if e.FieldsV1 == nil || e.Subresource != "" || json.Unmarshal(e.FieldsV1.Raw, &f) != nil {
+		if e.FieldsV1 == nil || e.Subresource != "" || json.Unmarshal(e.FieldsV1.GetRawBytes(), &f) != nil {
 			continue
 		}
 		_, key := f.Data["f:"+cabundle.Key]

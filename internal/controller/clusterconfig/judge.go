@@ -23,9 +23,6 @@ type verdict struct {
 	write bool
 }
 
-// accepted reports whether the configuration may be written down.
-func (v verdict) accepted() bool { return len(v.invalid) == 0 && len(v.refused) == 0 }
-
 // assumedMTU stands for the MTU of nodes while it is not known: what is judged here does not depend on it.
 const assumedMTU = 1500
 

@@ -60,6 +60,6 @@ func onHostNetwork(c osv1.IngressController) bool {
 // setByOperator reports whether a label is this operator's. One that somebody has set by hand is not its to take away.
 func setByOperator(o *metav1.PartialObjectMetadata, label string) bool {
 	return slices.ContainsFunc(o.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
-		return strings.HasPrefix(e.Manager, managers) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:`+label+`"`))
+		return strings.HasPrefix(e.Manager, managers) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:`+label+`"`))
 	})
 }

@@ -13,7 +13,7 @@ import (
 func author(n *operatorv1.Network) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range n.ManagedFields {
-		if e.Subresource != "" || e.FieldsV1 == nil || !bytes.Contains(e.FieldsV1.Raw, []byte(`"f:spec"`)) {
+		if e.Subresource != "" || e.FieldsV1 == nil || !bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:spec"`)) {
 			continue
 		}
 		if last.Time == nil || e.Time != nil && !e.Time.Before(last.Time) {

@@ -58,7 +58,7 @@ func (c *Controller) SetupPlatform(mgr manager.Manager, changed ...func()) error
 		return fmt.Errorf("make %s controller: %w", PlatformName, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once, predicate.Predicate(platformChanged()))); err != nil {
+	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once, platformChanged())); err != nil {
 		return fmt.Errorf("watch for %s controller: %w", PlatformName, err)
 	}
 	return nil
