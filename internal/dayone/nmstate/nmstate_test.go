@@ -168,6 +168,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"a number that is too large", "interfaces: [{name: a, type: vlan, vlan: {id: 70000, base-iface: b}}]", "from 0 to 65535"},
 		{"captures", "capture: {}\n", "works only at first boot"},
 		{"an unknown type", "interfaces: [{name: a, type: team}]", "wanted is one of bond,"},
+		{"a type with two letters the wrong way round", "interfaces: [{name: a, type: bnod}]", "vxlan (was bond meant?)"},
 		{"a type that the first boot cannot have", "interfaces: [{name: a, type: ipsec}]", `interfaces[0].type: is "ipsec", which needs keys from Libreswan's database`},
 		{"all keys are named", "interfaces: [{name: a, nonsense: 1}]", "accept-all-mac-addresses, bridge, controller"},
 		{"a bridge's option of the other kind", "interfaces: [{name: a, type: ovs-bridge, bridge: {options: {mac-ageing-time: 3}}}]", "is not known"},

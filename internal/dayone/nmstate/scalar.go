@@ -2,6 +2,7 @@ package nmstate
 
 import (
 	"encoding"
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
 // scalar reads a number, a boolean, a text or a word of a list.
@@ -82,7 +85,11 @@ func (d *decoder) word(n *yaml.Node, path string, v reflect.Value, t tag) {
 		d.errorf(n, path, "is %s, which %s", describe(n), o.refused()[n.Value])
 		return
 	}
-	d.errorf(n, path, "is %s; wanted is one of %s", describe(n), strings.Join(t.words, ", "))
+	meant := ""
+	if best, ok := suggest.Closest(n.Value, t.words, 2); ok && len(n.Value) > 2 {
+		meant = fmt.Sprintf(" (was %s meant?)", best)
+	}
+	d.errorf(n, path, "is %s; wanted is one of %s%s", describe(n), strings.Join(t.words, ", "), meant)
 }
 
 // text reads a value that knows its own form, such as an address.

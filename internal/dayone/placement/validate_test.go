@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -45,6 +46,8 @@ func TestWhatLeavesAHostWithoutBrExIsRefused(t *testing.T) {
 	for _, row := range []struct{ why, content, path, says string }{
 		{"no bridge", "interfaces: [{name: eno1, type: ethernet}]", "interfaces", "no ovs-bridge br-ex"},
 		{"a bridge that is to go", replaced("ovs-bridge, state: up", "ovs-bridge, state: absent"), "interfaces", "no ovs-bridge br-ex"},
+		{"the bridge twice", replaced("- {name: br-ex, type: ovs-interface", "- {name: br-ex, type: ovs-bridge}\n- {name: br-ex, type: ovs-interface"), "interfaces[2].name", "a second time"},
+		{"the host on the bridge twice", sound[:strings.Index(sound, "dns-resolver")] + "- {name: br-ex, type: ovs-interface}\n" + sound[strings.Index(sound, "dns-resolver"):], "interfaces[3].name", "a second time"},
 		{"a bridge of Linux", replaced("type: ovs-bridge, state: up, bridge: {port: [{name: eno1}, {name: br-ex}]}", "type: linux-bridge"), "interfaces[1].type", "must be an ovs-bridge"},
 		{"no card", replaced("{name: eno1}, ", ""), "interfaces[1].bridge.port", "nothing leaves the host"},
 		{"the host is not on the bridge", replaced("{name: eno1}, {name: br-ex}", "{name: eno1}"), "interfaces[1].bridge.port", "not a port"},
@@ -76,6 +79,15 @@ func TestWhatLeavesAHostWithoutBrExIsRefused(t *testing.T) {
 	}
 }
 
+// incompressible is text that gzip cannot make smaller than three quarters of it.
+func incompressible(size int) string {
+	source, out := rand.New(rand.NewPCG(1, 2)), make([]byte, size)
+	for i := range out {
+		out[i] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"[source.IntN(64)]
+	}
+	return string(out)
+}
+
 func TestFilesAreLookedAtTogether(t *testing.T) {
 	prefixes := []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}
 	before, problems := nmstate.Parse("", []byte("interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: 192.0.2.99, prefix-length: 24}]}}]"))
@@ -97,6 +109,7 @@ func TestFilesAreLookedAtTogether(t *testing.T) {
 		{"another address before the boot", "node address", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{PreBoot: map[string]*nmstate.Document{"a": before}}},
 		{"one short name", "differ before the first dot", []Role{{"w", filesOf("a.x.yml", sound, "a.y.yml", other)}}, Surroundings{}},
 		{"one short name in two roles", "differ before the first dot", []Role{{"w", filesOf("a.yml", sound)}, {"m", filesOf("a.yml", other)}}, Surroundings{}},
+		{"more than a role can have", "bytes", []Role{{"w", filesOf("a.yml", sound+"# "+incompressible(2*MaxMachineConfig)+"\n")}}, Surroundings{}},
 		{"a name that no host has", "for no host", []Role{{"w", filesOf("A_b.yml", sound)}}, Surroundings{}},
 	} {
 		if err := Validate(row.roles, row.s).Err(); err == nil || !strings.Contains(err.Error(), row.says) {
