@@ -83,6 +83,9 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 			return err
 		}
 	}
+	if err := b.hearMulticast(change.Document); err != nil {
+		return err
+	}
 	return b.activateAll(ctx, p.profiles[last:])
 }
 
