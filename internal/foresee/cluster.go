@@ -137,14 +137,16 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 	}, records, nil
 }
 
-func (c Cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
-	var all []corev1.Node
+func (c Cluster) nodes(ctx context.Context) ([]*corev1.Node, error) {
+	var all []*corev1.Node
 	for page := ""; ; {
 		var list corev1.NodeList
 		if err := c.Client.List(ctx, &list, client.Limit(nodesAPage), client.Continue(page)); err != nil {
 			return nil, fmt.Errorf("list nodes: %w", err)
 		}
-		all = append(all, list.Items...)
+		for i := range list.Items {
+			all = append(all, &list.Items[i])
+		}
 		if page = list.Continue; page == "" {
 			return all, nil
 		}

@@ -61,14 +61,14 @@ var (
 func loops(s *shared) []loop {
 	cached := s.manager.GetClient()
 	rollout := &network.Controller{
-		Client: cached, Pods: podsIn(s.manager.GetCache()), Operands: s.operands, Applier: s.applier,
+		Client: cached, Pods: podsIn(s.manager.GetCache()), Nodes: nodesIn(s.manager.GetCache()), Operands: s.operands, Applier: s.applier,
 		Pipeline: pipeline.Pipeline{Registry: s.Registry, Log: s.Log}, Facts: s.Facts, Namespace: s.Namespace,
 		Board: s.board, Changed: s.network, Events: events{s.manager.GetEventRecorder(network.Name)},
 		Level: s.Level, Now: time.Now, Log: s.Log.With("loop", network.Name),
 	}
 	s.operandChanged = rollout.OperandChanged
 	probe := &nodemtu.Controller{
-		Client: cached, Namespace: s.Namespace, Image: s.Facts.Images[operatorImage], Needed: needsHostMTU(s.Registry),
+		Client: cached, Nodes: nodesIn(s.manager.GetCache()), Namespace: s.Namespace, Image: s.Facts.Images[operatorImage], Needed: needsHostMTU(s.Registry),
 		Board: s.board, Now: time.Now, Log: s.Log.With("loop", nodemtu.Name),
 	}
 	short := &networkconfig.Controller{

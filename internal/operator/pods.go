@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-// podsIn calls look for each pod of a namespace that a selector finds in a cache, for looking at only. A list would hold a copy of
+// podsIn calls look for each pod of a namespace that a selector finds in a cache, for looking at only, and only
+// until look returns. A list would hold a copy of
 // every pod, some kilobytes for each, of which a pass needs a few words: with thousands of nodes, that is more memory than all else.
 func podsIn(c cache.Cache) func(context.Context, string, labels.Selector, func(*corev1.Pod)) error {
 	return func(ctx context.Context, namespace string, selector labels.Selector, look func(*corev1.Pod)) error {
@@ -26,9 +27,18 @@ func podsIn(c cache.Cache) func(context.Context, string, labels.Selector, func(*
 		if err != nil {
 			return fmt.Errorf("find pods: %w", err)
 		}
+		var small corev1.Pod
 		for _, o := range all {
-			if pod, ok := o.(*corev1.Pod); ok && selector.Matches(labels.Set(pod.Labels)) {
-				look(pod)
+			switch pod := o.(type) {
+			case *workingPod:
+				if selector.Matches(labels.Set(pod.Labels)) {
+					pod.fill(&small)
+					look(&small)
+				}
+			case *corev1.Pod:
+				if selector.Matches(labels.Set(pod.Labels)) {
+					look(pod)
+				}
 			}
 		}
 		return nil

@@ -14,7 +14,7 @@ func providerLoops(s *shared) []loop {
 	s.board.Await(flannel.Name)
 	return []loop{
 		{name: flannel.Name, setup: flannel.New(flannel.Deps{
-			Client: s.withSecrets.GetClient(), Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Now: time.Now,
+			Client: s.withSecrets.GetClient(), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Now: time.Now,
 			Report: func(found ...status.Finding) { s.board.Report(flannel.Name, found...) },
 			Log:    s.Log.With("loop", flannel.Name),
 		}).Setup, secrets: true},

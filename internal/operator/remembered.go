@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,7 +16,10 @@ import (
 // otherwise found. Where nobody says which address to take, it is that of the operator's own node: without a memory,
 // everything would be rolled out anew whenever another replica takes over. When the node is gone, it is time to.
 func Remembered(ctx context.Context, config *rest.Config, namespace string, found facts.HostPort, log *slog.Logger) facts.HostPort {
-	c, err := client.New(At(config, found), client.Options{})
+	// One kind is read, and nobody need ask the server which it has.
+	known := meta.NewDefaultRESTMapper(nil)
+	known.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
+	c, err := client.New(At(config, found), client.Options{Mapper: known})
 	if err != nil {
 		return found
 	}

@@ -15,7 +15,7 @@ import (
 // statusLoops lists the loops that publish how things stand.
 func statusLoops(s *shared) []loop {
 	publish := &clusterstatus.Controller{
-		Client: s.manager.GetClient(), Pods: podsIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Operands: s.operands, Board: s.board,
+		Client: s.manager.GetClient(), Pods: podsIn(s.manager.GetCache()), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Operands: s.operands, Board: s.board,
 		Version: s.Facts.ReleaseVersion, Namespace: s.Namespace, Wake: s.status,
 		Events: events{s.manager.GetEventRecorder(clusterstatus.Name)}, Now: time.Now, Log: s.Log.With("loop", clusterstatus.Name),
 	}

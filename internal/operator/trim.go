@@ -66,7 +66,7 @@ func (s *same) trimPod(o any) (any, error) {
 		return o, nil
 	}
 	kept := &corev1.Pod{ObjectMeta: trimMeta(p.ObjectMeta)}
-	kept.Labels, kept.OwnerReferences = s.of(p)
+	kept.Namespace, kept.Labels, kept.OwnerReferences = s.of(p)
 	kept.Spec.NodeName = p.Spec.NodeName
 	kept.Status.Phase = p.Status.Phase
 	kept.Status.Reason, kept.Status.Message = p.Status.Reason, p.Status.Message
@@ -77,6 +77,9 @@ func (s *same) trimPod(o any) (any, error) {
 				Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message})
 		}
 		ready = ready || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	}
+	if ready && worksFor(p) {
+		return working(kept), nil
 	}
 	if !ready || crashedOften(p.Status.ContainerStatuses) {
 		kept.Status.InitContainerStatuses = trimContainers(p.Status.InitContainerStatuses)
@@ -94,22 +97,27 @@ type same struct {
 // workloads is for how many owners it is remembered what their pods have in common.
 const workloads = 64
 
-// of returns the labels and the owner of a pod; those of another pod if they are equal.
-func (s *same) of(p *corev1.Pod) (map[string]string, []metav1.OwnerReference) {
+// of returns the namespace, the labels and the owner of a pod; those of another pod if they are equal.
+func (s *same) of(p *corev1.Pod) (string, map[string]string, []metav1.OwnerReference) {
 	if len(p.OwnerReferences) == 0 {
-		return p.Labels, nil
+		return p.Namespace, p.Labels, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	owner := p.OwnerReferences[0].UID
-	if other := s.known[owner]; other != nil && maps.Equal(other.Labels, p.Labels) && equality.Semantic.DeepEqual(other.OwnerReferences, p.OwnerReferences) {
-		return other.Labels, other.OwnerReferences
+	if other := s.known[owner]; other != nil && other.Namespace == p.Namespace && maps.Equal(other.Labels, p.Labels) && equality.Semantic.DeepEqual(other.OwnerReferences, p.OwnerReferences) {
+		return other.Namespace, other.Labels, other.OwnerReferences
 	}
 	if s.known == nil || len(s.known) >= workloads {
 		s.known = map[types.UID]*corev1.Pod{}
 	}
-	s.known[owner] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: p.Labels, OwnerReferences: p.OwnerReferences}}
-	return p.Labels, p.OwnerReferences
+	s.known[owner] = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Labels: p.Labels, OwnerReferences: p.OwnerReferences}}
+	return p.Namespace, p.Labels, p.OwnerReferences
+}
+
+// worksFor reports whether a pod is one of a workload's that runs as it should, which is all that is to be known of it.
+func worksFor(p *corev1.Pod) bool {
+	return metav1.GetControllerOfNoCopy(p) != nil && p.DeletionTimestamp == nil && !crashedOften(p.Status.ContainerStatuses)
 }
 
 // crashedOften reports whether a container has been started again several times: then it is looked at also while it is

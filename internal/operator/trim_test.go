@@ -6,7 +6,9 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -90,5 +92,56 @@ func TestOnlyThePodsThatAreSelectedAreLookedAt(t *testing.T) {
 	}
 	if err := look(t.Context(), "ns", labels.Nothing(), func(p *corev1.Pod) { t.Errorf("%s is looked at", p.Name) }); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAPodThatWorksIsKeptSmallAndSaysTheSame(t *testing.T) {
+	since := metav1.NewTime(time.Unix(1e9, 0))
+	ready := func(change func(*corev1.Pod)) *corev1.Pod {
+		p := podOf("x", "a", map[string]string{"app": "x"})
+		p.UID, p.Spec.NodeName, p.Status.Phase = "u", "node-1", corev1.PodRunning
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: since}}
+		change(p)
+		return p
+	}
+	for name, tt := range map[string]struct {
+		change func(*corev1.Pod)
+		small  bool
+	}{
+		"one that works":                       {func(*corev1.Pod) {}, true},
+		"nobody's, such as a probe":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
+		"not ready: why is to be told":         {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
+		"being deleted: it is not ready to be": {func(p *corev1.Pod) { p.DeletionTimestamp = &since }, false},
+		"crashes over and over":                {func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 9}} }, false},
+	} {
+		kept, err := (&same{}).trimPod(ready(tt.change))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, small := kept.(*workingPod)
+		if small != tt.small {
+			t.Errorf("%s: kept as %T", name, kept)
+			continue
+		}
+		if !small {
+			continue
+		}
+		again := &corev1.Pod{Status: corev1.PodStatus{Reason: "of another", Conditions: make([]corev1.PodCondition, 2)}}
+		w.fill(again)
+		if diff := cmp.Diff(ready(tt.change), again); diff != "" {
+			t.Errorf("%s: what is kept says something else: %s", name, diff)
+		}
+	}
+}
+
+func TestNodesAreLookedAtWhereTheyAre(t *testing.T) {
+	informer := toolscache.NewSharedIndexInformer(nil, &corev1.Node{}, 0, toolscache.Indexers{})
+	one := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
+	if err := informer.GetIndexer().Add(one); err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := nodesIn(indexed{SharedIndexInformer: informer})(t.Context())
+	if err != nil || len(nodes) != 1 || nodes[0] != one {
+		t.Errorf("got %v, %v", nodes, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -58,6 +59,8 @@ type Controller struct {
 
 	// client reads from the loop's caches, and writes. Setup sets it.
 	client client.Client
+	// follow has the loop's own workload watched. Setup sets it: where there is no Multus, there is nothing to watch.
+	follow func() error
 	// told is what was told last, so that it is not told twice.
 	told string
 }
@@ -82,12 +85,16 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	}
 	// Every namespace has a ConfigMap, that of the cluster's authority, by which it is seen that there is one.
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	for _, kind := range []client.Object{&corev1.ConfigMap{}, &appsv1.DaemonSet{}, &corev1.Pod{}} {
-		if err := loop.Watch(source.Kind(mgr.GetCache(), kind, once)); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
+	watch := func(kinds ...client.Object) error {
+		for _, kind := range kinds {
+			if err := loop.Watch(source.Kind(mgr.GetCache(), kind, once)); err != nil {
+				return fmt.Errorf("watch for %s controller: %w", Name, err)
+			}
 		}
+		return nil
 	}
-	return nil
+	c.follow = sync.OnceValue(func() error { return watch(&appsv1.DaemonSet{}, &corev1.Pod{}) })
+	return watch(&corev1.ConfigMap{})
 }
 
 // Reconcile looks how far the list is, and does the next step.
@@ -119,6 +126,11 @@ func (c *Controller) gather(ctx context.Context) (w world, err error) {
 	}
 	if w.Multus = err == nil && namespace.DeletionTimestamp == nil; !w.Multus {
 		return w, nil
+	}
+	if c.follow != nil {
+		if err := c.follow(); err != nil {
+			return w, err
+		}
 	}
 	if w.List, err = get(ctx, c.client, listName, &corev1.ConfigMap{}); err != nil {
 		return w, err

@@ -65,6 +65,8 @@ type Controller struct {
 	Operands client.Reader
 	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
 	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
+	// Nodes returns all nodes, for looking at only.
+	Nodes func(context.Context) ([]*corev1.Node, error)
 	// Live reads from the API server: the events that say why pods fail.
 	Live  client.Reader
 	Board *report.Board

@@ -39,7 +39,7 @@ func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, ro
 			in.Previous = c.last.conditions
 		}
 	}
-	if err := c.nodes.read(ctx, c.Client); err != nil {
+	if err := c.nodes.read(ctx, c.Nodes); err != nil {
 		return in, 0, err
 	}
 	in.Nodes = c.nodes.all
@@ -77,7 +77,7 @@ func (c *Controller) read(ctx context.Context, w status.Workload) (l look, exist
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
 			return look{}, false, err
 		}
-		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector)
+		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector, d.Status.DesiredNumberScheduled)
 		if err != nil {
 			return look{}, false, err
 		}
@@ -90,7 +90,7 @@ func (c *Controller) read(ctx context.Context, w status.Workload) (l look, exist
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &d); err != nil {
 			return look{}, false, err
 		}
-		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector)
+		pods, failing, err := c.pods(ctx, d.Namespace, d.Spec.Selector, d.Status.Replicas)
 		if err != nil {
 			return look{}, false, err
 		}
@@ -115,13 +115,14 @@ func (c *Controller) refused(ctx context.Context, uid types.UID, l *look) error 
 }
 
 // pods reads the pods that a selector finds; a missing one finds none. failing is true if one of them does not work and
-// events may say why.
-func (c *Controller) pods(ctx context.Context, namespace string, selector *metav1.LabelSelector) (pods []status.Pod, failing bool, err error) {
+// events may say why. expected is about how many there are.
+func (c *Controller) pods(ctx context.Context, namespace string, selector *metav1.LabelSelector, expected int32) (pods []status.Pod, failing bool, err error) {
 	matching, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil || selector == nil {
 		matching = labels.Nothing()
 	}
-	var uids []types.UID
+	pods = make([]status.Pod, 0, expected)
+	uids := make([]types.UID, 0, expected)
 	if err := c.Pods(ctx, namespace, matching, func(p *corev1.Pod) {
 		pods, uids = append(pods, status.OfPod(p, c.nodes.gone[p.Spec.NodeName])), append(uids, p.UID)
 	}); err != nil {

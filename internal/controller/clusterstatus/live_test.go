@@ -27,7 +27,7 @@ func TestAWorkloadWithoutASelectorHasNoPods(t *testing.T) {
 		{"none", nil, 0},
 		{"one that nobody understands", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}, 0},
 	} {
-		pods, failing, err := c.pods(t.Context(), "n", row.selector)
+		pods, failing, err := c.pods(t.Context(), "n", row.selector, 1)
 		if err != nil || failing || len(pods) != row.want {
 			t.Errorf("%s: %v, failing %v, error %v", row.why, pods, failing, err)
 		}

@@ -2,12 +2,10 @@ package clusterstatus
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
@@ -23,19 +21,19 @@ type nodeList struct {
 }
 
 // read returns all nodes, for looking at only.
-func (l *nodeList) read(ctx context.Context, c client.Reader) error {
+func (l *nodeList) read(ctx context.Context, nodes func(context.Context) ([]*corev1.Node, error)) error {
 	if !l.dirty.Swap(false) {
 		return nil
 	}
-	var list corev1.NodeList
-	if err := c.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+	list, err := nodes(ctx)
+	if err != nil {
 		l.dirty.Store(true)
-		return fmt.Errorf("list nodes: %w", err)
+		return err
 	}
-	all := make([]status.Node, 0, len(list.Items))
+	all := make([]status.Node, 0, len(list))
 	gone := map[string]bool{}
-	for i := range list.Items {
-		n := status.OfNode(&list.Items[i])
+	for _, known := range list {
+		n := status.OfNode(known)
 		all = append(all, n)
 		if n.Gone {
 			gone[n.Name] = true

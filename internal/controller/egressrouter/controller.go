@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,8 @@ type Controller struct {
 	// client reads from the loop's caches, and writes. Setup sets it.
 	client client.Client
 	loop   controller.Controller
+	// follow has what is made of routers watched. Setup sets it: where there is no router, there is nothing to watch.
+	follow func() error
 	// attachments reads NetworkAttachmentDefinitions. It is nil until SetupAttachments, when they are served.
 	attachments atomic.Pointer[client.Reader]
 	// known is what the loop remembers of each router, so as not to ask, and not to tell, twice.
@@ -129,11 +132,15 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	ofPod := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetAnnotations()[annotationRouter]}}}
 	})
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EventHandler(&handler.EnqueueRequestForObject{})),
-		source.Kind(mgr.GetCache(), client.Object(&appsv1.Deployment{}), owner(mgr)),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), ofPod),
-	} {
+	c.follow = sync.OnceValue(func() error {
+		return c.watch(source.Kind(mgr.GetCache(), client.Object(&appsv1.Deployment{}), owner(mgr)),
+			source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), ofPod))
+	})
+	return c.watch(source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EventHandler(&handler.EnqueueRequestForObject{})))
+}
+
+func (c *Controller) watch(sources ...source.Source) error {
+	for _, s := range sources {
 		if err := c.loop.Watch(s); err != nil {
 			return fmt.Errorf("watch for %s controller: %w", Name, err)
 		}
@@ -156,12 +163,7 @@ func (c *Controller) SetupAttachments(mgr manager.Manager) error {
 		}
 		return nil
 	})
-	for _, s := range []source.Source{source.Kind(mgr.GetCache(), client.Object(newAttachment()), owner(mgr)), all} {
-		if err := c.loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	return c.watch(source.Kind(mgr.GetCache(), client.Object(newAttachment()), owner(mgr)), all)
 }
 
 // owner starts a pass for the router that an object was made of.
@@ -180,6 +182,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		// Kubernetes deletes what it owns.
 		delete(c.known, request.NamespacedName)
 		return reconcile.Result{}, nil
+	}
+	if c.follow != nil {
+		if err := c.follow(); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	w, err := c.gather(ctx, router)
 	if err != nil {

@@ -69,7 +69,9 @@ type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
 	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
-	Pods     func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
+	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
+	// Nodes returns all nodes, for looking at only.
+	Nodes    func(context.Context) ([]*corev1.Node, error)
 	Operands Operands
 	// Applier writes to the API server under FieldManager.
 	Applier  apply.Client

@@ -13,27 +13,25 @@ import (
 )
 
 // Facts adds what nodes tell to what is known since the start. hostMTU is the MTU that was settled, 0 if none was yet.
-func Facts(known facts.Cluster, nodes []corev1.Node, hostMTU int) facts.Cluster {
+func Facts(known facts.Cluster, nodes []*corev1.Node, hostMTU int) facts.Cluster {
 	f := known
 	f.HostMTU = hostMTU
 	f.NodeCount = len(nodes)
 	f.NodeAddresses = make(map[string][]netip.Addr, len(nodes))
-	var controlPlane []corev1.Node
-	for i := range nodes {
-		n := &nodes[i]
+	var controlPlane []*corev1.Node
+	for _, n := range nodes {
 		f.NodeAddresses[n.Name] = addresses(n)
 		if isControlPlane(n) {
-			controlPlane = append(controlPlane, *n)
+			controlPlane = append(controlPlane, n)
 		}
 		if k, ok := kernel(n.Status.NodeInfo.KernelVersion); ok && (f.OldestKernel == facts.KernelVersion{} || older(k, f.OldestKernel)) {
 			f.OldestKernel = k
 		}
 	}
-	slices.SortFunc(controlPlane, func(a, b corev1.Node) int {
+	slices.SortFunc(controlPlane, func(a, b *corev1.Node) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	for i := range controlPlane {
-		n := &controlPlane[i]
+	for _, n := range controlPlane {
 		f.ControlPlane = append(f.ControlPlane, facts.Node{Name: n.Name, UID: string(n.UID), Addresses: f.NodeAddresses[n.Name]})
 	}
 	return f

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-func aNode(name, kernel string, age time.Duration, role string, addresses ...string) corev1.Node {
-	n := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u-" + "x", CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))}}
+func aNode(name, kernel string, age time.Duration, role string, addresses ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u-" + "x", CreationTimestamp: metav1.NewTime(time.Unix(1e9, 0).Add(-age))}}
 	if role != "" {
 		n.Labels = map[string]string{role: ""}
 	}
@@ -25,7 +25,7 @@ func aNode(name, kernel string, age time.Duration, role string, addresses ...str
 }
 
 func TestFactsAreWhatNodesTell(t *testing.T) {
-	nodes := []corev1.Node{
+	nodes := []*corev1.Node{
 		aNode("worker", "5.14.0-427.el9.x86_64", 0, "", "192.0.2.9", "2001:db8::9", "no address"),
 		aNode("cp-b", "6.1", time.Hour, "node-role.kubernetes.io/control-plane", "192.0.2.2"),
 		aNode("cp-a", "garbage", time.Hour, "node-role.kubernetes.io/master"), // the former name of the role, and no address yet

@@ -2,14 +2,12 @@ package network
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -122,13 +120,13 @@ func (p *pass) pods(ctx context.Context, live *unstructured.Unstructured) ([]rol
 
 // nodesGone counts the nodes whose kubelet does not answer.
 func (p *pass) nodesGone(ctx context.Context) (int, error) {
-	var nodes corev1.NodeList
-	if err := p.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return 0, fmt.Errorf("list nodes: %w", err)
+	nodes, err := p.Nodes(ctx)
+	if err != nil {
+		return 0, err
 	}
 	n := 0
-	for i := range nodes.Items {
-		for _, c := range nodes.Items[i].Status.Conditions {
+	for _, node := range nodes {
+		for _, c := range node.Status.Conditions {
 			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionUnknown {
 				n++
 			}

@@ -137,9 +137,9 @@ func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
 	if known.Platform, err = c.platform(ctx); err != nil {
 		return facts.Cluster{}, err
 	}
-	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return facts.Cluster{}, fmt.Errorf("list nodes: %w", err)
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return facts.Cluster{}, err
 	}
 	var cm corev1.ConfigMap
 	err = c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: hostmtu.ConfigMap}, &cm)
@@ -149,7 +149,7 @@ func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
 	if known.MTUMigration, err = c.mtuMigration(ctx); err != nil {
 		return facts.Cluster{}, err
 	}
-	return Facts(known, nodes.Items, hostmtu.Settled(cm.Data)), nil
+	return Facts(known, nodes, hostmtu.Settled(cm.Data)), nil
 }
 
 // mtuMigration reads how far the nodes have come with a change of the MTU.

@@ -16,12 +16,12 @@ import (
 // gather reads everything that step looks at, and the version of the ConfigMap.
 func (c *Controller) gather(ctx context.Context) (view, string, error) {
 	v := view{now: c.Now(), failures: c.failures}
-	var nodes corev1.NodeList
-	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return v, "", fmt.Errorf("list nodes: %w", err)
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return v, "", err
 	}
-	for i := range nodes.Items {
-		n := &nodes.Items[i]
+	v.nodes = make([]node, 0, len(nodes))
+	for _, n := range nodes {
 		v.nodes = append(v.nodes, node{name: n.Name, uid: string(n.UID), gone: gone(n)})
 	}
 	var pods corev1.PodList

@@ -44,7 +44,9 @@ const collect = 50 * time.Millisecond
 // Controller is the loop. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
-	Client    client.Client
+	Client client.Client
+	// Nodes returns all nodes, for looking at only.
+	Nodes     func(context.Context) ([]*corev1.Node, error)
 	Namespace string
 	// Image is the operator's own, which the probes run. Empty is reported as a finding.
 	Image string

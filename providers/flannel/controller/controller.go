@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -45,6 +46,8 @@ type Deps struct {
 	// Client writes, and reads Nodes, and the ConfigMaps and Secrets of flannel's and of the operator's namespace,
 	// best from a cache. Node objects need their labels, addresses and conditions.
 	Client client.Client
+	// Nodes returns all nodes, for looking at only; nil lists them with Client.
+	Nodes func(context.Context) ([]*corev1.Node, error)
 	// Live reads past any cache: Nodes and the record of members before something is done that cannot be undone, and
 	// the Deployments of members while they are being updated.
 	Live client.Reader
@@ -77,6 +80,9 @@ func New(d Deps) *Controller {
 	if d.Dial == nil {
 		d.Dial = Dial
 	}
+	if d.Nodes == nil {
+		d.Nodes = d.listed
+	}
 	if d.Now == nil {
 		d.Now = time.Now
 	}
@@ -90,6 +96,19 @@ func New(d Deps) *Controller {
 		d.Report = func(...status.Finding) {}
 	}
 	return &Controller{deps: d, trigger: &trigger.Trigger{Delay: 200 * time.Millisecond}, since: memory{}}
+}
+
+// listed returns all nodes as Client lists them.
+func (d Deps) listed(ctx context.Context) ([]*corev1.Node, error) {
+	var list corev1.NodeList
+	if err := d.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list nodes: %w", err)
+	}
+	nodes := make([]*corev1.Node, len(list.Items))
+	for i := range list.Items {
+		nodes[i] = &list.Items[i]
+	}
+	return nodes, nil
 }
 
 func randomToken() string {

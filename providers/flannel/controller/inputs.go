@@ -110,14 +110,13 @@ func (c *Controller) restore(ctx context.Context) (record.Membership, error) {
 // listNodes reads the nodes, of which there may be thousands: they are only looked at, and just the few that may run
 // a member are sorted.
 func (c *Controller) listNodes(ctx context.Context) (map[string]node, []record.Candidate, error) {
-	var list corev1.NodeList
-	if err := c.deps.Client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil, nil, fmt.Errorf("list nodes: %w", err)
+	list, err := c.deps.Nodes(ctx)
+	if err != nil {
+		return nil, nil, err
 	}
-	nodes := make(map[string]node, len(list.Items))
+	nodes := make(map[string]node, len(list))
 	var eligible []*corev1.Node
-	for i := range list.Items {
-		n := &list.Items[i]
+	for _, n := range list {
 		nodes[n.Name] = asNode(n)
 		if isControlPlane(n) && nodes[n.Name].Address.IsValid() && n.DeletionTimestamp == nil {
 			eligible = append(eligible, n)
