@@ -73,6 +73,10 @@ func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
 
 	other := fresh()
 	other.Spec.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Backend: operatorv1.FlannelBackendVXLAN}
+	if err := lab.Client.Create(t.Context(), other.DeepCopy()); err == nil || !strings.Contains(err.Error(), "host-gw") {
+		t.Errorf("another network gets in: %v", err)
+	}
+	other.Annotations = map[string]string{"networkoperator.openshift.io/allow-unsafe": "true"}
 	if err := lab.Client.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -19,9 +20,13 @@ import (
 
 // uninstall takes away the operator, everything it deployed and everything it remembers, but for the CRDs.
 func uninstall(ctx context.Context) error {
-	for _, ns := range []string{kit.OperatorNamespace, kit.FlannelNamespace, kit.ProxyNamespace} {
-		err := lab.Client.Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
-		if client.IgnoreNotFound(err) != nil {
+	allow := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+allowDeletion+`":"true"}}}`))
+	for _, name := range []string{kit.OperatorNamespace, kit.FlannelNamespace, kit.ProxyNamespace} {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if err := lab.Client.Patch(ctx, ns, allow); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		if err := lab.Client.Delete(ctx, ns); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}

@@ -43,16 +43,19 @@ func complaints(s store, nodes map[string]node) []status.Finding {
 		reason    string
 		sentences []string
 		wayOut    string
+		lasting   bool // it does not pass by itself
 	}{
-		{"PeersOffLink", offLink, "host-gw needs all nodes on one link; set spec.defaultNetwork.flannelConfig.interface to the one that they share, or install with backend vxlan"},
-		{"PeersOtherBackend", foreign, "nodes with different backends do not reach one another; wait for the rollout of flanneld, or start its pods on these nodes again"},
-		{"ConflictingCNI", conflicts, "remove the file, or what writes it"},
-		{"AgentErrors", errs, ""},
-		{"AgentSilent", silent, "look at the log of the pod of flanneld on that node"},
-		{"EtcdValues", s.broken, "delete the key; its node writes it anew"},
+		{"PeersOffLink", offLink, "host-gw needs all nodes on one link; set spec.defaultNetwork.flannelConfig.interface to the one that they share, or install with backend vxlan", true},
+		{"PeersOtherBackend", foreign, "nodes with different backends do not reach one another; wait for the rollout of flanneld, or start its pods on these nodes again", false},
+		{"ConflictingCNI", conflicts, "remove the file, or what writes it", true},
+		{"AgentErrors", errs, "", false},
+		{"AgentSilent", silent, "look at the log of the pod of flanneld on that node", false},
+		{"EtcdValues", s.broken, "delete the key; its node writes it anew", false},
 	} {
 		if len(k.sentences) > 0 {
-			out = append(out, finding(status.Degraded, k.reason, sentence(k.sentences, k.wayOut)))
+			f := finding(status.Degraded, k.reason, sentence(k.sentences, k.wayOut))
+			f.Immediate = k.lasting
+			out = append(out, f)
 		}
 	}
 	return out
