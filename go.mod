@@ -43,12 +43,6 @@ require (
 )
 
 require (
-	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
-	github.com/moby/spdystream v0.5.1 // indirect
-	k8s.io/streaming v0.37.2 // indirect
-)
-
-require (
 	github.com/Microsoft/go-winio v0.6.2 // indirect
 	github.com/Microsoft/hcsshim v0.14.1 // indirect
 	github.com/avast/retry-go/v4 v4.7.0 // indirect

@@ -30,8 +30,9 @@ func main() {
 	file := flag.String("table", "", "a file to write the table to, in Markdown")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, *selected, *file, flag.Args()); err != nil {
+	err := run(ctx, *selected, *file, flag.Args())
+	stop()
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
 		os.Exit(1)
 	}

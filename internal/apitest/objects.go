@@ -32,6 +32,7 @@ const deleteTimeout = 20 * time.Second
 // OpenShift that the operator uses.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
+	addIngressController(scheme)
 	return scheme, errors.Join(
 		clientgoscheme.AddToScheme(scheme),
 		apiextensionsv1.AddToScheme(scheme),
@@ -41,7 +42,6 @@ func Scheme() (*runtime.Scheme, error) {
 		configv1.Install(scheme),
 		controlplanev1alpha1.Install(scheme),
 		machineconfigv1.Install(scheme),
-		addIngressController(scheme),
 	)
 }
 

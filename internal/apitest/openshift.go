@@ -35,9 +35,8 @@ func openShiftDefinitions(ctx context.Context, names []string) ([]*apiextensions
 
 // addIngressController registers the one kind of OpenShift's group operator.openshift.io that tests use. The others stay
 // away because that group also has this project's Network.
-func addIngressController(scheme *runtime.Scheme) error {
+func addIngressController(scheme *runtime.Scheme) {
 	scheme.AddKnownTypes(osv1.GroupVersion, &osv1.IngressController{}, &osv1.IngressControllerList{})
-	return nil
 }
 
 // Install makes the running server serve more kinds of OpenShift and of third parties, which it names as

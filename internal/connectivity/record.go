@@ -74,7 +74,7 @@ func (s Sample) entries() []Entry {
 
 // Record returns a status with a sample added, and whether it says something else than before: that the target is
 // reachable, or no longer, or not for another reason. The status that it is given is not changed.
-func Record(before status, s Sample) (after status, news bool) {
+func Record(before operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatus, s Sample) (after operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckStatus, news bool) {
 	after = *before.DeepCopy()
 	steps := s.entries()
 	for _, e := range steps {

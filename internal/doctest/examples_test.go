@@ -126,7 +126,7 @@ func checkRefused(t *testing.T, block doctest.Block, err error) {
 // checkValid wants the operator to accept an object too.
 func checkValid(t *testing.T, where string, object *unstructured.Unstructured) {
 	t.Helper()
-	spec := &operatorv1.NetworkSpec{}
+	var spec *operatorv1.NetworkSpec
 	switch object.GetKind() {
 	case "Network":
 		network := &operatorv1.Network{}

@@ -150,7 +150,6 @@ func platform(infra *configv1.InfrastructureStatus) []string {
 	if infra.PlatformStatus != nil {
 		status = *infra.PlatformStatus
 	}
-	//nolint:staticcheck // Old clusters have only this field.
 	switch cmp.Or(status.Type, infra.Platform) {
 	case configv1.AWSPlatformType:
 		return append([]string{metadataAddress}, aws(status.AWS)...)

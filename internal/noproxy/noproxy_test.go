@@ -68,7 +68,7 @@ func TestNoProxyIsMergedForEveryPlatform(t *testing.T) {
 			s.APIServerInternalURL = "https://[fd00::1]:6443"
 		})}, ".cluster.local,.svc,10.128.0.0/14,127.0.0.1,172.30.0.0/16,fd00::1,localhost"},
 		{"an old cluster has its platform in another field", "", Cluster{Network: networks(), Infrastructure: infra(func(s *configv1.InfrastructureStatus) {
-			s.PlatformStatus, s.Platform = nil, configv1.OpenStackPlatformType //nolint:staticcheck // that is what the row is about
+			s.PlatformStatus, s.Platform = nil, configv1.OpenStackPlatformType
 		})}, ".cluster.local,.svc,10.128.0.0/14,127.0.0.1,169.254.169.254,172.30.0.0/16,api-int.lab.example.com,localhost"},
 	} {
 		t.Run(row.why, func(t *testing.T) {

@@ -84,7 +84,8 @@ func checkUser(user string) string {
 
 // checkHost returns what is wrong with a host and its port.
 func checkHost(host string) (problems []string) {
-	name, port, hasPort := host, "", false
+	var name, port string
+	var hasPort bool
 	if strings.HasPrefix(host, "[") {
 		end := strings.Index(host, "]")
 		if end < 0 {

@@ -30,7 +30,8 @@ func working(p *corev1.Pod) *workingPod {
 
 // fill makes a pod the one that was kept. What was in it is gone.
 func (w *workingPod) fill(p *corev1.Pod) {
-	conditions := append(p.Status.Conditions[:0], corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.since})
+	conditions := p.Status.Conditions[:0]
+	conditions = append(conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.since})
 	*p = corev1.Pod{ObjectMeta: w.ObjectMeta}
 	p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = w.node, corev1.PodRunning, conditions
 }

@@ -14,11 +14,12 @@ import (
 const (
 	// Name is the name of the component in conditions.
 	Name = "NetworkDiagnostics"
-	// SourceImageVariable and TargetImageVariable are the environment variables of the operator that name the images.
-	// Without them, it is the operator's own image, which has both programs.
+	// SourceImageVariable is the environment variable of the operator that names the image of the sources.
 	SourceImageVariable = "NETWORK_CHECK_SOURCE_IMAGE"
+	// TargetImageVariable names that of the targets.
 	TargetImageVariable = "NETWORK_CHECK_TARGET_IMAGE"
-	OwnImageVariable    = "NETWORK_OPERATOR_IMAGE"
+	// OwnImageVariable names the operator's own image, which has both programs, for where the others are not set.
+	OwnImageVariable = "NETWORK_OPERATOR_IMAGE"
 )
 
 // Component is the diagnostics as a component. The zero value is ready for use.

@@ -94,9 +94,9 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 		c.wake.Source(),
 		source.Kind(mgr.GetCache(), client.Object(&discoveryv1.EndpointSlice{}), c.wake.Handler()),
 		source.Kind(mgr.GetCache(), client.Object(&corev1.Service{}), c.wake.Handler()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.wake.Handler(), predicate.Predicate(nodeChanged())),
+		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.wake.Handler(), nodeChanged()),
 		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), c.wake.Handler(), predicate.GenerationChangedPredicate{}),
-		source.Kind(mgr.GetCache(), client.Object(&operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{}), c.wake.Handler(), predicate.Predicate(checkChanged())),
+		source.Kind(mgr.GetCache(), client.Object(&operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{}), c.wake.Handler(), checkChanged()),
 	} {
 		if err := loop.Watch(s); err != nil {
 			return fmt.Errorf("watch for %s controller: %w", Name, err)

@@ -126,7 +126,7 @@ func (c *Controller) SetupConfiguration(mgr manager.Manager, changed func()) err
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(&configv1.Network{}), once, predicate.Predicate(configurationChanged())),
+		source.Kind(mgr.GetCache(), client.Object(&configv1.Network{}), once, configurationChanged()),
 		source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once),
 	} {
 		if err := loop.Watch(s); err != nil {
