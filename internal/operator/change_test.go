@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
@@ -158,4 +161,26 @@ func TestUnmanagedNetworkIsLeftAlone(t *testing.T) {
 	c.consistently("damage stays", 500*1e6, func() bool { return c.configMap(fakeNamespace, "config-1") == nil })
 	c.editSpec(func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Managed })
 	c.eventually("managed again, it is repaired", c.has("backend", "host-gw"))
+}
+
+func TestAnImageThatWasMissingIsNoUpgradeThatHasToWait(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.createControlPlane()
+	with := func(more facts.Images) setting {
+		images := facts.Images{operatorImage: "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1"}
+		maps.Copy(images, more)
+		return func(o *Options) {
+			o.Facts.APIServer, o.Facts.Images = facts.HostPort{Host: "192.0.2.10", Port: 6443}, images
+		}
+	}
+	c.create(newNetwork())
+	r := c.start(withRegistry(networks.Registry()), with(nil))
+	c.eventually("the node is asked for its MTU", func() bool { return c.answerProbes(1450) == 1 })
+	c.eventually("kube-proxy has no image", c.is("Degraded", osv1.ConditionTrue, "RenderError"))
+	r.stop()
+	c.start(withRegistry(networks.Registry()), with(facts.Images{"KUBE_PROXY_IMAGE": "k:v1"}))
+	c.eventually("with the image it is installed", func() bool {
+		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}, &appsv1.DaemonSet{}) == nil
+	})
+	c.eventually("and that is all", func() bool { return !c.is("Degraded", osv1.ConditionTrue, "RenderError")() })
 }

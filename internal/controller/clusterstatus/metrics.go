@@ -39,6 +39,9 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Name: "cluster_network_operator_happenings_total",
 		Help: "What has happened to the network, by the reason of its event: rollouts that began and ended, outages, what is degraded.",
 	}, []string{"reason"}))
+	// What an operator before this one has told in the same process is over.
+	m.condition.Reset()
+	m.age.Reset()
 	return m, errors.Join(errs[:]...)
 }
 

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -57,7 +58,17 @@ func (p *pass) render(ctx context.Context, cluster facts.Cluster) error {
 		return nil
 	}
 	p.result, p.failed = p.Pipeline.Reconcile(ctx, in)
+	if p.turn.Reason == rollout.ReasonUpgradeWaits && !rendered(p.result) {
+		// What the images before lack, those that wait may bring.
+		in.Cluster, p.facts, p.turn = cluster, cluster, rollout.Turn{}
+		p.result, p.failed = p.Pipeline.Reconcile(ctx, in)
+	}
 	return nil
+}
+
+// rendered reports whether everything that is asked for could be rendered.
+func rendered(res pipeline.Result) bool {
+	return !slices.ContainsFunc(res.Outputs, func(o pipeline.ComponentOutput) bool { return o.Err != nil })
 }
 
 // renderBack renders a revision that was healthy.

@@ -170,7 +170,9 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	if problem != "" {
-		p.findings = append(p.findings, finding(status.Degraded, "EtcdCredentials", problem))
+		f := finding(status.Degraded, "EtcdCredentials", problem)
+		f.Immediate = true // only the user can make them
+		p.findings = append(p.findings, f)
 		return nil
 	}
 	if err := p.connect(cred); err != nil {
