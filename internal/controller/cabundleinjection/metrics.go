@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-network-operator/cno/internal/metric"
 )
 
 // Metrics are those of this loop.
@@ -18,11 +20,11 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [2]error
-	m.configMaps, errs[0] = registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	m.configMaps, errs[0] = metric.Registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_trusted_ca_configmaps",
 		Help: "ConfigMaps that ask for the trusted certificates and have them (state injected), cannot have them (refused), or have them taken out by somebody else (contested).",
 	}, []string{"state"}))
-	m.writes, errs[1] = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.writes, errs[1] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_trusted_ca_writes_total",
 		Help: "Writes of ConfigMaps that ask for the trusted certificates, or no longer do, by result: injected, removed, refused, failed.",
 	}, []string{"result"}))
@@ -30,16 +32,6 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		return nil, fmt.Errorf("register metrics of %s: %w", Name, err)
 	}
 	return m, nil
-}
-
-func registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
-	err := registry.Register(c)
-	if have, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {
-		if same, ok := have.ExistingCollector.(C); ok {
-			return same, nil
-		}
-	}
-	return c, err
 }
 
 func (m *Metrics) moved(state string, by int) { m.configMaps.WithLabelValues(state).Add(float64(by)) }

@@ -8,6 +8,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cluster-network-operator/cno/internal/metric"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -23,19 +24,19 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{condition: gauges{labels: 2}, age: gauges{labels: 3}}
 	var errs [4]error
-	m.condition.GaugeVec, errs[0] = registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	m.condition.GaugeVec, errs[0] = metric.Registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_condition",
 		Help: "1 for each condition that is True, 0 for each that is False, by its type and reason: of the network, its components, and the operator's controllers.",
 	}, []string{"condition", "reason"}))
-	m.age.GaugeVec, errs[1] = registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	m.age.GaugeVec, errs[1] = metric.Registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_rollout_start_timestamp_seconds",
 		Help: "Since when a workload is being rolled out that does not run everywhere yet, in seconds since 1970; its age is time() minus this.",
 	}, []string{"kind", "namespace", "name"}))
-	m.nodesGone, errs[2] = registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+	m.nodesGone, errs[2] = metric.Registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_nodes_gone",
 		Help: "Number of nodes whose kubelet does not answer.",
 	}))
-	m.happened, errs[3] = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.happened, errs[3] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_happenings_total",
 		Help: "What has happened to the network, by the reason of its event: rollouts that began and ended, outages, what is degraded.",
 	}, []string{"reason"}))
@@ -43,17 +44,6 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m.condition.Reset()
 	m.age.Reset()
 	return m, errors.Join(errs[:]...)
-}
-
-// registered registers a collector, or returns the one that has been registered before it.
-func registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
-	err := registry.Register(c)
-	if have, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {
-		if existing, same := have.ExistingCollector.(C); same {
-			return existing, nil
-		}
-	}
-	return c, err
 }
 
 // set makes the figures those of a decision.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cluster-network-operator/cno/internal/metric"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
@@ -28,35 +29,24 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [4]error
-	m.phases, errs[0] = registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	m.phases, errs[0] = metric.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "cluster_network_operator_phase_duration_seconds",
 		Help:    "How long a phase of a pass over the network takes: reading records, the pipeline from the specification to objects, and the rollout, its API calls included.",
 		Buckets: []float64{0.001, 0.005, 0.02, 0.1, 0.5, 2, 10},
 	}, []string{"phase"}))
-	m.refusals, errs[1] = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.refusals, errs[1] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_refusals_total",
 		Help: "What was refused or failed for good, by the reason of its condition.",
 	}, []string{"reason"}))
-	m.repairs, errs[2] = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.repairs, errs[2] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_drift_repairs_total",
 		Help: "Objects that others had changed or deleted, and that were put right, by kind.",
 	}, []string{"kind"}))
-	m.actions, errs[3] = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.actions, errs[3] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_actions_total",
 		Help: "What was done to objects of the network, by verb: create, apply, recreate or delete.",
 	}, []string{"verb"}))
 	return m, errors.Join(errs[:]...)
-}
-
-// registered registers a collector, or returns the one that has been registered before it.
-func registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
-	err := registry.Register(c)
-	if have, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {
-		if existing, same := have.ExistingCollector.(C); same {
-			return existing, nil
-		}
-	}
-	return c, err
 }
 
 // phase notes how long a phase of a pass took.

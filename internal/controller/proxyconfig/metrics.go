@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cluster-network-operator/cno/internal/cabundle"
+	"github.com/cluster-network-operator/cno/internal/metric"
 )
 
 // Metrics are those of this loop.
@@ -21,15 +22,15 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{}
 	var errs [3]error
-	m.certificates, errs[0] = registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	m.certificates, errs[0] = metric.Registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_trusted_ca_certificates",
 		Help: "Certificates that are in the trusted bundle (state used), and that were left out of it (state expired).",
 	}, []string{"state"}))
-	m.expiration, errs[1] = registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+	m.expiration, errs[1] = metric.Registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_trusted_ca_expiration_timestamp_seconds",
 		Help: "When the next certificate of the trusted bundle expires.",
 	}))
-	m.probes, errs[2] = registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+	m.probes, errs[2] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_proxy_probes_total",
 		Help: "Readiness endpoints that were asked for through the proxy, by result.",
 	}, []string{"result"}))
@@ -37,16 +38,6 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		return nil, fmt.Errorf("register metrics of %s: %w", Name, err)
 	}
 	return m, nil
-}
-
-func registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
-	err := registry.Register(c)
-	if have, already := errors.AsType[prometheus.AlreadyRegisteredError](err); already {
-		if same, ok := have.ExistingCollector.(C); ok {
-			return same, nil
-		}
-	}
-	return c, err
 }
 
 func (m *Metrics) bundle(b cabundle.Merged) {
