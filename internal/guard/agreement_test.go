@@ -2,7 +2,6 @@ package guard
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,10 +9,14 @@ import (
 
 	osv1 "github.com/openshift/api/operator/v1"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -51,7 +54,12 @@ type door struct {
 	pipeline pipeline.Pipeline
 	filled   *operatorv1.NetworkSpec
 	network  *operatorv1.Network
+	// name is that of the test among those that share an API server.
+	name string
 }
+
+// keyTest is where the guard says which test it belongs to.
+const keyTest = "test"
 
 func newDoor(t testing.TB, network *operatorv1.Network) *door {
 	t.Helper()
@@ -69,7 +77,7 @@ func newDoor(t testing.TB, network *operatorv1.Network) *door {
 // withoutPolicies is an API server with a network in use, and nothing that guards it.
 func withoutPolicies(t testing.TB, network *operatorv1.Network) *door {
 	t.Helper()
-	d := &door{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: network}
+	d := &door{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: network, name: fmt.Sprintf("test-%d", time.Now().UnixNano())}
 	res, err := d.pipeline.Run(t.Context(), pipeline.Input{Desired: &network.Spec, Cluster: cluster}, pipeline.Fill)
 	if err != nil {
 		t.Fatal(err)
@@ -78,6 +86,9 @@ func withoutPolicies(t testing.TB, network *operatorv1.Network) *door {
 	d.Create(t, network)
 	o, err := Object(res.Spec, res.Traits, d.pipeline.Registry.Fields(res.Traits.Type), "")
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unstructured.SetNestedField(o.Object.Object, d.name, "data", keyTest); err != nil {
 		t.Fatal(err)
 	}
 	d.Create(t, o.Object)
@@ -92,13 +103,28 @@ func (d *door) allowDeletion() {
 	}
 }
 
-// inForce waits until the API server refuses what it must refuse.
+// inForce waits until the API server enforces the policies and the guard of this test, and not those of the test before it,
+// which it goes on with for a while. A policy that was made after all others shows that they have arrived, with the guard
+// that it names.
 func (d *door) inForce() {
 	d.t.Helper()
+	last := policy("last", []admissionv1.NamedRuleWithOperations{on("", "configmaps", []admissionv1.OperationType{admissionv1.Create})})
+	last.Name = d.name
+	last.Spec.Validations = []admissionv1.Validation{{Expression: "object.metadata.name != 'in-force'", MessageExpression: fmt.Sprintf("string(params.data[%q])", keyTest)}}
+	d.Create(d.t, &last)
+	allow := admissionv1.AllowAction
+	d.Create(d.t, &admissionv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: last.Name},
+		Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: last.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+			ParamRef: &admissionv1.ParamRef{Name: networkoperatorv1.NetworkGuardName, ParameterNotFoundAction: &allow},
+		},
+	})
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "in-force"}}
 	eventually(d.t, func() error {
-		edited := d.edit(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
-		if edited == nil || d.Client.Delete(d.t.Context(), d.network, client.DryRunAll) == nil {
-			return errors.New("the policies are not in force")
+		err := d.Client.Create(d.t.Context(), probe.DeepCopy(), client.DryRunAll)
+		if err == nil || !strings.HasSuffix(err.Error(), ": "+d.name) {
+			return fmt.Errorf("the policies are not in force: %v", err)
 		}
 		return nil
 	})
