@@ -22,6 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/checkendpoints"
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 	"github.com/cluster-network-operator/cno/internal/logging"
+	"github.com/cluster-network-operator/cno/internal/scrape"
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
@@ -66,6 +67,14 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	if err != nil {
 		return err
 	}
+	web, err := rest.HTTPClientFor(api)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	readers, err := scrape.New(api, web, time.Now, log.With("loop", "metrics"))
+	if err != nil {
+		return err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(context.WithoutCancel(ctx), "tcp", f.listen)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
@@ -77,7 +86,7 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	})
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return checkendpoints.Server{Registry: registry, Ready: checker.Ready, TLS: config}.Serve(ctx, listener)
+		return checkendpoints.Server{Registry: registry, Readers: readers.Only, Ready: checker.Ready, TLS: config}.Serve(ctx, listener)
 	})
 	group.Go(func() error { checker.Run(ctx); return nil })
 	return group.Wait()

@@ -59,6 +59,7 @@ var rules = []struct {
 	{"internal/openshift", Edges},
 	{"internal/reach", Edges},
 	{"internal/report", Edges},
+	{"internal/scrape", Edges},
 	{"internal/controller", Loops},
 	{"internal/cli", Composition},
 	{"internal/operator", Composition},

@@ -25,6 +25,8 @@ import (
 type Server struct {
 	// Registry has the metrics.
 	Registry *prometheus.Registry
+	// Readers lets those through who may read the metrics, and answers the others. Nil lets everybody.
+	Readers func(http.Handler) http.Handler
 	// Ready is that of the checker.
 	Ready func() bool
 	// TLS has the versions and cipher suites that are allowed. Its certificate is made at the start, signed by itself, unless there is one.
@@ -45,7 +47,11 @@ func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 		config.Certificates = []tls.Certificate{own}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{}))
+	metrics := promhttp.HandlerFor(s.Registry, promhttp.HandlerOpts{})
+	if s.Readers != nil {
+		metrics = s.Readers(metrics)
+	}
+	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !s.Ready() {

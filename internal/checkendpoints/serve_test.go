@@ -82,3 +82,28 @@ func get(t *testing.T, url string, version uint16, want int) string {
 	}
 	return string(body)
 }
+
+// TestProbesNeedNoToken: the kubelet has none, and what it asks is nobody's secret.
+func TestProbesNeedNoToken(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		s := Server{Registry: prometheus.NewRegistry(), Readers: nobody, Ready: func() bool { return true }, TLS: &tls.Config{MinVersion: tls.VersionTLS13}}
+		ended <- s.Serve(ctx, listener)
+	}()
+	base := "https://" + listener.Addr().String()
+	get(t, base+"/metrics", tls.VersionTLS13, http.StatusUnauthorized)
+	get(t, base+"/healthz", tls.VersionTLS13, http.StatusOK)
+	get(t, base+"/readyz", tls.VersionTLS13, http.StatusOK)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

@@ -5,15 +5,12 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -93,72 +90,6 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 	if status, body := get("http", reader.BearerToken); status == http.StatusOK || strings.Contains(body, "controller_runtime") {
 		t.Errorf("without TLS there is an answer: %d", status)
 	}
-}
-
-func TestAnswersOnTokensAreRememberedAndForgotten(t *testing.T) {
-	c := newCluster(t, apitest.Options{})
-	for _, o := range shippedRBAC(t) {
-		c.create(o.(client.Object))
-	}
-	reader := c.ServiceAccount(t, operatorNamespace, "prometheus").BearerToken
-	counted := &counter{}
-	config := rest.CopyConfig(c.Config)
-	config.Wrap(counted.wrap)
-	api, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	now := time.Unix(1000, 0)
-	r, err := newReaders(config, api, func() time.Time { return now }, c.options().Log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := r.only(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
-	expect := func(why, method, token string, status, asked int) {
-		t.Helper()
-		before := counted.writes
-		w, q := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, "/metrics", nil)
-		q.Header.Set("Authorization", "bearer "+token)
-		served.ServeHTTP(w, q)
-		if w.Code != status || counted.writes-before != asked {
-			t.Errorf("%s: status %d after %d requests, want %d after %d", why, w.Code, counted.writes-before, status, asked)
-		}
-	}
-	expect("nothing but GET is served", http.MethodPost, reader, http.StatusMethodNotAllowed, 0)
-	expect("who is known and may not", http.MethodGet, reader, http.StatusForbidden, 2)
-	expect("is not asked for again", http.MethodGet, reader, http.StatusForbidden, 0)
-	c.mayRead("prometheus")
-	now = now.Add(refusedFor)
-	c.eventually("a right that is given is there soon", func() bool {
-		now = now.Add(refusedFor) // the API server's own view of rights takes a moment
-		return r.judge(requestWith(reader)) == http.StatusOK
-	})
-	expect("is asked for once", http.MethodGet, reader, http.StatusOK, 0)
-
-	for i := range 3 * mostTokens {
-		now = now.Add(time.Millisecond)
-		r.judge(requestWith("invented-" + strconv.Itoa(i)))
-	}
-	if len(r.known) > mostTokens {
-		t.Errorf("%d tokens are remembered", len(r.known))
-	}
-	expect("strangers are turned away without a question when there are many", http.MethodGet, "one-more", http.StatusTooManyRequests, 0)
-	expect("who has been let in is not kept out by them", http.MethodGet, reader, http.StatusOK, 0)
-	now = now.Add(allowedFor)
-	expect("also when it is time to ask again", http.MethodGet, reader, http.StatusOK, 2)
-	counted.mu.Lock()
-	counted.cutAt = 1
-	counted.mu.Unlock()
-	now = now.Add(allowedFor)
-	if got := r.judge(requestWith(reader)); got != http.StatusServiceUnavailable {
-		t.Errorf("without an API server nobody is let in on hearsay: %d", got)
-	}
-}
-
-func requestWith(token string) *http.Request {
-	q := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	q.Header.Set("Authorization", "Bearer "+token)
-	return q
 }
 
 // figures are the metrics of the process, by name and labels: those of histograms are how many observations there are.

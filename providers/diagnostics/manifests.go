@@ -47,6 +47,7 @@ func (r renderer) Render(_ *operatorv1.NetworkSpec, f facts.Cluster) (provider.O
 	add[corev1.Namespace](&out, "namespace", nil)
 	add[corev1.ServiceAccount](&out, "serviceaccount", nil)
 	add[rbacv1.ClusterRole](&out, "clusterrole", nil)
+	add[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
 	add[rbacv1.RoleBinding](&out, "rolebinding", nil)
 	add[corev1.Service](&out, "service-source", nil)
 	add[corev1.Service](&out, "service-target", nil)
