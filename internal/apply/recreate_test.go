@@ -82,7 +82,7 @@ func TestPodsThatTheNewWorkloadFindsAreLeftRunning(t *testing.T) {
 
 // collectOrphans does what the garbage collector does with a DaemonSet whose pods are to stay.
 func (c *cluster) collectOrphans(name string) error {
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		o, ok := c.live(c.key("DaemonSet.apps", name))
 		if ok && len(o.GetFinalizers()) == 1 && o.GetFinalizers()[0] == "orphan" {

@@ -80,7 +80,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 	c.apply(policy)
 	config := c.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: NAME}}`)[0]
 	// The policy is in force a moment after it was made.
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		_, err := c.executor.Execute(t.Context(), c.plan(append(policy, config)))
 		if err != nil {

@@ -184,7 +184,7 @@ func TestWhatIsForeseenIsWhatTheOperatorDoes(t *testing.T) {
 		if applies {
 			want := foreseen(answer.Objects)
 			var difference string
-			for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 				c.endNamespaces()
 				c.runWorkloads()
 				if difference = cmp.Diff(want, done(before, p.objects())); difference == "" {

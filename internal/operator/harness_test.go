@@ -167,7 +167,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // eventually waits until a condition holds.
 func (c *cluster) eventually(what string, ok func() bool) {
 	c.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !ok() {
 		if time.Now().After(deadline) {
 			c.t.Fatalf("never: %s\nnetwork: %+v", what, c.network().Status.Conditions)

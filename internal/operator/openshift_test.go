@@ -119,7 +119,7 @@ func TestOperatorStartsAgainWhenTheTLSProfileChanges(t *testing.T) {
 		if err != nil {
 			t.Errorf("it ended with %v", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("it does not end")
 	}
 	if holder := c.holder(); holder != "" {

@@ -122,7 +122,7 @@ func TestATestThatIsCutOffIsCleanedUp(t *testing.T) {
 		t.Fatalf("it ends with %v", err)
 	}
 	// No controller empties namespaces here: it is enough that this one ends.
-	brief, stop := context.WithTimeout(t.Context(), time.Second)
+	brief, stop := context.WithTimeout(t.Context(), 3*time.Second)
 	defer stop()
 	if err := s.cleanUp(brief); err == nil || !strings.Contains(err.Error(), "is being deleted") {
 		t.Errorf("%v", err)

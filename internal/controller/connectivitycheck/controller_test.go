@@ -147,7 +147,7 @@ func (w *world) checks() map[string]string {
 
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.t.Fatalf("never: %s\nchecks: %v\nfindings: %v", what, w.checks(), w.messages())
 		}

@@ -108,7 +108,7 @@ func TestOpenShiftsDefinitionIsEnough(t *testing.T) {
 		t.Error(err)
 	}
 	// The definition is in force some moments after it was written.
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for i := 0; ; i++ {
 		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(bad), bad); err != nil {
 			t.Fatal(err)

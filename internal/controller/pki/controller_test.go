@@ -344,7 +344,7 @@ func TestTheRightToSecretsIsWhereAnOperatorPKIIs(t *testing.T) {
 	w.fresh(limited)
 	w.Now = time.Now
 	w.events = events.NewFakeRecorder(1000)
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for w.reconcile().RequeueAfter < time.Second {
 		if time.Now().After(deadline) {
 			t.Fatal("the right never came")

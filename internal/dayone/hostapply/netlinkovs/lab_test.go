@@ -185,7 +185,7 @@ func (l *lab) reachable() {
 func (l *lab) eventually(what string, f func() error) {
 	l.t.Helper()
 	var err error
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if err = f(); err == nil {
 			return
 		}

@@ -29,7 +29,7 @@ func server(t *testing.T) Database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if conn, err := net.Dial("unix", d.Socket); err == nil {
 			_ = conn.Close()
 			break
