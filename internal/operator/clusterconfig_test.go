@@ -108,7 +108,7 @@ func TestNetworkOfNetworkConfigAloneIsInstalledAndToldThere(t *testing.T) {
 	c.editClusterConfig(func(s *configv1.NetworkSpec) { s.ServiceNetwork = []string{"10.96.0.0/16"} })
 	c.eventually("undone, all is well", c.follows(metav1.ConditionTrue, "AsExpected"))
 
-	time.Sleep(300 * time.Millisecond)
+	r.http.settled(t)
 	writes := r.http.writeCount()
 	c.consistently("it is quiet", 500*time.Millisecond, func() bool { return r.http.writeCount() == writes })
 }
@@ -153,7 +153,7 @@ func TestShortFormAndNetworkConfigDoNotFight(t *testing.T) {
 	c.eventually("an edit of the short form is put back", func() bool {
 		return c.synced(osv1.ConditionFalse, "NetworkDiffers")() && c.network().Spec.ServiceNetwork[0] == "10.96.0.0/16"
 	})
-	time.Sleep(500 * time.Millisecond)
+	r.http.settled(t)
 	writes := r.http.writeCount()
 	c.consistently("nothing flaps", time.Second, func() bool { return c.network().Spec.ServiceNetwork[0] == "10.96.0.0/16" })
 	if more := r.http.writeCount() - writes; more > 0 {

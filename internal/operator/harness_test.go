@@ -154,6 +154,20 @@ func (c *counter) snapshot() []string {
 	return append([]string(nil), c.requests...)
 }
 
+// settled waits until there has been no request for a second.
+func (c *counter) settled(t *testing.T) {
+	t.Helper()
+	last, since := len(c.snapshot()), time.Now()
+	for deadline := time.Now().Add(time.Minute); time.Since(since) < time.Second; time.Sleep(20 * time.Millisecond) {
+		if n := len(c.snapshot()); n != last {
+			last, since = n, time.Now()
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("there are ever more requests: %d", last)
+		}
+	}
+}
+
 func (c *counter) writeCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,6 +26,7 @@ func TestNetworkIsInstalledReportedAndRecorded(t *testing.T) {
 		t.Errorf("status is of version %q, generation %d", n.Status.Version, n.Status.ObservedGeneration)
 	}
 
+	r.http.settled(t)
 	before := r.http.snapshot()
 	time.Sleep(3 * time.Second)
 	if after := r.http.snapshot(); len(after) > len(before) {
@@ -35,6 +36,7 @@ func TestNetworkIsInstalledReportedAndRecorded(t *testing.T) {
 	r.stop()
 	again := c.start()
 	time.Sleep(3 * time.Second)
+	again.http.settled(t)
 	requests := again.http.snapshot()
 	t.Logf("%d requests after a restart:\n%s", len(requests), strings.Join(requests, "\n"))
 	if len(requests) > 30 || again.http.writeCount() > 0 {

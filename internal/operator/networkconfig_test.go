@@ -71,7 +71,7 @@ func TestNetworkConfigIsFollowedUntilSomebodyElseSetsTheNetwork(t *testing.T) {
 	c.eventually("an edit of the network wins", c.synced(osv1.ConditionFalse, "NetworkDiffers"))
 	c.eventually("and is applied", c.has("interface", "eth3"))
 	c.editConfig(func(f *operatorv1.FlannelConfig) { f.Interface = "eth4" })
-	time.Sleep(200 * time.Millisecond)
+	r.http.settled(t)
 	writes := r.http.writeCount()
 	c.consistently("nothing flaps", time.Second, func() bool { return c.network().Spec.DefaultNetwork.FlannelConfig.Interface == "eth3" })
 	if more := r.http.writeCount() - writes; more > 0 {

@@ -139,7 +139,7 @@ func (c *cluster) run() {
 	if err := loop.Setup(mgr); err != nil {
 		c.t.Fatal(err)
 	}
-	loop.probes.timeout, loop.probes.pause = 500*time.Millisecond, 10*time.Millisecond
+	loop.probes.timeout, loop.probes.pause = time.Second, 10*time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- mgr.Start(ctx) }()

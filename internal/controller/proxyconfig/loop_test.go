@@ -204,11 +204,11 @@ func TestUnreachableEndpointKeepsTheProxyAndHoldsNothingUp(t *testing.T) {
 	hole, endpoint, proxy := blackHole(t), site(t, http.StatusOK, true), newForwarder(t, "", false)
 	cm := c.userCA("endpoint", rootsOfServer(endpoint))
 	c.proxy(configv1.ProxySpec{HTTPProxy: hole, ReadinessEndpoints: []string{endpoint.URL}, TrustedCA: configv1.ConfigMapNameReference{Name: "endpoint"}})
-	// The bundle does not wait for the probes, which take 1.5 s.
+	// The bundle does not wait for the probes, which take three seconds.
 	begin := time.Now()
 	c.awaitBundle(rootsOfServer(endpoint) + c.system)
 	t.Logf("the bundle was there after %v", time.Since(begin))
-	c.awaitFinding("InvalidProxyConfig", "spec.readinessEndpoints[0]: probe of "+endpoint.URL+" via "+hole+" failed: no answer within 0.5 s (3 tries)", "Proxy kept at previous setting")
+	c.awaitFinding("InvalidProxyConfig", "spec.readinessEndpoints[0]: probe of "+endpoint.URL+" via "+hole+" failed: no answer within 1 s (3 tries)", "Proxy kept at previous setting")
 	if got := c.get().Status; got != (configv1.ProxyStatus{}) {
 		t.Errorf("status is %+v", got)
 	}

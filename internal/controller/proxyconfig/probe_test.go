@@ -46,7 +46,7 @@ func newFullListener(t *testing.T) string {
 // startProber runs a prober whose patience is short.
 func startProber(t *testing.T) *prober {
 	t.Helper()
-	p := &prober{timeout: 300 * time.Millisecond, pause: 10 * time.Millisecond, tries: 3, now: time.Now, changed: func() {}, counts: func(bool) {}}
+	p := &prober{timeout: time.Second, pause: 10 * time.Millisecond, tries: 3, now: time.Now, changed: func() {}, counts: func(bool) {}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = p.Start(ctx) }()
@@ -100,10 +100,10 @@ func TestEndpointsAreAskedThroughRealProxies(t *testing.T) {
 		{"a wrong password", plain.URL, withPassword("swordfish"), "", "via http://user:xxxxx@" + private.Listener.Addr().String() + " failed: the proxy wants a name and a password (407)"},
 		{"a wrong password for a tunnel", encrypted.URL, withPassword("swordfish"), roots, "the proxy wants a name and a password (407)"},
 		{"whom nobody trusts", encrypted.URL, proxy.URL, rootsOfServer(secured.Server)[:0], "put that authority in the ConfigMap that spec.trustedCA names"},
-		{"a proxy that drops packets", plain.URL, gone, "", "probe of " + plain.URL + " via " + gone + " failed: connect timeout 0.3 s (3 tries)"},
-		{"a proxy that never answers", plain.URL, hole, "", "no answer within 0.3 s (3 tries)"},
-		{"a proxy that never makes a tunnel", encrypted.URL, hole, roots, "no answer within 0.3 s (3 tries)"},
-		{"an endpoint behind the proxy that never answers", hole, proxy.URL, "", "no answer within 0.3 s (3 tries)"},
+		{"a proxy that drops packets", plain.URL, gone, "", "probe of " + plain.URL + " via " + gone + " failed: connect timeout 1 s (3 tries)"},
+		{"a proxy that never answers", plain.URL, hole, "", "no answer within 1 s (3 tries)"},
+		{"a proxy that never makes a tunnel", encrypted.URL, hole, roots, "no answer within 1 s (3 tries)"},
+		{"an endpoint behind the proxy that never answers", hole, proxy.URL, "", "no answer within 1 s (3 tries)"},
 		{"no proxy there", plain.URL, nobody, "", "connection refused"},
 		{"no endpoint there", nobody, proxy.URL, "", "the answer is 502 Bad Gateway"},
 	} {
@@ -131,8 +131,9 @@ func TestEndpointGetsThreeTries(t *testing.T) {
 func TestProbesNeverHoldUpWhoAsks(t *testing.T) {
 	p := startProber(t)
 	eventually(t, "it runs", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.base != nil })
+	p.timeout = time.Minute
 	begin := time.Now()
-	if _, done := p.ask(one("http://192.0.2.1", blackHole(t), "")); done || time.Since(begin) > 100*time.Millisecond {
+	if _, done := p.ask(one("http://192.0.2.1", blackHole(t), "")); done || time.Since(begin) > p.timeout/2 {
 		t.Errorf("done %v after %v", done, time.Since(begin))
 	}
 }
