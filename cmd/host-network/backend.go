@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -18,6 +19,9 @@ import (
 
 // resolvConf is where NetworkManager, or the backend without it, names the DNS servers.
 const resolvConf = "/etc/resolv.conf"
+
+// devices is where the kernel says how bonds get on with their switch.
+const devices = "/sys/class/net"
 
 // openBackend chooses the backend, remembers the choice, and makes it.
 func (o *options) openBackend(ctx context.Context, h *host, kernel *netlink.Handle) (hostapply.Backend, error) {
@@ -43,14 +47,14 @@ func (o *options) openBackend(ctx context.Context, h *host, kernel *netlink.Hand
 		return o.netlink(kernel), nil
 	}
 	return &networkmanager.Backend{
-		Bus: bus, Kernel: reader.Read, Netlink: kernel, OVS: o.database(), Etc: networkmanager.DefaultEtc, Run: networkmanager.DefaultRun,
+		Sys: os.DirFS(devices), Bus: bus, Kernel: reader.Read, Netlink: kernel, OVS: o.database(), Etc: networkmanager.DefaultEtc, Run: networkmanager.DefaultRun,
 		Now: time.Now, Log: o.log,
 	}, nil
 }
 
 func (o *options) netlink(kernel *netlink.Handle) *netlinkovs.Backend {
 	return &netlinkovs.Backend{
-		Netlink: kernel, OVS: o.database(), ResolvConf: resolvConf, Leases: o.leases, Now: time.Now, Log: o.log,
+		Netlink: kernel, OVS: o.database(), ResolvConf: resolvConf, Sys: os.DirFS(devices), Leases: o.leases, Now: time.Now, Log: o.log,
 	}
 }
 

@@ -19,6 +19,9 @@ func runCommand(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := oncePerBoot(cmd.Context(), o.state, h.engine.Boot, o.database().ForgetOVN); err != nil {
+				o.log.Warn("OVN may begin with the flows of an earlier boot", "error", err)
+			}
 			report, err := h.engine.Run(cmd.Context())
 			if err == nil {
 				err = errors.Join(h.rememberUplink(), announceBridge())

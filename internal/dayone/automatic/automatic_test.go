@@ -215,6 +215,16 @@ func TestWhatMustBePreserved(t *testing.T) {
 		{name: "a VLAN keeps its number and what it is over", change: func(s *livestate.State) {
 			s.Links[1].Kind, s.Links[1].Parent, s.Links[1].VLAN = "vlan", "bond0", &livestate.VLAN{ID: 7, Protocol: "802.1q"}
 		}, has: []string{"base-iface: bond0", "id: 7"}},
+		{name: "rules of the card's own routing table come along, and those of others do not", change: func(s *livestate.State) {
+			s.Routes = append(s.Routes, livestate.Route{Destination: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("192.0.2.8"), Interface: "eth0", Table: 200, Protocol: "static"})
+			s.Rules = []livestate.Rule{
+				{Family: 4, Priority: 32766, Table: livestate.MainTable, SuppressPrefixLength: -1},
+				{Family: 4, Priority: 100, From: netip.MustParsePrefix("192.0.2.10/32"), Table: 200, SuppressPrefixLength: -1},
+				{Family: 4, Priority: 101, Table: 300, Interface: "eth1", SuppressPrefixLength: -1},
+				{Family: 6, Priority: 102, Table: 400, Interface: "eth0", Mark: 16, Mask: 255, SuppressPrefixLength: 0},
+			}
+		}, has: []string{"ip-from: 192.0.2.10/32\n      priority: 100\n      route-table: 200\n", "family: ipv6\n      fwmark: 16\n      fwmask: 255\n      iif: br-ex\n      priority: 102\n      route-table: 400\n      suppress-prefix-length: 0\n", "table-id: 200"},
+			hasNot: []string{"route-table: 300", "route-table: 254"}},
 		{name: "a second bridge, with the second metric", hints: Hints{ExtraBridge: "eth1"}, has: []string{"name: br-ex1", "auto-route-metric: 49", "bridge-uplink: eth1"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

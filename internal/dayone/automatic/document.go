@@ -79,6 +79,7 @@ func (m *Made) bridge(live livestate.State, name, uplink string, metric uint32) 
 	}
 	m.Document.Interfaces = append(m.Document.Interfaces, cardOf(card, mtu), bridge, port)
 	m.routes(live, holder, name, metric)
+	m.rules(live, holder, name)
 	m.dns(live, holder)
 	return nil
 }

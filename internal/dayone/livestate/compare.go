@@ -120,7 +120,7 @@ func (c *comparison) detail(want *nmstate.Interface, have *Link) {
 			c.differ("mode", want.Bond.Mode, have.Bond.Mode)
 		}
 		if ports, listed := want.Bond.Ports(); listed {
-			c.ports(ports, have.Bond.Ports)
+			c.ports(c.linked(ports, have.Bond.Ports), have.Bond.Ports)
 		}
 	case want.VLAN != nil && have.VLAN != nil:
 		c.differ("vlan id", fmt.Sprint(want.VLAN.ID), fmt.Sprint(have.VLAN.ID))
@@ -141,6 +141,18 @@ func (c *comparison) detail(want *nmstate.Interface, have *Link) {
 			c.ports(want.VRF.Port, have.VRF.Ports)
 		}
 	}
+}
+
+// linked leaves out ports that the host has and that are not in their bond for want of a link: a bond is there so that the host
+// works without them. One port has to be in it.
+func (c *comparison) linked(want, have []string) []string {
+	if !slices.ContainsFunc(want, func(name string) bool { return slices.Contains(have, name) }) {
+		return want
+	}
+	return slices.DeleteFunc(slices.Clone(want), func(name string) bool {
+		l, there := c.live.Link(name)
+		return there && !l.Carrier && l.Controller == "" && !slices.Contains(have, name)
+	})
 }
 
 func (c *comparison) ports(want, have []string) {

@@ -88,6 +88,9 @@ hostname: {running: master-0}`, nil},
 		{"a bond's ports in another order", `{interfaces: [{name: bond0, type: bond, link-aggregation: {mode: "4", port: [p1, p2]}}]}`, nil},
 		{"a bond's mode and ports", `{interfaces: [{name: bond0, type: bond, link-aggregation: {mode: active-backup, port: [p1]}}]}`,
 			[]string{"bond0: mode is 802.3ad, wanted active-backup", "bond0: ports is p1 p2, wanted p1"}},
+		{"a bond works without a port that has no link", `{interfaces: [{name: bond0, type: bond, link-aggregation: {mode: "4", port: [p1, off0, p2]}}]}`, nil},
+		{"a port that the host does not have is a mistake", `{interfaces: [{name: bond0, type: bond, link-aggregation: {mode: "4", port: [p1, p2, p3]}}]}`,
+			[]string{"bond0: ports is p1 p2, wanted p1 p2 p3"}},
 		{"a VLAN's id", `{interfaces: [{name: vlan7, type: vlan, vlan: {id: 8, base-iface: enp1s0}}]}`, []string{"vlan7: vlan id is 7, wanted 8"}},
 		{"routes: metric, table and absence", `
 routes:

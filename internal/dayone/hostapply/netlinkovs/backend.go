@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"slices"
@@ -25,6 +26,8 @@ type Backend struct {
 	OVS     ovsbridge.Database
 	// ResolvConf is the file with the DNS servers, usually /etc/resolv.conf.
 	ResolvConf string
+	// Sys is /sys/class/net.
+	Sys fs.FS
 	// Leases is the folder in which the leases are written down that Keep renews. It does not outlive the boot.
 	Leases string
 	Now    func() time.Time

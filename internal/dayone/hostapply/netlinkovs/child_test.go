@@ -47,7 +47,7 @@ func runChild(data []byte) error {
 	limits.Apply, limits.Probe = c.Apply, 300*time.Millisecond
 	limits.Tries = 5
 	backend := &Backend{
-		Netlink: handle, OVS: ovsbridge.Database{Socket: c.Socket}, ResolvConf: c.ResolvConf, Leases: c.Leases,
+		Netlink: handle, OVS: ovsbridge.Database{Socket: c.Socket}, ResolvConf: c.ResolvConf, Sys: os.DirFS("/sys/class/net"), Leases: c.Leases,
 		Now: func() time.Time { return time.Now().Add(c.Later) }, Log: log,
 	}
 	if c.Keep {

@@ -13,6 +13,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/lacp"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
 )
 
@@ -60,6 +62,8 @@ func (b *Backend) one(ctx context.Context, s step) error {
 		return b.route(s)
 	case addRule, removeRule:
 		return b.rule(s)
+	case awaitLACP:
+		return lacp.Await(ctx, b.Sys, []string{s.link}, hostapply.Sleep, b.Log)
 	case setDNS:
 		return writeResolvConf(b.ResolvConf, s.dns)
 	case setHostname:

@@ -60,15 +60,18 @@ func parentsFirst(links []linkGoal) []linkGoal {
 }
 
 // planConfig returns the steps that make existing links what a goal wants. Addresses leave a card before they come to
-// the bridge above it, so that no two links ever have the same one; routes come when all addresses are there, leased ones too.
+// the bridge above it, so that no two links ever have the same one, and not before a bond below it passes packets; routes come when all addresses are there, leased ones too.
 func planConfig(g goal, live livestate.State) ([]step, error) {
-	var attributes, removals, additions, leases []step
+	var attributes, bonds, removals, additions, leases []step
 	for _, l := range g.links {
 		have, there := live.Link(l.name)
 		if !there {
 			return nil, fmt.Errorf("there is no interface %s", l.name)
 		}
 		attributes = append(attributes, attributesOf(l, have, live)...)
+		if have.Bond != nil && have.Bond.Mode == "802.3ad" {
+			bonds = append(bonds, step{action: awaitLACP, link: l.name})
+		}
 		removals = append(removals, removalsOf(l.v4, false, have, g, live)...)
 		removals = append(removals, removalsOf(l.v6, true, have, g, live)...)
 		additions = append(additions, additionsOf(l.v4, have)...)
@@ -77,7 +80,7 @@ func planConfig(g goal, live livestate.State) ([]step, error) {
 			leases = append(leases, step{action: getLease, link: l.name, lease: l.v4.lease})
 		}
 	}
-	steps := slices.Concat(attributes, removals, additions)
+	steps := slices.Concat(attributes, bonds, removals, additions)
 	switch {
 	case len(leases) > 0: // they add what the servers say
 		for n := range leases {

@@ -115,6 +115,32 @@ interfaces:
 	}
 }
 
+// TestABondAgreesWithItsSwitchBeforeTheBridgeTakesItsAddresses has a bond of mode 802.3ad below br-ex: a lease asked for, or a gateway probed,
+// before its switch takes its ports is lost.
+func TestABondAgreesWithItsSwitchBeforeTheBridgeTakesItsAddresses(t *testing.T) {
+	live := card()
+	live.Links[0].Name, live.Links[0].Kind, live.Links[0].Bond = "bond0", "bond", &livestate.Bond{Mode: "802.3ad"}
+	live.Links = append(live.Links, livestate.Link{Name: "p1", Kind: "ethernet", Up: true})
+	steps, err := planConfig(goalOf(parse(t, `
+interfaces:
+- {name: bond0, type: bond, link-aggregation: {mode: 802.3ad, port: [p1]}, ipv4: {enabled: false}}
+- {name: br-ex, type: ovs-bridge, bridge: {port: [{name: bond0}, {name: br-ex}]}}
+- {name: br-ex, type: ovs-interface, ipv4: {enabled: true, dhcp: true}}
+`), nil, ""), live)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Join(lines(steps), "\n")
+	last := -1
+	for _, part := range []string{"set controller p1 bond0\nset up p1", "await lacp bond0", "remove address bond0", "get lease br-ex"} {
+		at := strings.Index(text, part)
+		if at <= last {
+			t.Errorf("%q is not in its place in\n%s", part, text)
+		}
+		last = at
+	}
+}
+
 func TestWhatComesByItselfIsNotTakenAway(t *testing.T) {
 	live := card()
 	live.Links[0].Addresses = []livestate.Address{

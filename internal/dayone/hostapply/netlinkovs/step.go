@@ -22,6 +22,7 @@ const (
 	setUp         action = "set up"
 	setDown       action = "set down"
 	setAllMulti   action = "set allmulticast"
+	awaitLACP     action = "await lacp"
 	removeRoute   action = "remove route"
 	removeAddress action = "remove address"
 	addAddress    action = "add address"

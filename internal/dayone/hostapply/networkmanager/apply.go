@@ -69,7 +69,8 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 	if first := slices.IndexFunc(p.profiles, p.late); first >= 0 {
 		last = first
 	}
-	if err := b.activateAll(ctx, p.profiles[:last]); err != nil {
+	up := activation{activate: b.activate, agree: b.awaitLACP, log: b.Log}
+	if err := up.all(ctx, p.profiles[:last]); err != nil {
 		return err
 	}
 	if err := b.ensureBridges(ctx, change.Document, p.bySwitch); err != nil {
@@ -86,19 +87,7 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 	if err := b.hearMulticast(change.Document); err != nil {
 		return err
 	}
-	return b.activateAll(ctx, p.profiles[last:])
-}
-
-func (b *Backend) activateAll(ctx context.Context, profiles []profile) error {
-	for _, p := range profiles {
-		if !p.active {
-			continue
-		}
-		if err := b.activate(ctx, p.uuid, p.device); err != nil {
-			return err
-		}
-	}
-	return nil
+	return up.all(ctx, p.profiles[last:])
 }
 
 // takeDown deactivates interfaces that are to be down, and removes those that are to be absent.

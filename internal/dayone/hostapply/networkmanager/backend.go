@@ -3,6 +3,7 @@ package networkmanager
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -28,8 +29,10 @@ type Backend struct {
 	OVS ovsbridge.Database
 	// Etc and Run are NetworkManager's folders of profiles on disk and in memory; see DefaultEtc and DefaultRun.
 	Etc, Run string
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Sys is /sys/class/net.
+	Sys fs.FS
+	Now func() time.Time
+	Log *slog.Logger
 }
 
 // NetworkManager's folders of profiles.

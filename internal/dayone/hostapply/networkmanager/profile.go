@@ -20,10 +20,13 @@ type profile struct {
 	internal bool
 	// parent is the device that a VLAN and its like stand on.
 	parent string
+	// bond is the bond that the device is a port of.
+	bond string
 }
 
 // Words of keyfiles.
 const (
+	kindBond         = "bond"
 	kindBridgeOVS    = "ovs-bridge"
 	kindPortOVS      = "ovs-port"
 	kindInterfaceOVS = "ovs-interface"
@@ -48,8 +51,12 @@ func profilesOf(files []nmconn.File, volatile bool) []profile {
 
 func newProfile(file, content string, k keyfile) profile {
 	parent := k.get("vlan", "parent") + k.get("vxlan", "parent") + k.get("macvlan", "parent") // a profile has one of them at most
+	bond := ""
+	if k.get("connection", "slave-type") == kindBond {
+		bond = k.get("connection", "master")
+	}
 	return profile{
-		parent: parent, file: file, content: content, uuid: k.get("connection", "uuid"), kind: k.get("connection", "type"),
+		parent: parent, bond: bond, file: file, content: content, uuid: k.get("connection", "uuid"), kind: k.get("connection", "type"),
 		device: k.get("connection", "interface-name"), active: k.get("connection", "autoconnect") != "false",
 		internal: k.get("connection", "type") == kindInterfaceOVS && k.get(kindInterfaceOVS, "type") == "internal",
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -112,6 +113,18 @@ func (d Database) Ensure(ctx context.Context, change Change) error {
 		return errors.New("the database of open vswitch is not initialized")
 	}
 	return wait(ctx, c, changed, rows[0].Int("next_cfg"))
+}
+
+// ForgetOVN clears where OVN's controller gets its flows from, as it was told before this boot: what it would fetch from there is
+// as old. Whoever starts OVN tells it anew. Nothing is done where nothing was told; ErrAbsent is that there is no Open vSwitch.
+func (d Database) ForgetOVN(ctx context.Context) error {
+	const key, nowhere = "ovn-remote", " "
+	contents, err := d.Read(ctx)
+	if err != nil || strings.TrimSpace(contents.Switch.ExternalIDs[key]) == "" {
+		return err
+	}
+	value := nowhere
+	return d.Ensure(ctx, Change{Switch: nmstate.OVSDatabase{ExternalIDs: nmstate.Pairs{key: &value}}})
 }
 
 // wait returns when ovs-vswitchd has taken in the configuration of a number.

@@ -214,3 +214,31 @@ func TestHostWithoutOpenVSwitch(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 }
+
+func TestOVNIsToldNothingOfAnEarlierBoot(t *testing.T) {
+	d := server(t)
+	for _, c := range []struct {
+		why          string
+		before, want map[string]string
+	}{
+		{"nothing was told", map[string]string{"system-id": "abc"}, map[string]string{"system-id": "abc"}},
+		{"the address is blank, as configure-ovs.sh leaves it, and the rest stays", map[string]string{"ovn-remote": "ssl:192.0.2.1:6642", "system-id": "abc"},
+			map[string]string{"ovn-remote": " ", "system-id": "abc"}},
+		{"a second time changes nothing", nil, map[string]string{"ovn-remote": " ", "system-id": "abc"}},
+	} {
+		pairs := nmstate.Pairs{}
+		for key, value := range c.before {
+			pairs[key] = &value
+		}
+		ensure(t, d, Change{Switch: nmstate.OVSDatabase{ExternalIDs: pairs}})
+		if err := d.ForgetOVN(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.want, contents(t, d).Switch.ExternalIDs); diff != "" {
+			t.Errorf("%s:\n%s", c.why, diff)
+		}
+	}
+	if err := (Database{Socket: filepath.Join(t.TempDir(), "none")}).ForgetOVN(t.Context()); !errors.Is(err, ErrAbsent) {
+		t.Errorf("without Open vSwitch: %v", err)
+	}
+}

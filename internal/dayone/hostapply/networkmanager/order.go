@@ -1,0 +1,60 @@
+package networkmanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/lacp"
+)
+
+// activation brings profiles up, one after the other.
+type activation struct {
+	activate func(ctx context.Context, uuid, device string) error
+	// agree waits until bonds have agreed with their switch.
+	agree func(ctx context.Context, bonds []string) error
+	log   *slog.Logger
+	// bonds are those that came up, and that nobody has waited for.
+	bonds []string
+}
+
+// all activates profiles in their order. Of the ports of a bond one has to come up: a bond is there so that the host works without
+// the others. What takes a card's addresses over comes up when the bonds below pass packets.
+func (a *activation) all(ctx context.Context, profiles []profile) error {
+	came, failed := map[string]bool{}, map[string][]error{}
+	for _, p := range profiles {
+		if !p.active {
+			continue
+		}
+		if p.internal {
+			if err := a.agree(ctx, a.bonds); err != nil {
+				return err
+			}
+			a.bonds = nil
+		}
+		err := a.activate(ctx, p.uuid, p.device)
+		switch {
+		case err != nil && (p.bond == "" || ctx.Err() != nil):
+			return err
+		case err != nil:
+			a.log.Warn("a port of a bond does not come up", "port", p.device, "bond", p.bond, "error", err)
+			failed[p.bond] = append(failed[p.bond], err)
+		case p.bond != "":
+			came[p.bond] = true
+		case p.kind == kindBond:
+			a.bonds = append(a.bonds, p.device)
+		}
+	}
+	var errs []error
+	for bond, err := range failed {
+		if !came[bond] {
+			errs = append(errs, fmt.Errorf("no port of %s comes up: %w", bond, errors.Join(err...)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (b *Backend) awaitLACP(ctx context.Context, bonds []string) error {
+	return lacp.Await(ctx, b.Sys, bonds, pause, b.Log)
+}
