@@ -149,15 +149,16 @@ func (k *Kit) WaitSettled(ctx context.Context, limit time.Duration) error {
 	})
 }
 
-// OperatorRuns returns nil when the operator's Deployment is available.
+// OperatorRuns returns nil when the operator's Deployment is available, as it is written.
 func (k *Kit) OperatorRuns(ctx context.Context) error {
 	d := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: OperatorNamespace, Name: OperatorDeployment}
 	if err := k.Client.Get(ctx, key, d); err != nil {
 		return err
 	}
-	if d.Status.AvailableReplicas == 0 {
-		return fmt.Errorf("the operator is not available: %d of %d pods", d.Status.AvailableReplicas, d.Status.Replicas)
+	s := d.Status
+	if s.ObservedGeneration < d.Generation || s.UpdatedReplicas == 0 || s.AvailableReplicas < s.UpdatedReplicas || s.Replicas > s.UpdatedReplicas {
+		return fmt.Errorf("the operator is not available: of %d pods, %d are new and %d available", s.Replicas, s.UpdatedReplicas, s.AvailableReplicas)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func setEnvironment(t *testing.T, name, value string) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := errors.Join(set(ctx, name+"-"), lab.OperatorRuns(ctx)); err != nil {
+		if err := errors.Join(set(ctx, name+"-"), kit.Poll(ctx, time.Minute, lab.OperatorRuns)); err != nil {
 			t.Error(err)
 		}
 	})
