@@ -94,7 +94,7 @@ func cardOf(l *livestate.Link, mtu uint64) nmstate.Interface {
 	case l.Kind == string(nmstate.TypeVeth):
 		i.Type = nmstate.TypeEthernet // the other end is none of our business
 	case l.Bond != nil:
-		i.Bond = bondOf(l.Bond)
+		i.Bond = l.Bond.Desired()
 	case l.VLAN != nil:
 		i.VLAN = &nmstate.VLAN{BaseIface: l.Parent, ID: uint16(l.VLAN.ID), Protocol: nmstate.VLANProtocol(l.VLAN.Protocol)}
 	}

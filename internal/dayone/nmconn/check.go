@@ -45,6 +45,9 @@ func (n *network) checkBase(i *iface) {
 	if i.Dispatch != nil {
 		n.errorf(i, "dispatch", "has no place in a profile; bring the script to the host some other way")
 	}
+	if e := i.IEEE8021X; e != nil && (e.Password == hidden || e.PrivateKeyPassword == hidden) {
+		n.warnf(i, "802.1x", "has a password that NMState has hidden, and is written without; put the password in")
+	}
 	if i.MTU != nil && *i.MTU > 1<<32-1 {
 		n.errorf(i, "mtu", "is %d, which no interface can have", *i.MTU)
 	}

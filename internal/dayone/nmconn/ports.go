@@ -53,6 +53,7 @@ func named(i *iface, key string, names []string) (out []member) {
 // attachPorts connects controllers and ports, from both sides, and adds the ports that are not declared.
 func (n *network) attachPorts() {
 	for _, c := range n.all() {
+		n.leaveIgnored(c)
 		if c.ovsBridge() {
 			n.giveEmptyBridgeAPort(c)
 		}

@@ -171,9 +171,20 @@ func (i *iface) writeEAP(k keyfile) {
 	k.set("802-1x", "private-key", e.PrivateKey)
 	k.set("802-1x", "client-cert", e.ClientCert)
 	k.set("802-1x", "ca-cert", e.CACert)
-	k.set("802-1x", "private-key-password", e.PrivateKeyPassword)
+	k.set("802-1x", "private-key-password", shown(e.PrivateKeyPassword))
 	k.set("802-1x", "phase2-auth", e.Phase2Auth)
-	k.set("802-1x", "password", e.Password)
+	k.set("802-1x", "password", shown(e.Password))
+}
+
+// hidden is what NMState shows in place of passwords. It is none.
+const hidden = "<_password_hid_by_nmstate>"
+
+// shown is a password; empty for one that was hidden.
+func shown(password string) string {
+	if password == hidden {
+		return ""
+	}
+	return password
 }
 
 // noMAC reports whether the kind of interface has no MAC address of its own to set.

@@ -35,6 +35,8 @@ func TestWhatIsRefusedSaysPathValueAndWayOut(t *testing.T) {
 		{"one port of two", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, port: [x]}}, {name: b, type: bond, link-aggregation: {mode: 1, port: [x]}}]", `is "x", which is a port of a already`},
 		{"a port of itself", "interfaces: [{name: a, type: linux-bridge, bridge: {port: [{name: a}]}}]", `is the interface itself`},
 		{"a port that goes", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, port: [x]}}, {name: x, state: absent}]", `is "x", which is to be absent`},
+		{"a port to ignore that only ports-config names", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, ports-config: [{name: x}]}}, {name: x, type: ethernet, state: ignore}]", `is "x", which is to be ignore`},
+		{"two lists of ports, one with a port to ignore", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, port: [x], ports-config: [{name: x}]}}, {name: x, type: ethernet, state: ignore}]", `does not have x`},
 		{"a controller that does not know", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, port: [y]}}, {name: x, type: ethernet, controller: a}]", `whose list of ports does not have x; add it there`},
 		{"two words for one controller", "interfaces: [{name: a, type: bond, link-aggregation: {mode: 1, port: [x]}}, {name: x, type: ethernet, controller: ''}]", `let both say the same`},
 		{"no such controller", "interfaces: [{name: x, type: ethernet, controller: a}]", `is "a", which is no interface of this document`},

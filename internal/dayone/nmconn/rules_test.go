@@ -77,6 +77,7 @@ func TestLinks(t *testing.T) {
 		{"virtual functions", "- {name: a, type: ethernet, ethernet: {sr-iov: {total-vfs: 2, drivers-autoprobe: false, vfs: [{id: 1, mac-address: '02:aa:00:00:00:01', spoof-check: true, trust: false, min-tx-rate: 0, max-tx-rate: 100, vlan-id: 7, qos: 3, vlan-proto: 802.1ad}, {id: 0, vlan-id: 5}]}}}", "a", "sriov", "autoprobe-drivers=0 total-vfs=2 vf.0=vlans=5.0.q vf.1=mac=02:AA:00:00:00:01_spoof-check=true_trust=false_min-tx-rate=0_max-tx-rate=100_vlans=7.3.ad"},
 		{"no virtual functions at all", "- {name: a, type: ethernet, ethernet: {sr-iov: {total-vfs: 0}}}", "a", "sriov", "-"},
 		{"802.1X", "- {name: a, type: ethernet, 802.1x: {identity: me, eap-methods: [tls], private-key: /k, client-cert: /c, ca-cert: /ca, private-key-password: p}}", "a", "802-1x", "ca-cert=/ca client-cert=/c eap=tls; identity=me private-key=/k private-key-password=p"},
+		{"a password that NMState hid when it showed the host is none", "- {name: a, type: ethernet, 802.1x: {identity: me, eap-methods: [peap], phase2-auth: mschapv2, password: '<_password_hid_by_nmstate>', private-key-password: '<_password_hid_by_nmstate>'}}", "a", "802-1x", "eap=peap; identity=me phase2-auth=mschapv2"},
 		{"flags of MPTCP", "- {name: a, type: ethernet, mptcp: {address-flags: [subflow, signal]}}", "a", "connection", "autoconnect=true autoconnect-slaves=-1 id=a interface-name=a mptcp-flags=56 type=802-3-ethernet uuid=" + uuid("ethernet", "a")},
 		{"MPTCP off", "- {name: a, type: ethernet, mptcp: {address-flags: []}}", "a", "connection", "autoconnect=true autoconnect-slaves=-1 id=a interface-name=a mptcp-flags=1 type=802-3-ethernet uuid=" + uuid("ethernet", "a")},
 		{"a profile's name changes the file and not the UUID", "- {name: a, profile-name: up, type: ethernet, lldp: {enabled: false}}", "up", "connection", "autoconnect=true autoconnect-slaves=-1 id=up interface-name=a lldp=0 type=802-3-ethernet uuid=" + uuid("ethernet", "a")},
@@ -134,11 +135,37 @@ func TestBridgesAndBonds(t *testing.T) {
 		{"VLANs in order of their numbers", "- {name: b, type: linux-bridge, bridge: {port: [{name: a, vlan: {mode: trunk, trunk-tags: [{id-range: {min: 300, max: 310}}, {id: '20'}]}}]}}", "a", "bridge-port", "vlans=20,300-310"},
 		{"all kinds of options of a bond", "- {name: b, type: bond, link-aggregation: {mode: balance-xor, options: {balance-slb: true, xmit_hash_policy: vlan+srcmac, miimon: 100, updelay: 200, tlb_dynamic_lb: false, arp_missed_max: 2, primary_reselect: 2, resend_igmp: 0}, port: [x]}}", "b", "bond",
 			"balance-slb=1 miimon=100 mode=balance-xor primary_reselect=failure resend_igmp=0 tlb_dynamic_lb=0 updelay=200 xmit_hash_policy=vlan+srcmac"},
+		{"LACP is a name of its mode too", "- {name: b, type: bond, link-aggregation: {mode: lacp, port: [x]}}", "b", "bond", "mode=802.3ad"},
 		{"a port of a bond with only a priority", "- {name: b, type: bond, link-aggregation: {mode: 1, ports-config: [{name: x, priority: -3}]}}", "x", "bond-port", "prio=-3"},
 		{"the bond's port has no addresses", "- {name: b, type: bond, link-aggregation: {mode: 1, port: [x]}}", "x", "ipv4", "-"},
 		{"attached by its own word", "- {name: b, type: bond, link-aggregation: {mode: 1}}\n- {name: x, type: ethernet, controller: b}", "x", "connection", "autoconnect=true autoconnect-slaves=-1 id=x interface-name=x master=b slave-type=bond type=802-3-ethernet uuid=" + uuid("ethernet", "x")},
 		{"the MAC address of another", "- {name: x, type: ethernet, mac-address: '02:00:00:00:00:01'}\n- {name: b, type: bond, copy-mac-from: x, link-aggregation: {mode: 1, port: [x]}}", "b", "ethernet", "cloned-mac-address=02:00:00:00:00:01"},
 	})
+}
+
+func TestPortsThatAreIgnoredAreLeftOut(t *testing.T) {
+	for _, c := range []struct {
+		why, doc string
+		want     []string
+	}{
+		{"of a bond", "- {name: b, type: bond, link-aggregation: {mode: 1, port: [x, y]}}", []string{"b", "y"}},
+		{"of a bridge", "- {name: b, type: linux-bridge, bridge: {port: [{name: x, vlan: {mode: access, tag: 7}}, {name: y}]}}", []string{"b", "y"}},
+		{"of a VRF", "- {name: b, type: vrf, vrf: {route-table-id: 7, port: [x, y]}}", []string{"b", "y"}},
+		{"of Open vSwitch, with the port between", "- {name: b, type: ovs-bridge, bridge: {port: [{name: x}, {name: y}]}}", []string{"b-br", "y-port", "y"}},
+		{"the only one of Open vSwitch", "- {name: b, type: ovs-bridge, bridge: {port: [{name: x}]}}", []string{"b-br", "b-port", "b-if"}},
+	} {
+		files, problems := generate(t, "d.yml", []byte("interfaces:\n- {name: x, type: ethernet, state: ignore}\n"+c.doc))
+		if problems.HasErrors() || len(problems.Warnings()) == 0 {
+			t.Errorf("%s: %v", c.why, problems)
+		}
+		got := names(files)
+		slices.Sort(got)
+		slices.Sort(c.want)
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s:\n%s", c.why, diff)
+		}
+	}
+	checkWritten(t, []written{{"a filter that nobody has is off", "- {name: x, type: ethernet, state: ignore}\n- {name: b, type: linux-bridge, bridge: {port: [{name: x, vlan: {mode: access, tag: 7}}, {name: y}]}}", "b", "bridge", "vlan-filtering=false"}})
 }
 
 func TestOpenVSwitch(t *testing.T) {

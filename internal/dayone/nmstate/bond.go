@@ -4,8 +4,8 @@ import "reflect"
 
 // Bond joins interfaces to one.
 type Bond struct {
-	// Mode is the kernel's word; its number is read too.
-	Mode    string       `json:"mode,omitempty" nm:"words=balance-rr|active-backup|balance-xor|broadcast|802.3ad|balance-tlb|balance-alb,numbered"`
+	// Mode is the kernel's word; its number is read too, and lacp for 802.3ad.
+	Mode    string       `json:"mode,omitempty" nm:"words=balance-rr|active-backup|balance-xor|broadcast|802.3ad|balance-tlb|balance-alb,numbered,also=lacp:802.3ad"`
 	Options *BondOptions `json:"options,omitempty"`
 	// Port and PortsConfig both name all ports; if both are there they agree. Nil is not written.
 	Port        []string   `json:"port,omitempty" nm:"alias=ports"`

@@ -10,10 +10,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// tag is what a field says about itself, in its nm tag: required, skip, numbered, words=a|b, alias=a|b.
+// tag is what a field says about itself, in its nm tag: required, skip, numbered, words=a|b, alias=a|b, and also=x:a for a
+// second name of a word.
 type tag struct {
 	required, skip, numbered bool
 	words, aliases           []string
+	second, meant            string
 }
 
 // field is one key of an object.
@@ -67,6 +69,8 @@ func parseTag(s string) tag {
 			t.numbered = true
 		case "words":
 			t.words = strings.Split(value, "|")
+		case "also":
+			t.second, t.meant, _ = strings.Cut(value, ":")
 		case "alias":
 			t.aliases = strings.Split(value, "|")
 		}

@@ -77,6 +77,10 @@ func (d *decoder) word(n *yaml.Node, path string, v reflect.Value, t tag) {
 		v.SetString(n.Value)
 		return
 	}
+	if t.second != "" && n.Value == t.second {
+		v.SetString(t.meant)
+		return
+	}
 	if i, err := strconv.Atoi(n.Value); err == nil && t.numbered && i >= 0 && i < len(t.words) {
 		v.SetString(t.words[i])
 		return

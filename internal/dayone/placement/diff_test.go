@@ -98,3 +98,54 @@ dns-resolver: {config: {server: [192.0.2.53]}}
 		t.Errorf("%v %v\n%s", differences, err, content)
 	}
 }
+
+func TestWhatALiveHostHasOfItsOwnIsKept(t *testing.T) {
+	tag := 7
+	state := livestate.State{
+		Links: []livestate.Link{
+			{Name: "bond0", Kind: "bond", Up: true, MTU: 1500, Controller: "br-ex", Bond: &livestate.Bond{Mode: "802.3ad", Ports: []string{"eno1"}, Options: map[string]string{"miimon": "100", "lacp_rate": "fast"}}},
+			{Name: "eno1", Kind: "ethernet", Up: true, MTU: 1500, Controller: "bond0"},
+			{Name: "br-ex", Kind: "tun", Up: true, MTU: 1500, MAC: "52:54:00:00:00:01", Addresses: []livestate.Address{{Prefix: netip.MustParsePrefix("192.0.2.10/24")}}},
+			{Name: "tap0", Kind: "tun", Up: true, MTU: 1500},
+			{Name: "v7", Kind: "vlan", Up: true, MTU: 1500, Parent: "bond0", VLAN: &livestate.VLAN{ID: 7, Protocol: "802.1ad"}},
+			{Name: "veth9", Kind: "veth", Up: true, MTU: 1500},
+		},
+		Routes: []livestate.Route{{Destination: netip.MustParsePrefix("0.0.0.0/0"), Via: netip.MustParseAddr("192.0.2.1"), Interface: "br-ex", Protocol: "static", Table: 254}},
+		OVS: []livestate.Bridge{{
+			Name: "br-ex", Datapath: "netdev", FailMode: "standalone", RSTP: true, ExternalIDs: map[string]string{"bridge-uplink": "bond0", "ovn-x": "1"},
+			Ports: []livestate.BridgePort{
+				{Name: "bond0", Interfaces: []livestate.BridgeInterface{{Name: "bond0"}}, Tag: &tag, Trunks: []int{8, 9}},
+				{Name: "br-ex", Interfaces: []livestate.BridgeInterface{{Name: "br-ex", Type: "internal"}}, Tag: &tag},
+			},
+		}},
+	}
+	const want = `
+interfaces:
+- {name: bond0, type: bond, state: up, link-aggregation: {mode: 802.3ad, port: [eno1], options: {miimon: 100, lacp_rate: fast}}}
+- {name: br-ex, type: ovs-interface, state: up, mac-address: "52:54:00:00:00:01", ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}, ipv6: {enabled: false}}
+- name: br-ex
+  type: ovs-bridge
+  state: up
+  ovs-db: {external_ids: {bridge-uplink: bond0}}
+  bridge:
+    options: {datapath: netdev, fail-mode: standalone, rstp: true}
+    port:
+    - {name: bond0, vlan: {mode: trunk, tag: 7, enable-native: true, trunk-tags: [{id: 8}, {id: 9}]}}
+    - {name: br-ex, vlan: {mode: access, tag: 7}}
+- {name: eno1, type: ethernet, state: up}
+- {name: v7, type: vlan, state: up, ipv4: {enabled: false}, ipv6: {enabled: false}, vlan: {base-iface: bond0, id: 7, protocol: 802.1ad}}
+- {name: veth9, type: ethernet, state: up, ipv4: {enabled: false}, ipv6: {enabled: false}}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 192.0.2.1, next-hop-interface: br-ex}]}
+`
+	content, err := FromState(state).YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	differences, err := Diff(parsed(t, want), parsed(t, string(content)))
+	if err != nil || len(differences) > 0 {
+		t.Errorf("%v %v\n%s", differences, err, content)
+	}
+	if problems := CheckDocument(FromState(state), false); problems.HasErrors() {
+		t.Errorf("it is not valid: %v", problems)
+	}
+}

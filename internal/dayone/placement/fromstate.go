@@ -1,9 +1,7 @@
 package placement
 
 import (
-	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
@@ -16,8 +14,12 @@ import (
 func FromState(s livestate.State) *nmstate.Document {
 	doc := &nmstate.Document{}
 	for i := range s.Links {
-		if link := &s.Links[i]; describable(link) {
-			doc.Interfaces = append(doc.Interfaces, interfaceOf(link))
+		link := s.Links[i]
+		if internal(s, link.Name) {
+			link.Kind = string(nmstate.TypeOVSInterface) // the kernel takes one of a bridge in user space for a tap device
+		}
+		if describable(&link) {
+			doc.Interfaces = append(doc.Interfaces, interfaceOf(&link))
 		}
 	}
 	for _, bridge := range s.OVS {
@@ -28,6 +30,9 @@ func FromState(s livestate.State) *nmstate.Document {
 	slices.SortStableFunc(doc.Interfaces, func(a, b nmstate.Interface) int { return strings.Compare(a.Name, b.Name) })
 	if routes := routesOf(s, doc); len(routes) > 0 {
 		doc.Routes = &nmstate.Routes{Config: routes}
+	}
+	if rules := rulesOf(s, doc); len(rules) > 0 {
+		doc.RouteRules = &nmstate.RouteRules{Config: rules}
 	}
 	if len(s.DNS.Servers) > 0 && !automatic(doc) {
 		doc.DNS = &nmstate.DNS{Config: &nmstate.Resolver{Server: s.DNS.Servers, Search: s.DNS.Search, Options: s.DNS.Options}}
@@ -70,9 +75,14 @@ func interfaceOf(l *livestate.Link) nmstate.Interface {
 	}
 	switch {
 	case l.Bond != nil:
-		iface.Bond = &nmstate.Bond{Mode: l.Bond.Mode, Port: l.Bond.Ports}
+		iface.Bond = l.Bond.Desired()
 	case l.VLAN != nil && l.VLAN.ID >= 0 && l.VLAN.ID < 4096:
 		iface.VLAN = &nmstate.VLAN{BaseIface: l.Parent, ID: uint16(l.VLAN.ID)}
+		if l.VLAN.Protocol == "802.1ad" {
+			iface.VLAN.Protocol = "802.1ad"
+		}
+	case l.VXLAN != nil && l.VXLAN.ID >= 0 && l.VXLAN.ID < 1<<24:
+		iface.VXLAN = vxlanOf(l)
 	case l.Bridge != nil:
 		iface.LinuxBridge = &nmstate.LinuxBridge{Options: &nmstate.LinuxBridgeOptions{STP: &nmstate.STP{Enabled: &l.Bridge.STP}}}
 		for _, port := range l.Bridge.Ports {
@@ -82,8 +92,22 @@ func interfaceOf(l *livestate.Link) nmstate.Interface {
 		iface.VRF = &nmstate.VRF{Port: l.VRF.Ports, RouteTableID: &l.VRF.Table}
 	case iface.Type == nmstate.TypeVeth && l.Peer != "":
 		iface.Veth = &nmstate.Veth{Peer: l.Peer}
+	case iface.Type == nmstate.TypeVeth:
+		iface.Type = nmstate.TypeEthernet // the other end is none of this host's business
+	}
+	if iface.Type == nmstate.TypeLinuxBridge || iface.Type == nmstate.TypeOVSInterface {
+		iface.MACAddress = strings.ToUpper(l.MAC) // a bridge that is made again would get another, and another lease
 	}
 	return iface
+}
+
+func vxlanOf(l *livestate.Link) *nmstate.VXLAN {
+	out := &nmstate.VXLAN{ID: uint32(l.VXLAN.ID), BaseIface: l.Parent, Remote: l.VXLAN.Remote}
+	if port := l.VXLAN.Port; port > 0 && port < 1<<16 {
+		number := uint16(port)
+		out.DestinationPort = &number
+	}
+	return out
 }
 
 func yes() *bool { b := true; return &b }
@@ -110,57 +134,6 @@ func autoOf(l *livestate.Link, m livestate.Method, v4 bool) nmstate.Auto {
 		auto.Enabled = yes()
 	}
 	return auto
-}
-
-func ovsBridgeOf(b livestate.Bridge) nmstate.Interface {
-	bridge := &nmstate.OVSBridge{}
-	if b.Datapath != "" && b.Datapath != "system" {
-		bridge.Options = &nmstate.OVSBridgeOptions{Datapath: b.Datapath}
-	}
-	for _, port := range b.Ports {
-		if strings.HasPrefix(port.Name, "patch-") {
-			continue // OVN's
-		}
-		out := nmstate.OVSPort{Name: port.Name}
-		if len(port.Interfaces) > 1 {
-			out.Bond = &nmstate.OVSBond{Mode: port.BondMode}
-			for _, member := range port.Interfaces {
-				out.Bond.Port = append(out.Bond.Port, nmstate.OVSBondPort{Name: member.Name})
-			}
-		}
-		bridge.Port = append(bridge.Port, out)
-	}
-	return nmstate.Interface{Name: b.Name, Type: nmstate.TypeOVSBridge, State: nmstate.StateUp, OVSBridge: bridge}
-}
-
-// routesOf returns the routes that somebody wrote, on interfaces of the document.
-func routesOf(s livestate.State, doc *nmstate.Document) []nmstate.Route {
-	var all []nmstate.Route
-	for _, r := range s.Routes {
-		if r.Protocol != "static" && r.Protocol != "boot" && r.Protocol != strconv.Itoa(4) {
-			continue
-		}
-		if !slices.ContainsFunc(doc.Interfaces, func(i nmstate.Interface) bool { return i.Name == r.Interface }) {
-			continue
-		}
-		out := nmstate.Route{Destination: r.Destination.String(), NextHopInterface: r.Interface}
-		if r.Via.IsValid() {
-			out.NextHopAddress = r.Via.String()
-		}
-		if r.Metric > 0 {
-			metric := int64(r.Metric)
-			out.Metric = &metric
-		}
-		if r.Table != 0 && r.Table != 254 {
-			table := uint32(r.Table)
-			out.TableID = &table
-		}
-		if r.Source != (netip.Addr{}) {
-			out.Source = r.Source.String()
-		}
-		all = append(all, out)
-	}
-	return all
 }
 
 // automatic reports whether an address comes by itself, and name servers with it.

@@ -31,7 +31,7 @@ func (o *options) describe(ctx context.Context) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read bridges of Open vSwitch: %w", err)
 		}
-		state.OVS = contents.Bridges
+		contents.AddTo(&state)
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look for Open vSwitch: %w", err)
 	}
