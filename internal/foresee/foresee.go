@@ -117,7 +117,7 @@ func (a *Answer) objects(ctx context.Context, p pipeline.Pipeline, w World) erro
 	for _, o := range res.Outputs {
 		a.heard(o, &in)
 	}
-	if in.Desired, err = network.Desired(p.Registry, res, a.usedUp(w)); err != nil {
+	if in.Desired, err = network.Desired(p.Registry, res, w.Input.Cluster, a.usedUp(w)); err != nil {
 		return err
 	}
 	if in.Live, err = w.Look(ctx, refs(in)); err != nil {

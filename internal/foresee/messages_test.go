@@ -164,7 +164,7 @@ func newUser(t *testing.T) user {
 		u.Create(t, &bindings[i])
 	}
 	u.Create(t, u.network)
-	g, err := guard.Object(res.Spec, res.Traits, u.pipeline.Registry.Fields(res.Traits.Type), "")
+	g, err := guard.Object(u.pipeline.Registry, guard.Applied{Spec: res.Spec, Traits: res.Traits, Cluster: known})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func Offline(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) (World
 		w.Notes = append(w.Notes, fmt.Sprintf("what is applied cannot be rendered, so that all objects are told as new: %v", err))
 		return w, nil
 	}
-	objects, err := network.Desired(p.Registry, res, "")
+	objects, err := network.Desired(p.Registry, res, in.Cluster, "")
 	if err != nil {
 		return w, err
 	}

@@ -1,7 +1,8 @@
 // Package guard is what the API server refuses by itself: changes that would cut a network in use, and the deletion of
 // what it stands on. There is no webhook, since a webhook needs the network. Policies compare what a user writes with
 // what is applied, which the operator keeps in the NetworkGuard; while there is none, or a policy cannot tell, nothing
-// is refused. The operator's own check stays the second line.
+// is refused. The operator's own check stays the second line: it alone knows what a configuration means once its defaults
+// are filled in, and what nodes tell.
 //
 // The policies are made from the same table that says what a change of each field means.
 package guard
@@ -16,6 +17,7 @@ import (
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
@@ -36,13 +38,27 @@ const (
 	keyMulti        = "spec.disableMultiNetwork"
 )
 
-// Object is the NetworkGuard for a filled specification. acknowledged is the hash that was used up last; empty if none
-// was.
-func Object(spec *operatorv1.NetworkSpec, t provider.Traits, fields []provider.Field, acknowledged string) (manifest.Object, error) {
+// Applied is what is applied, as far as the API server is to know it.
+type Applied struct {
+	// Spec is filled, and Traits are those of its network.
+	Spec   *operatorv1.NetworkSpec
+	Traits provider.Traits
+	// Cluster are the facts that it was filled with, and how far a change of the MTU has come.
+	Cluster facts.Cluster
+	// Acknowledged is the hash that was used up last; empty if none was.
+	Acknowledged string
+}
+
+// Object is the NetworkGuard for what is applied.
+func Object(registry pipeline.Registry, a Applied) (manifest.Object, error) {
+	all, err := data(registry, a)
+	if err != nil {
+		return manifest.Object{}, fmt.Errorf("make the guard of the network: %w", err)
+	}
 	g := &networkoperatorv1.NetworkGuard{
 		TypeMeta:   metav1.TypeMeta{APIVersion: networkoperatorv1.GroupVersion.String(), Kind: "NetworkGuard"},
 		ObjectMeta: metav1.ObjectMeta{Name: networkoperatorv1.NetworkGuardName},
-		Data:       data(spec, t, fields, acknowledged),
+		Data:       all,
 	}
 	o, err := manifest.New(g, manifest.Policy{IgnoreMissingKind: true})
 	if err != nil {
@@ -52,11 +68,11 @@ func Object(spec *operatorv1.NetworkSpec, t provider.Traits, fields []provider.F
 	return o, nil
 }
 
-func data(spec *operatorv1.NetworkSpec, t provider.Traits, fields []provider.Field, acknowledged string) map[string]string {
+func data(registry pipeline.Registry, a Applied) (map[string]string, error) {
+	spec := a.Spec
 	d := map[string]string{
-		keyAcknowledged: acknowledged,
-		// Nothing else moves during a migration.
-		keyGrow: strconv.FormatBool(t.GrowPools && (spec.Migration == nil || spec.Migration.MTU == nil)), keyConvert: strconv.FormatBool(t.ConvertDualStack),
+		keyAcknowledged: a.Acknowledged,
+		keyGrow:         strconv.FormatBool(a.Traits.GrowPools), keyConvert: strconv.FormatBool(a.Traits.ConvertDualStack),
 		keyServices: strings.Join(masked(spec.ServiceNetwork), ","),
 		keyMulti:    strconv.FormatBool(spec.DisableMultiNetwork != nil && *spec.DisableMultiNetwork),
 	}
@@ -72,7 +88,7 @@ func data(spec *operatorv1.NetworkSpec, t provider.Traits, fields []provider.Fie
 			d[keyEtcd] = "external"
 		}
 	}
-	for _, f := range fields {
+	for _, f := range registry.Fields(a.Traits.Type) {
 		if f.Fixed == "" {
 			continue
 		}
@@ -80,7 +96,7 @@ func data(spec *operatorv1.NetworkSpec, t provider.Traits, fields []provider.Fie
 			d[f.Path] = value
 		}
 	}
-	return d
+	return d, migrationData(d, registry, a)
 }
 
 // masked are CIDRs without host bits. What is none stays as it is.

@@ -26,7 +26,7 @@ func shortForm() *networkoperatorv1.NetworkConfig {
 }
 
 func TestTheShortFormIsGuardedAsTheLongOne(t *testing.T) {
-	d := newDoor(t, applied())
+	d := newDoor(t, inUse())
 	config := shortForm()
 	d.Create(t, config)
 	for why, change := range map[string]func(*networkoperatorv1.NetworkConfigSpec){
@@ -55,7 +55,7 @@ func TestTheShortFormIsGuardedAsTheLongOne(t *testing.T) {
 }
 
 func TestTheConfigurationOfTheClusterIsGuarded(t *testing.T) {
-	d := newDoor(t, applied())
+	d := newDoor(t, inUse())
 	config := &configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.NetworkSpec{
 		ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"}, NetworkType: "Flannel",
 	}}
@@ -80,7 +80,7 @@ func TestTheConfigurationOfTheClusterIsGuarded(t *testing.T) {
 }
 
 func TestNothingIsRefusedBeforeThereIsANetwork(t *testing.T) {
-	d := newDoor(t, applied())
+	d := newDoor(t, inUse())
 	guard := &networkoperatorv1.NetworkGuard{ObjectMeta: metav1.ObjectMeta{Name: networkoperatorv1.NetworkGuardName}}
 	if err := d.Client.Delete(t.Context(), guard); err != nil {
 		t.Fatal(err)
@@ -95,10 +95,10 @@ func TestNothingIsRefusedBeforeThereIsANetwork(t *testing.T) {
 func BenchmarkAdmission(b *testing.B) {
 	for _, with := range []bool{false, true} {
 		b.Run(fmt.Sprintf("policies=%t", with), func(b *testing.B) {
-			network := applied(func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{} })
-			open := withoutPolicies
+			network := inUse(func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{} })
+			open := func(b *testing.B, n *operatorv1.Network) *door { return withoutPolicies(b, n) }
 			if with {
-				open = newDoor
+				open = func(b *testing.B, n *operatorv1.Network) *door { return newDoor(b, n) }
 			}
 			server := open(b, network)
 			n := 0

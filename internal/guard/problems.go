@@ -24,8 +24,26 @@ func (p *problems) variable(name, expression string) {
 // changed adds the problem that a value is not the one that is applied. field is how users write its path, key that of
 // the applied value, value an expression for the new one as text, unless one that holds when nothing is wrong.
 func (p *problems) changed(field, key, value, unless, why, rule string) {
-	p.texts = append(p.texts, fmt.Sprintf("%[1]q in params.data && %[2]s != params.data[%[1]q] && !(%[3]s) ? %[4]q + params.data[%[1]q] + '\" -> \"' + %[2]s + %[5]q : ''",
-		key, value, unless, field+": \"", fmt.Sprintf("\": %s (%s)", why, rule)))
+	p.told(field, key, value, unless, told(why, rule))
+}
+
+// movable is changed for what may change in some way, but not during a change of the MTU, which then is the reason.
+func (p *problems) movable(field, key, value, unless, why, rule string) {
+	p.told(field, key, value, unless, fmt.Sprintf("(variables.moving ? %s : %s)", told(once, pipeline.RuleDuringMigration), told(why, rule)))
+}
+
+// told is the end of a problem's text.
+func told(why, rule string) string { return fmt.Sprintf("%q", fmt.Sprintf("\": %s (%s)", why, rule)) }
+
+// told adds a problem whose text ends with an expression.
+func (p *problems) told(field, key, value, unless, end string) {
+	p.problem(fmt.Sprintf("%[1]q in params.data && %[2]s != params.data[%[1]q] && !(%[3]s)", key, value, unless),
+		fmt.Sprintf("%q + params.data[%q] + '\" -> \"' + %s + %s", field+": \"", key, value, end))
+}
+
+// problem adds a text that is one when a condition holds.
+func (p *problems) problem(condition, text string) {
+	p.texts = append(p.texts, condition+" ? "+text+" : ''")
 }
 
 const (
@@ -39,8 +57,12 @@ func networkProblems(fields []provider.Field) problems {
 	p.variable("cidrs", pools("object.spec.?clusterNetwork", "e.cidr"))
 	p.variable("hostPrefixes", "object.spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
 	p.variable("services", services("object.spec.?serviceNetwork.orValue([])"))
+	p.announcement("object.spec.?migration.?mtu.hasValue()",
+		"string(object.spec.?migration.?mtu.?network.?from.orValue(''))", "string(object.spec.?migration.?mtu.?network.?to.orValue(''))")
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
 	p.fixed(fields)
+	p.migration()
+	p.nothingElse(true)
 	p.variable("disableMultiNetwork", "string(object.spec.?disableMultiNetwork.orValue(false))")
 	p.changed("spec.disableMultiNetwork", keyMulti, "variables.disableMultiNetwork", "false",
 		"pods that run would have networks that nobody serves, or none that they were to have"+putBack, "multi-network-change")
@@ -53,8 +75,11 @@ func shortProblems(fields []provider.Field) problems {
 	p.variable("cidrs", pools("object.spec.?clusterNetworks", "e.cidr"))
 	p.variable("hostPrefixes", "object.spec.?clusterNetworks.orValue([]).map(e, string((cidr(e.cidr).ip().family() == 4 ? 32 : 128) - int(e.hostSubnetLength))).join(',')")
 	p.variable("services", services("[object.spec.?serviceNetwork.orValue('')]"))
+	p.announcedElsewhere()
 	p.pools("spec.clusterNetworks", "spec.clusterNetworks[].hostSubnetLength (as a prefix)", "spec.serviceNetwork")
 	p.fixed(fields)
+	p.fittingMTU()
+	p.nothingElse(false)
 	return p
 }
 
@@ -64,6 +89,7 @@ func configProblems() problems {
 	p.variable("cidrs", pools("object.spec.?clusterNetwork", "e.cidr"))
 	p.variable("hostPrefixes", "object.spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
 	p.variable("services", services("object.spec.?serviceNetwork.orValue([])"))
+	p.announcedElsewhere()
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
 	p.variable("networkType", "object.spec.?networkType.orValue('')")
 	p.changed("spec.networkType", "spec.defaultNetwork.type", "variables.networkType",
@@ -84,16 +110,16 @@ func services(list string) string {
 // can tell. A pool that may grow gets a shorter prefix and keeps its base, and the first one stays the first; which of
 // several has which hostPrefix, again only the operator can tell.
 func (p *problems) pools(cidrs, prefixes, services string) {
-	converts := fmt.Sprintf("params.data[%q] == 'true' && variables.services.split(',').size() != params.data[%q].split(',').size()", keyConvert, keyServices)
+	converts := fmt.Sprintf("!variables.moving && params.data[%q] == 'true' && variables.services.split(',').size() != params.data[%q].split(',').size()", keyConvert, keyServices)
 	p.variable("pools", "variables.cidrs.split(',')")
 	p.variable("poolsBefore", fmt.Sprintf("params.data[?%q].orValue('').split(',')", keyCIDRs))
-	p.variable("growable", fmt.Sprintf("params.data[?%q].orValue('') == 'true' && variables.pools.size() == variables.poolsBefore.size()", keyGrow))
+	p.variable("growable", fmt.Sprintf("!variables.moving && params.data[?%q].orValue('') == 'true' && variables.pools.size() == variables.poolsBefore.size()", keyGrow))
 	p.variable("grows", "variables.growable && "+grownFrom("variables.pools[0]", "variables.poolsBefore[0]")+
 		" && variables.pools.all(c, variables.poolsBefore.exists(o, "+grownFrom("c", "o")+"))")
-	p.changed(services, keyServices, "variables.services", converts, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
-	p.changed(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts,
+	p.movable(services, keyServices, "variables.services", converts, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
+	p.movable(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts,
 		"pods would keep their old addresses"+putBack+", or, where the network's pools can grow, write a shorter prefix that begins at the same address", pipeline.RuleClusterChange)
-	p.changed(prefixes, keyHostPrefixes, "variables.hostPrefixes",
+	p.movable(prefixes, keyHostPrefixes, "variables.hostPrefixes",
 		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1",
 		"nodes hold blocks of the old length"+putBack, pipeline.RuleHostPrefixChange)
 }
@@ -116,10 +142,17 @@ func (p *problems) fixed(fields []provider.Field) {
 		unless := fmt.Sprintf("%[1]s == '' || %[1]s == '0'", value)
 		why := f.Reason + putBack
 		if f.Acknowledge {
-			why, unless = f.Reason+acknowledge, unless+" || variables.acknowledged"
+			why, unless = f.Reason+acknowledge, unless+" || variables.acknowledged && !variables.moving"
+		}
+		if f.Class == provider.Migration {
+			unless += " || variables.announced" // what it may be then is a rule of its own
 		}
 		if f.Fixed == pipeline.RuleTypeChange {
 			unless += fmt.Sprintf(" || %s.lowerAscii() == params.data[%q].lowerAscii()", value, f.Path)
+		}
+		if f.Acknowledge {
+			p.movable(f.Path, f.Path, value, unless, why, f.Fixed)
+			continue
 		}
 		p.changed(f.Path, f.Path, value, unless, why, f.Fixed)
 	}

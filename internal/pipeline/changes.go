@@ -83,7 +83,7 @@ func allowed(f provider.Field) provider.Field {
 func mark(changes []Change, r Refusal, fields []provider.Field) []Change {
 	f := fieldOf(fields, r.Field)
 	verdict := NeedsAcknowledgement
-	if !f.Acknowledge {
+	if !f.Acknowledge || r.Rule == RuleDuringMigration { // which no acknowledgement lifts: at every moment one thing changes
 		verdict = Refused
 		if f.Class != provider.Migration {
 			f.Class = provider.Forbidden

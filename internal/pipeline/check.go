@@ -84,8 +84,10 @@ func (c change) checkType() field.ErrorList {
 	return field.ErrorList{field.Forbidden(typePath, detail).WithOrigin(RuleTypeChange)}
 }
 
-// migrating reports whether a migration is announced: nothing else may then move.
-func (c change) migrating() bool { return c.active || mtuMigration(c.prev) != nil }
+// migrating reports whether a migration is announced, or goes on: nothing else may then move.
+func (c change) migrating() bool {
+	return c.active || mtuMigration(c.prev) != nil || mtuMigration(c.next) != nil
+}
 
 // checkPools compares the address pools. Converting between one family and two changes both lists, and has rules of
 // its own.

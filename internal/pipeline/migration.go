@@ -15,8 +15,8 @@ import (
 
 // The least MTU that IPv4 and IPv6 work with (RFC 791, RFC 8200), and the most that the API takes.
 const (
-	leastMTU4, leastMTU6 = 576, 1280
-	mostMTU              = 65535
+	LeastMTU4, LeastMTU6 = 576, 1280
+	MostMTU              = 65535
 )
 
 var migrationPath = specPath.Child("migration", "mtu")
@@ -32,15 +32,15 @@ func validateMTUMigration(m *osv1.MTUMigration, own provider.MTUMigrator, spec *
 	if m.Network == nil || m.Network.From == nil || m.Network.To == nil {
 		return append(errs, field.Required(at, "from and to are both needed: the MTU that is applied, and the one that is wanted").WithOrigin(RuleMigrationMTU))
 	}
-	from, to, least := int(*m.Network.From), int(*m.Network.To), leastMTU4
+	from, to, least := int(*m.Network.From), int(*m.Network.To), LeastMTU4
 	for _, n := range spec.ClusterNetwork {
 		if strings.Contains(n.CIDR, ":") {
-			least = leastMTU6
+			least = LeastMTU6
 		}
 	}
 	switch {
-	case to < least || to > mostMTU:
-		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("is out of range; it must be %d to %d", least, mostMTU)).WithOrigin(RuleMigrationMTU))
+	case to < least || to > MostMTU:
+		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("is out of range; it must be %d to %d", least, MostMTU)).WithOrigin(RuleMigrationMTU))
 	case from == to:
 		errs = append(errs, field.Invalid(at.Child("to"), to, "is the same as from; set it to the MTU that is wanted").WithOrigin(RuleMigrationMTU))
 	}
@@ -66,6 +66,11 @@ func (c change) checkMigration(own provider.MTUMigrator, f facts.Cluster) field.
 		return nil
 	}
 	errs := c.checkNothingElse(own)
+	if before, _ := own.PodMTU(c.prev); is == nil {
+		if after, _ := own.PodMTU(c.next); after != before {
+			errs = append(errs, forbid(own.MTUPath(), RuleDuringMigration, "cannot be changed from %d to %d while a migration ends or goes back; put back %d, or leave it out", before, after, before)...)
+		}
+	}
 	if is == nil || equality.Semantic.DeepEqual(was, is) {
 		return errs
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -54,4 +55,16 @@ func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
 		}
 	}
 	return thirdParty{t}
+}
+
+// MTUMigrator returns the provider of a type as one that changes the MTU itself; nil if it does not.
+func (r Registry) MTUMigrator(t operatorv1.NetworkType) provider.MTUMigrator {
+	own, _ := r.provider(t).(provider.MTUMigrator)
+	return own
+}
+
+// Fill returns a copy of a specification with every default explicit, as the stage of that name makes them, without
+// looking at what may be wrong with it. prev is what is applied, nil on a fresh cluster.
+func (r Registry) Fill(spec, prev *operatorv1.NetworkSpec, known facts.Cluster) (*operatorv1.NetworkSpec, error) {
+	return (&state{registry: r}).fillOne(canonical(spec, r.types()), prev, known)
 }

@@ -80,7 +80,7 @@ func (p *pass) run(ctx context.Context) error {
 	if p.failed != nil && len(p.result.Outputs) == 0 {
 		return p.retryable()
 	}
-	if p.desired, err = Desired(p.Pipeline.Registry, p.result, p.usedUp()); err != nil {
+	if p.desired, err = Desired(p.Pipeline.Registry, p.result, p.facts, p.usedUp()); err != nil {
 		return err
 	}
 	p.rendered = true
@@ -97,14 +97,14 @@ func (p *pass) run(ctx context.Context) error {
 	return p.retryable()
 }
 
-// Desired returns all objects that a result stands for: those of its components, and the guard of the network. usedUp is
-// the acknowledgement that was used up last.
-func Desired(registry pipeline.Registry, res pipeline.Result, usedUp string) ([]manifest.Object, error) {
+// Desired returns all objects that a result stands for: those of its components, and the guard of the network. known is
+// what it was made with, usedUp the acknowledgement that was used up last.
+func Desired(registry pipeline.Registry, res pipeline.Result, known facts.Cluster, usedUp string) ([]manifest.Object, error) {
 	var objects []manifest.Object
 	for _, o := range res.Outputs {
 		objects = append(objects, o.Output.Objects...)
 	}
-	g, err := guard.Object(res.Spec, res.Traits, registry.Fields(res.Traits.Type), usedUp)
+	g, err := guard.Object(registry, guard.Applied{Spec: res.Spec, Traits: res.Traits, Cluster: known, Acknowledged: usedUp})
 	return append(objects, g), err
 }
 

@@ -62,7 +62,7 @@ func kinds() map[string]func(*operatorv1.NetworkSpec, *rand.Rand) {
 			Flannel(s).Backend = pick[operatorv1.FlannelBackend](r, "", "host-gw", "vxlan")
 		},
 		"mtu": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
-			Flannel(s).MTU = pick(r, nil, new(uint32(1500)), new(uint32(1400)))
+			Flannel(s).MTU = pick(r, nil, new(uint32(1500)), new(uint32(1450)), new(uint32(1400)))
 		},
 		"interface": func(s *operatorv1.NetworkSpec, r *rand.Rand) { Flannel(s).Interface = pick(r, "", "eth0", "eth1") },
 		"vni": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
@@ -74,6 +74,22 @@ func kinds() map[string]func(*operatorv1.NetworkSpec, *rand.Rand) {
 		"managed": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
 			Etcd(s).Managed = &operatorv1.FlannelManagedEtcd{ClientPort: pick(r, nil, new(uint32(12379)), new(uint32(22379))), PeerPort: pick(r, nil, new(uint32(22380))), DataDir: pick(r, "", "/var/lib/other")}
 		},
+		"routing": func(s *operatorv1.NetworkSpec, _ *rand.Rand) {
+			s.AdditionalRoutingCapabilities = &osv1.AdditionalRoutingCapabilities{Providers: []osv1.RoutingCapabilitiesProvider{"FRR"}}
+		},
+		"policies": func(s *operatorv1.NetworkSpec, r *rand.Rand) { s.UseMultiNetworkPolicy = new(r.IntN(2) == 0) },
+		"proxy arguments": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
+			s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: pick(r, "", "0.0.0.0"), ProxyArguments: pick(r, nil, map[string]osv1.ProxyArgumentList{"proxy-mode": {"iptables"}}, map[string]osv1.ProxyArgumentList{"metrics-port": {"29102"}})}
+		},
+		"migration": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
+			s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{Network: &osv1.MTUMigrationValues{
+				From: new(pick[uint32](r, 1500, 1450, 1400, 1300)), To: new(pick[uint32](r, 1500, 1450, 1400, 1300, 8000, 500)),
+			}}}
+		},
+		"half a migration": func(s *operatorv1.NetworkSpec, r *rand.Rand) {
+			s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{Network: pick(r, nil, &osv1.MTUMigrationValues{To: new(uint32(1400))})}}
+		},
+		"no migration": func(s *operatorv1.NetworkSpec, _ *rand.Rand) { s.Migration = nil },
 		"external": func(s *operatorv1.NetworkSpec, _ *rand.Rand) {
 			Etcd(s).External = &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://192.0.2.1:2379"}}
 		},
