@@ -10,6 +10,7 @@ func TestHostWithoutADocumentGetsBrEx(t *testing.T) {
 	s := newScene(t, "dhcp.yml")
 	leased := s.addressOf(card)
 	for _, result := range []string{"applied", "unchanged"} {
+		s.Run("ovs-vsctl", "--no-wait", "set", "Open_vSwitch", ".", "external_ids:ovn-remote=ssl:192.0.2.1:6642")
 		out := s.Run("/usr/local/bin/host-network", automatically()...)
 		if !strings.Contains(out, result+" the automatic configuration") {
 			t.Fatalf("the result is not %s:\n%s", result, out)
@@ -17,6 +18,11 @@ func TestHostWithoutADocumentGetsBrEx(t *testing.T) {
 		s.has("br-ex", leased)
 		s.hasNone(card)
 		s.reaches()
+		// What an earlier boot left is forgotten; what was said since then is not.
+		left := map[string]string{"applied": "\" \"\n", "unchanged": "\"ssl:192.0.2.1:6642\"\n"}[result]
+		if out := s.Run("ovs-vsctl", "get", "Open_vSwitch", ".", "external_ids:ovn-remote"); out != left {
+			t.Errorf("after %s, OVN is told to ask %s, want %s", result, out, left)
+		}
 		if out := s.Run("ip", "-4", "route", "show", "default"); !strings.Contains(out, "dev br-ex") || !strings.Contains(out, "metric 48") {
 			t.Errorf("the default route is %s", out)
 		}
