@@ -68,6 +68,7 @@ func mistakes() []mistake {
 		{"other blocks while the network is in use", "clusterNetwork: [{cidr: 10.244.0.0/16, hostPrefix: 25}]", false, []string{"hostPrefix", `"24" -> "25"`, "nodes hold blocks of the old length; put the old value back"}},
 		{"another type while the network is in use", "defaultNetwork: {type: OVNKubernetes}", false, []string{"spec.defaultNetwork.type", `"Flannel" -> "OVNKubernetes"`, "pods would lose their network; put the old value back"}},
 		{"another MTU while the network is in use", "defaultNetwork: {flannelConfig: {mtu: 1400}}", false, []string{"mtu", `"1500" -> "1400"`, "cno plan prints the hash"}},
+		{"an MTU that the nodes' links do not carry", "defaultNetwork: {flannelConfig: {mtu: 8900}}", true, []string{"spec.defaultNetwork.flannelConfig.mtu", "1500 -> 8900", "needs links of at least 8900 (host-gw adds 0), and a node has one of 1500; use 1500 or less"}},
 		{"an MTU that no link has", "defaultNetwork: {flannelConfig: {mtu: 70000}}", false, []string{"mtu", "70000 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)"}},
 		{"an MTU that is too small", "defaultNetwork: {flannelConfig: {mtu: 10}}", false, []string{"mtu", "10 is out of range"}},
 		{"a port that there is not", "defaultNetwork: {flannelConfig: {backend: vxlan, vxlan: {port: 99999}}}", false, []string{"vxlan.port", "99999 is out of range; it must be 1 to 65535"}},

@@ -77,6 +77,11 @@ func TestMigrationsOfTheMTUAreJudged(t *testing.T) {
 		{"the end with the new MTU", withMTU(1400, migrate(1450, 1400)), withMTU(1400), reached, "", ""},
 		{"the end, and the old MTU is still there", withMTU(1400, migrate(1450, 1400)), withMTU(1450), reached, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-change", "put the old value back"},
 		{"another one after it has finished", withMTU(1400, migrate(1450, 1400)), withMTU(0, migrate(1400, 1300)), reached, "", ""},
+		{"more than links carry", withMTU(1450), withMTU(1460), facts.MTUMigration{}, "spec.defaultNetwork.flannelConfig.mtu mtu-links", "needs links of at least 1510 (vxlan adds 50), and a node has one of 1500; use 1450 or less"},
+		{"more than links carry, with nothing applied", nil, withMTU(1460), facts.MTUMigration{}, "spec.defaultNetwork.flannelConfig.mtu mtu-links", "use 1450 or less"},
+		{"a node with less has joined, and something else changes", withMTU(1460), withMTU(1460, debug), facts.MTUMigration{}, "", ""},
+		{"a node with less has joined, and the MTU gets longer still", withMTU(1460), withMTU(1470), facts.MTUMigration{}, "spec.defaultNetwork.flannelConfig.mtu mtu-links", "use 1450 or less"},
+		{"a migration that ends after a node with less has joined", withMTU(1450, migrate(1450, 1460)), withMTU(0, migrate(1450, 1460)), facts.MTUMigration{Active: true, Step: 2, MTU: 1460, Done: true}, "", ""},
 		{"no migration", withMTU(1450), withMTU(1400), facts.MTUMigration{}, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-change", "without migration"},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
@@ -98,5 +103,20 @@ func TestMigrationsOfTheMTUAreJudged(t *testing.T) {
 			}
 			t.Errorf("%v, want %s: %s", err, tc.want, tc.says)
 		})
+	}
+}
+
+// TestNoAcknowledgementLiftsWhatLinksDoNotCarry, and while the links are not known, there is no opinion of them.
+func TestNoAcknowledgementLiftsWhatLinksDoNotCarry(t *testing.T) {
+	known := facts.Cluster{Platform: "None", HostMTU: 1500}
+	in := pipeline.Input{Desired: withMTU(1460), Applied: withMTU(1450), Cluster: known}
+	p := pipeline.Pipeline{Registry: Registry()}
+	res, err := p.Run(t.Context(), in, pipeline.Check)
+	if err == nil || res.Acknowledgement != "" {
+		t.Errorf("%v, and the hash to acknowledge it is %q", err, res.Acknowledgement)
+	}
+	in.Cluster.HostMTU = 0
+	if res, err = p.Run(t.Context(), in, pipeline.Check); pipeline.RefusalsOf(err).Has(pipeline.RuleLinks) || res.Acknowledgement == "" {
+		t.Errorf("with links that are not known: %v", err)
 	}
 }

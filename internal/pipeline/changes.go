@@ -79,11 +79,12 @@ func allowed(f provider.Field) provider.Field {
 	return f
 }
 
-// mark gives a refusal to the changes that it is about, or makes one of it.
+// mark gives a refusal to the changes that it is about, or makes one of it. No acknowledgement lifts what cannot work, nor
+// that one thing changes at a time during a migration.
 func mark(changes []Change, r Refusal, fields []provider.Field) []Change {
 	f := fieldOf(fields, r.Field)
 	verdict := NeedsAcknowledgement
-	if !f.Acknowledge || r.Rule == RuleDuringMigration { // which no acknowledgement lifts: at every moment one thing changes
+	if !f.Acknowledge || r.Rule == RuleDuringMigration || r.Rule == RuleLinks {
 		verdict = Refused
 		if f.Class != provider.Migration {
 			f.Class = provider.Forbidden

@@ -44,6 +44,7 @@ func check(_ context.Context, s *state) error {
 	errs = append(errs, c.checkPools()...)
 	if prev.DefaultNetwork.Type == next.DefaultNetwork.Type {
 		errs = append(errs, s.network.CheckChange(prev, next)...)
+		errs = append(errs, s.checkLinks(prev, next)...)
 		if own, ok := s.network.(provider.MTUMigrator); ok {
 			errs = append(errs, c.checkMigration(own, s.in.Cluster)...)
 		}

@@ -14,7 +14,7 @@ import (
 
 // fill makes every default explicit, so that the record of what is applied says all of it, and a new default of a
 // newer operator does not change a cluster. What an older operator applied is filled first: a setting that it did
-// not have yet then compares equal to its default.
+// not have yet then compares equal to its default. On a fresh cluster, what is filled has to fit the links of the nodes.
 func fill(_ context.Context, s *state) error {
 	prev := s.in.Applied
 	if prev != nil {
@@ -30,6 +30,11 @@ func fill(_ context.Context, s *state) error {
 	}
 	if err := s.needsHostMTU(filled, prev); err != nil {
 		return err
+	}
+	if prev == nil {
+		if errs := s.checkLinks(nil, filled); len(errs) > 0 {
+			return refusals(errs, lookup{}, lookupIn(filled))
+		}
 	}
 	s.result.Spec, s.result.Previous = filled, prev
 	return nil

@@ -81,6 +81,14 @@ type MTUMigrator interface {
 	MTUPath() *field.Path
 }
 
+// LinkChecker is a provider whose packets have to fit the links of nodes.
+type LinkChecker interface {
+	// CheckLinks returns every setting of a filled specification that the links of the nodes do not carry, by what is
+	// known of them. While nothing is known, it returns nothing. It is pure. The pipeline asks when nothing is applied
+	// yet, and for what changes: what is in use is not refused because a node with less has joined.
+	CheckLinks(spec *operatorv1.NetworkSpec, f facts.Cluster) field.ErrorList
+}
+
 // Renderer owns what a provider observed, and turns a filled specification into objects.
 type Renderer interface {
 	Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (Output, error)

@@ -1,6 +1,8 @@
 package flannel
 
 import (
+	"fmt"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -13,7 +15,10 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-var _ provider.MTUMigrator = Flannel{}
+var (
+	_ provider.MTUMigrator = Flannel{}
+	_ provider.LinkChecker = Flannel{}
+)
 
 // podNamespaces is where container runtimes keep the network namespaces of pods, on the node and in the agent.
 const podNamespaces = "/run/netns"
@@ -25,6 +30,16 @@ func (Flannel) MTUPath() *field.Path { return configPath.Child("mtu") }
 func (Flannel) PodMTU(spec *operatorv1.NetworkSpec) (mtu, extra int) {
 	c := settings(spec)
 	return int(*orZero(c.MTU)), overhead(c.Backend)
+}
+
+// CheckLinks refuses an MTU that, with what the backend adds, is more than a link of a node takes.
+func (f Flannel) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Cluster) field.ErrorList {
+	mtu, extra := f.PodMTU(spec)
+	if known.HostMTU == 0 || mtu+extra <= known.HostMTU {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(f.MTUPath(), mtu, fmt.Sprintf("needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again",
+		mtu+extra, settings(spec).Backend, extra, known.HostMTU, known.HostMTU-extra)).WithOrigin("mtu-links")}
 }
 
 // migration returns the change of the MTU that a specification announces; nil if it announces none.

@@ -128,9 +128,13 @@ func (p *pass) turnFindings() []status.Finding {
 	return nil
 }
 
-// migrationFindings tells of a migration that goes on: nodes restart for it, as they do for an upgrade.
+// migrationFindings tells of a migration of somebody else's network that goes on: nodes restart for it, as they do for an
+// upgrade. A network that changes the MTU itself tells of it, with the phase.
 func (p *pass) migrationFindings() []status.Finding {
 	if p.result.Spec == nil || p.result.Spec.Migration == nil || p.result.Spec.Migration.MTU == nil {
+		return nil
+	}
+	if p.Pipeline.Registry.MTUMigrator(p.result.Traits.Type) != nil {
 		return nil
 	}
 	return []status.Finding{{Effect: status.NotUpgradeable, Reason: reasonMigration,

@@ -21,6 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/rollout"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/providers/flannel"
 )
 
 type noEvents struct{ told []string }
@@ -108,7 +109,11 @@ func TestNoUpgradeWhileTheNetworkIsNotAtRest(t *testing.T) {
 		set         func(*pass)
 	}{
 		{"at rest", "", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{}) }},
-		{"an MTU is migrated", "NetworkMigrationInProgress", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}) }},
+		{"the MTU of somebody else's network is migrated", "NetworkMigrationInProgress", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}) }},
+		{"a network that changes the MTU itself tells of it itself, once", "", func(p *pass) {
+			p.Pipeline.Registry.Providers = []provider.Provider{flannel.Flannel{}}
+			p.result.Spec, p.result.Traits = spec(&osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}), flannel.Flannel{}.Traits()
+		}},
 		{"refused", "InvalidOperatorConfig", func(p *pass) {
 			p.result.Refused = &pipeline.Error{Stage: pipeline.Check, Err: pipeline.Refusals{{Field: "spec.a", Rule: "r", Message: "no"}}}
 		}},

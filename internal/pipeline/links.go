@@ -1,0 +1,31 @@
+package pipeline
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// RuleLinks is the rule of what the links of nodes do not carry, as Refusal.Rule names it. No acknowledgement lifts it.
+const RuleLinks = "mtu-links"
+
+// checkLinks returns what the links of the nodes do not carry, as far as that is not so already: refusing what is in use
+// would block every other edit, and the conditions tell of the nodes. The target of a migration is checked when it is
+// announced, and not once nodes have it.
+func (s *state) checkLinks(prev, next *operatorv1.NetworkSpec) field.ErrorList {
+	own, ok := s.network.(provider.LinkChecker)
+	if !ok || s.trusted || prev != nil && mtuMigration(next) != nil {
+		return nil
+	}
+	errs := own.CheckLinks(next, s.in.Cluster)
+	if prev == nil || len(errs) == 0 || prev.DefaultNetwork.Type != next.DefaultNetwork.Type {
+		return errs
+	}
+	before := own.CheckLinks(prev, s.in.Cluster)
+	return slices.DeleteFunc(errs, func(e *field.Error) bool {
+		return slices.ContainsFunc(before, func(b *field.Error) bool { return b.Error() == e.Error() })
+	})
+}
