@@ -69,7 +69,7 @@ func (n *network) checkBondOptions(i *iface, mode string, o *nmstate.BondOptions
 }
 
 // The rules below are those by which NetworkManager drops the whole file, see verify in its nm-setting-bond.c. NMState
-// writes such a file, or did until lately.
+// writes such a file, or did until lately. Delays and targets without their monitor, which cannot be meant, are refused always.
 
 // checkBondMonitor refuses options of a way to watch links that is off.
 func (n *network) checkBondMonitor(i *iface, mode string, o *nmstate.BondOptions) {
@@ -93,10 +93,10 @@ func (n *network) checkBondMonitor(i *iface, mode string, o *nmstate.BondOptions
 		return
 	}
 	if o.ARPIPTarget == "" && len(o.NSIP6Target) == 0 {
-		n.errorf(i, option("arp_interval"), "is %d, and needs arp_ip_target", *o.ARPInterval)
+		n.dropf(i, option("arp_interval"), "is %d, and needs arp_ip_target", *o.ARPInterval)
 	}
 	if slices.Contains([]string{"802.3ad", "balance-tlb", "balance-alb"}, mode) {
-		n.errorf(i, option("arp_interval"), "is %d, and mode %s cannot watch its links by ARP; use miimon", *o.ARPInterval, mode)
+		n.dropf(i, option("arp_interval"), "is %d, and mode %s cannot watch its links by ARP; use miimon", *o.ARPInterval, mode)
 	}
 }
 
@@ -106,7 +106,7 @@ func (n *network) checkBondMode(i *iface, mode string, o *nmstate.BondOptions) {
 	case "active-backup", "balance-tlb", "balance-alb":
 	default:
 		if o.Primary != "" {
-			n.errorf(i, option("primary"), "is %q, and in mode %s all ports are active; it is for active-backup, balance-tlb and balance-alb", o.Primary, mode)
+			n.dropf(i, option("primary"), "is %q, and in mode %s all ports are active; it is for active-backup, balance-tlb and balance-alb", o.Primary, mode)
 		}
 	}
 	if mode == "802.3ad" {
@@ -114,13 +114,13 @@ func (n *network) checkBondMode(i *iface, mode string, o *nmstate.BondOptions) {
 	}
 	switch o.LACPRate {
 	case "fast":
-		n.errorf(i, option("lacp_rate"), "is fast, and mode %s has no LACP; use mode 802.3ad or remove it", mode)
+		n.dropf(i, option("lacp_rate"), "is fast, and mode %s has no LACP; use mode 802.3ad or remove it", mode)
 	case "slow":
 		// The kernel reports this default for bonds of all modes, and NetworkManager takes it away.
 		n.warnf(i, option("lacp_rate"), "has no effect in mode %s, and newer versions of NMState refuse it; remove it", mode)
 	}
 	if o.LACPActive != nil {
-		n.errorf(i, option("lacp_active"), "is set, and mode %s has no LACP; use mode 802.3ad or remove it", mode)
+		n.dropf(i, option("lacp_active"), "is set, and mode %s has no LACP; use mode 802.3ad or remove it", mode)
 	}
 }
 
@@ -139,11 +139,11 @@ func (n *network) checkBondRanges(i *iface, o *nmstate.BondOptions) {
 		{"resend_igmp", o.ResendIGMP != nil, value(o.ResendIGMP), 0, 255},
 	} {
 		if r.set && (r.value < r.min || r.value > r.max) {
-			n.errorf(i, option(r.key), "is %d; it is from %d to %d", r.value, r.min, r.max)
+			n.dropf(i, option(r.key), "is %d; it is from %d to %d", r.value, r.min, r.max)
 		}
 	}
 	if a, b := o.NumGratARP, o.NumUnsolNA; a != nil && b != nil && *a != *b {
-		n.errorf(i, option("num_unsol_na"), "is %d, and num_grat_arp, which is the same number, %d", *b, *a)
+		n.dropf(i, option("num_unsol_na"), "is %d, and num_grat_arp, which is the same number, %d", *b, *a)
 	}
 }
 

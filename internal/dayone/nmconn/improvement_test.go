@@ -53,7 +53,7 @@ func TestDUIDsAreOnesThatNetworkManagerKnows(t *testing.T) {
 }
 
 func TestDelaysAndTargetsNeedTheirMonitor(t *testing.T) {
-	for _, options := range []string{"updelay: 100", "downdelay: 100", "arp_ip_target: 192.0.2.1", "arp_interval: 100", "miimon: 0, updelay: 1"} {
+	for _, options := range []string{"updelay: 100", "downdelay: 100", "arp_ip_target: 192.0.2.1", "ns_ip6_target: ['2001:db8::1']", "miimon: 0, updelay: 1"} {
 		_, problems := generate(t, "d.yml", []byte("interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, options: {"+options+"}}}]"))
 		if !problems.HasErrors() {
 			t.Errorf("%s is written, and NetworkManager drops the file", options)
@@ -73,8 +73,7 @@ func TestOptionsThatABondsModeDoesNotHaveAreRefused(t *testing.T) {
 		{"balance-tlb too", "5", "arp_interval: 100, arp_ip_target: 192.0.2.1", "mode balance-tlb cannot"},
 		{"balance-alb too", "6", "arp_interval: 100, arp_ip_target: 192.0.2.1", "mode balance-alb cannot"},
 		{"no first among equals", "2", "primary: x", `primary: is "x", and in mode balance-xor all ports are active`},
-		{"targets of IPv6 need the monitor", "1", "ns_ip6_target: ['2001:db8::1']", "ns_ip6_target: is [2001:db8::1], and has no meaning without arp_interval"},
-		{"and are of IPv6", "1", "arp_interval: 100, ns_ip6_target: [192.0.2.1]", "ns_ip6_target[0]: is \"192.0.2.1\"; an address of IPv6"},
+		{"a monitor needs something to ask", "1", "arp_interval: 100", "arp_interval: is 100, and needs arp_ip_target"},
 		{"a priority of the system", "4", "ad_actor_sys_prio: 0", "ad_actor_sys_prio: is 0; it is from 1 to 65535"},
 		{"a key of ten bits", "4", "ad_user_port_key: 1024", "ad_user_port_key: is 1024; it is from 0 to 1023"},
 		{"learning packets", "5", "lp_interval: 0", "lp_interval: is 0; it is from 1"},
@@ -82,9 +81,14 @@ func TestOptionsThatABondsModeDoesNotHaveAreRefused(t *testing.T) {
 		{"reports of IGMP", "1", "resend_igmp: 256", "resend_igmp: is 256; it is from 0 to 255"},
 		{"one number under two names", "1", "num_grat_arp: 1, num_unsol_na: 2", "num_unsol_na: is 2, and num_grat_arp, which is the same number, 1"},
 	} {
-		_, problems := generate(t, "d.yml", []byte("interfaces: [{name: b, type: bond, link-aggregation: {mode: "+c.mode+", options: {"+c.options+"}}}]"))
-		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: got %v, want %q", c.why, err, c.says)
+		text := "interfaces: [{name: b, type: bond, link-aggregation: {mode: " + c.mode + ", options: {" + c.options + "}}}]"
+		files, problems := Profiles(mustParse(t, text))
+		if err := problems.Err(); err == nil || files != nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s, for a host: got %v, want %q", c.why, err, c.says)
+		}
+		files, problems = generate(t, "d.yml", []byte(text))
+		if len(files) != 1 || len(problems) != 1 || !problems[0].Warning || !strings.Contains(problems[0].String(), c.says) {
+			t.Errorf("%s, as NMState: %d files, %v", c.why, len(files), problems)
 		}
 	}
 	checkWritten(t, []written{

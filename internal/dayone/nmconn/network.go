@@ -36,6 +36,8 @@ type family struct {
 type network struct {
 	doc      *nmstate.Document
 	problems nmstate.Problems
+	// strict refuses what NetworkManager drops.
+	strict bool
 	// order has all interfaces as NMState meets them: the document's, then those it only mentions.
 	order []*iface
 	// kernel and bridges find interfaces by name. A bridge of Open vSwitch is not an interface of the kernel, and
@@ -129,6 +131,15 @@ func (n *network) errorf(i *iface, key, format string, args ...any) {
 
 func (n *network) warnf(i *iface, key, format string, args ...any) {
 	n.problems.Warnf(n.doc, i.at(key), format, args...)
+}
+
+// dropf is for a value for which NetworkManager drops the whole file.
+func (n *network) dropf(i *iface, key, format string, args ...any) {
+	if n.strict {
+		n.errorf(i, key, format, args...)
+		return
+	}
+	n.warnf(i, key, format+" (NetworkManager drops the file)", args...)
 }
 
 // at is the path of one of the interface's values.

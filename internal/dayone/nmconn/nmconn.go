@@ -19,9 +19,18 @@ type File struct {
 }
 
 // Generate returns the profiles in the order in which they can be activated, and everything that is wrong with the
-// document. There are files exactly if no problem is an error.
-func Generate(doc *nmstate.Document) ([]File, nmstate.Problems) {
+// document. There are files exactly if no problem is an error. Options that a bond's mode does not have are written, as NMState
+// writes them, with a warning; see Profiles.
+func Generate(doc *nmstate.Document) ([]File, nmstate.Problems) { return newNetwork(doc).generate() }
+
+// Profiles is Generate for a host that is to work with the files: it refuses options for which NetworkManager drops a whole file.
+func Profiles(doc *nmstate.Document) ([]File, nmstate.Problems) {
 	n := newNetwork(doc)
+	n.strict = true
+	return n.generate()
+}
+
+func (n *network) generate() ([]File, nmstate.Problems) {
 	n.collect()
 	n.relate()
 	for _, i := range n.all() {

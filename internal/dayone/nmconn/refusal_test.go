@@ -62,6 +62,7 @@ func TestWhatIsRefusedSaysPathValueAndWayOut(t *testing.T) {
 		{"MACVLAN without promiscuity", "interfaces: [{name: m, type: mac-vlan, mac-vlan: {base-iface: a, mode: vepa, promiscuous: false}}]", `only with mode passthru`},
 		{"IPVLAN in two ways", "interfaces: [{name: m, type: ipvlan, ipvlan: {base-iface: a, private: true, vepa: true}}]", `only one can be`},
 		{"half a key of MACsec", "interfaces: [{name: m, type: macsec, macsec: {base-iface: a, encrypt: true, port: 0, validation: strict, send-sci: true, mka-cak: '00'}}]", `they need one another`},
+		{"targets of IPv6 that are of IPv4", "interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, options: {arp_interval: 100, ns_ip6_target: [192.0.2.1]}}}]", `an address of IPv6 is wanted`},
 		{"two ways to watch links", "interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, options: {miimon: 100, arp_interval: 100, arp_ip_target: 192.0.2.1}}}]", `in one of these ways`},
 		{"ports that differ", "interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, port: [x, y], ports-config: [{name: x}]}}]", `does not have y`},
 		{"one queue twice", "interfaces: [{name: b, type: bond, link-aggregation: {mode: 1, ports-config: [{name: x, queue-id: 2}, {name: y, queue-id: 2}]}}]", `is 2, which x has already`},

@@ -82,6 +82,6 @@ func checkProfiles(doc *nmstate.Document) nmstate.Problems {
 	for i := range plain.Interfaces {
 		plain.Interfaces[i].CopyMACFrom, plain.Interfaces[i].Dispatch = "", nil
 	}
-	_, problems := nmconn.Generate(&plain)
+	_, problems := nmconn.Profiles(&plain)
 	return problems.Errors()
 }

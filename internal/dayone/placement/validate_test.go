@@ -64,6 +64,7 @@ func TestWhatLeavesAHostWithoutBrExIsRefused(t *testing.T) {
 		{"DHCP whose route is not taken", strings.Replace(replaced("address: [{ip: 192.0.2.10, prefix-length: 24}]", "dhcp: true, auto-gateway: false"), "0.0.0.0/0", "10.0.0.0/8", 1), "routes", "no default route"},
 		{"a name server of another family", replaced("[192.0.2.1]", "['2001:db8::1']"), "dns-resolver.config.server", "of a family"},
 		{"a name of the pods' network", replaced("- {name: eno1,", "- {name: ovn-k8s-mp0, type: dummy}\n- {name: eno1,"), "interfaces[0].name", "uses itself"},
+		{"a bond for which NetworkManager drops the file", replaced("- {name: eno1, type: ethernet,", "- {name: eno2, type: ethernet}\n- {name: eno1, type: bond, link-aggregation: {mode: active-backup, port: [eno2], options: {lacp_rate: fast}},"), "interfaces[1].link-aggregation.options.lacp_rate", "no LACP"},
 		{"nothing at all", " \n", "", "is empty"},
 		{"not NMState", "interfaces: {}\n", "interfaces", ""},
 	} {

@@ -32,7 +32,7 @@ func Keyfiles(name string, data []byte) ([]nmconn.File, nmstate.Problems) {
 		return nil, problems
 	}
 	mine := Check(doc)
-	files, theirs := nmconn.Generate(doc)
+	files, theirs := nmconn.Profiles(doc)
 	if mine.HasErrors() {
 		// How files would be written that are not is of no interest.
 		theirs = theirs.Errors()

@@ -57,7 +57,7 @@ type plan struct {
 // plan turns a change into profiles.
 func (b *Backend) plan(ctx context.Context, change hostapply.Change) (plan, error) {
 	doc := change.Document
-	files, problems := nmconn.Generate(doc)
+	files, problems := nmconn.Profiles(doc)
 	if err := problems.Err(); err != nil {
 		return plan{}, fmt.Errorf("make profiles of the document: %w", err)
 	}
