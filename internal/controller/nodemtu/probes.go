@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	// atOnce is how many nodes are asked at the same time: a node that is slow does not hold up the others, and
-	// a large cluster does not get thousands of pods at once.
-	atOnce = 10
+	// fewest is how many nodes are asked at the same time at least: a node that is slow does not hold up the others.
+	fewest = 10
+	// share of the nodes of a large cluster are asked at the same time, a hundredth: it does not get thousands of pods at
+	// once, and the record of all nodes, which grows with them, is written some hundred times, however many they are.
+	share = 100
 	// probeTimeout is how long a probe may take, pulling its image included.
 	probeTimeout = 2 * time.Minute
 	// firstRetry and lastRetry bound the time between two probes of a node that could not be asked.
@@ -140,7 +142,7 @@ func (a *actions) fail(now time.Time, n node, why string) {
 
 // ask chooses the nodes to ask next, in the order of their names.
 func (a *actions) ask(v view, busy map[string]bool) {
-	running := len(busy)
+	running, most := len(busy), max(fewest, len(v.nodes)/share)
 	for _, n := range slices.SortedFunc(slices.Values(v.nodes), func(x, y node) int { return cmp.Compare(x.name, y.name) }) {
 		if a.record.Known(n.name, n.uid) {
 			continue
@@ -154,7 +156,7 @@ func (a *actions) ask(v view, busy map[string]bool) {
 				continue
 			}
 		}
-		if !n.gone && !busy[n.uid] && running < atOnce {
+		if !n.gone && !busy[n.uid] && running < most {
 			a.start = append(a.start, n)
 			running++
 		}

@@ -84,20 +84,21 @@ func TestStep(t *testing.T) {
 	}
 }
 
-func TestNoMoreThanTenNodesAreAskedAtOnce(t *testing.T) {
-	v := view{now: now}
-	for i := range 50 {
-		v.nodes = append(v.nodes, nodesNamed(fmt.Sprintf("node-%02d", i))...)
-	}
-	for range 5 {
-		a := step(v)
-		if running := len(a.start) + len(v.probes); running != atOnce {
-			t.Fatalf("%d probes at once, want %d", running, atOnce)
+func TestFewNodesAreAskedAtOnce(t *testing.T) {
+	for nodes, want := range map[int]int{3: 3, 50: 10, 1000: 10, 5000: 50} {
+		v := view{now: now}
+		for i := range nodes {
+			v.nodes = append(v.nodes, nodesNamed(fmt.Sprintf("node-%04d", i))...)
 		}
-		for _, n := range a.start[:5] {
-			v.probes = append(v.probes, running(n.name, time.Second))
+		for range 3 {
+			a := step(v)
+			if got := len(a.start) + len(v.probes); got != want {
+				t.Fatalf("of %d nodes, %d are asked at once, want %d", nodes, got, want)
+			}
+			for _, n := range a.start[:len(a.start)/2] {
+				v.probes = append(v.probes, running(n.name, time.Second))
+			}
 		}
-		v.probes = v.probes[:5]
 	}
 }
 
