@@ -6,6 +6,7 @@ package hostmtu
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"strconv"
 	"time"
 )
@@ -26,10 +27,18 @@ const (
 
 // Node is what one node has answered.
 type Node struct {
-	// UID is that of the Node object: another node of the same name is asked anew.
-	UID string `json:"uid"`
+	// Mark is that of the Node object: another node of the same name is asked anew.
+	Mark string
 	// MTU is in bytes.
-	MTU int `json:"mtu"`
+	MTU int
+}
+
+// Mark is what is kept of an object's UID to tell it from others of its name: eight digits, since a ConfigMap holds 1 MiB for
+// all nodes, and one in four billion is asked too seldom.
+func Mark(uid string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(uid))
+	return fmt.Sprintf("%08x", h.Sum32())
 }
 
 // Record is what is known of all nodes. The zero value knows nothing.
@@ -56,12 +65,22 @@ func (r Record) Least() int {
 // Known reports whether a node of this name and UID has answered.
 func (r Record) Known(name, uid string) bool {
 	n, ok := r.Nodes[name]
-	return ok && n.UID == uid
+	return ok && n.Mark == Mark(uid)
 }
 
-// Encode returns the data of the ConfigMap.
+// marks are the marks of nodes by their names, by their MTU: what is the same of thousands of nodes is said once.
+type marks map[int]map[string]string
+
+// Encode returns the data of the ConfigMap. Of a node, it takes its name and 14 bytes.
 func (r Record) Encode() (map[string]string, error) {
-	nodes, err := json.Marshal(r.Nodes)
+	byMTU := marks{}
+	for name, n := range r.Nodes {
+		if byMTU[n.MTU] == nil {
+			byMTU[n.MTU] = map[string]string{}
+		}
+		byMTU[n.MTU][name] = n.Mark
+	}
+	nodes, err := json.Marshal(byMTU)
 	if err != nil {
 		return nil, fmt.Errorf("encode MTU of nodes: %w", err)
 	}
@@ -86,14 +105,18 @@ func Settled(data map[string]string) int {
 // error; asking the nodes again is the way out.
 func Decode(data map[string]string, created time.Time) (Record, error) {
 	r := Record{First: created, Nodes: map[string]Node{}}
+	byMTU := marks{}
 	if text := data[keyNodes]; text != "" {
-		if err := json.Unmarshal([]byte(text), &r.Nodes); err != nil {
+		if err := json.Unmarshal([]byte(text), &byMTU); err != nil {
 			return Record{}, fmt.Errorf("decode MTU of nodes: %w", err)
 		}
 	}
-	for name, n := range r.Nodes {
-		if n.MTU <= 0 {
-			return Record{}, fmt.Errorf("decode MTU of nodes: node %s has MTU %d", name, n.MTU)
+	for mtu, nodes := range byMTU {
+		if mtu <= 0 {
+			return Record{}, fmt.Errorf("decode MTU of nodes: %d is no MTU", mtu)
+		}
+		for name, mark := range nodes {
+			r.Nodes[name] = Node{Mark: mark, MTU: mtu}
 		}
 	}
 	if text := data[keySettled]; text != "" {

@@ -1,6 +1,8 @@
 package hostmtu
 
 import (
+	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -10,8 +12,8 @@ import (
 func TestRecordSurvivesTheConfigMap(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, r := range map[string]Record{
-		"waiting for more": {Nodes: map[string]Node{"a": {UID: "1", MTU: 1500}}, First: created},
-		"settled, and a smaller node joined afterwards": {Nodes: map[string]Node{"a": {UID: "1", MTU: 1500}, "b": {UID: "2", MTU: 1400}}, Settled: 1500, First: created},
+		"waiting for more": {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}}, First: created},
+		"settled, and a smaller node joined afterwards": {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}, "b": {Mark: Mark("2"), MTU: 1400}}, Settled: 1500, First: created},
 		"all nodes are gone":                            {Nodes: map[string]Node{}, Settled: 1500, First: created},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,9 +39,33 @@ func TestLeastIsPublishedUnderTheKeyThatOthersRead(t *testing.T) {
 	}
 }
 
+func TestAnotherNodeOfTheSameNameIsNotKnown(t *testing.T) {
+	const uid = "8c1f1d5e-7c0c-4f8e-9d0b-111111111111"
+	r := Record{Nodes: map[string]Node{"a": {Mark: Mark(uid), MTU: 1500}}}
+	if !r.Known("a", uid) || r.Known("a", "8c1f1d5e-7c0c-4f8e-9d0b-111111111112") || r.Known("b", uid) {
+		t.Error("nodes are mistaken for one another")
+	}
+}
+
+// TestTenThousandNodesFitIntoAConfigMap: also with the long names that clouds give.
+func TestTenThousandNodesFitIntoAConfigMap(t *testing.T) {
+	const most = 1 << 20 // what the API server takes
+	r := Record{Nodes: map[string]Node{}, Settled: 1500}
+	for i := range 10_000 {
+		r.Nodes[fmt.Sprintf("ip-10-0-%03d-%03d.ap-southeast-2.compute.internal", i/256, i%256)] = Node{Mark: Mark(strconv.Itoa(i)), MTU: 1500 + i%2*7501}
+	}
+	data, err := r.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if size := len(data["nodes"]); size > most*3/4 {
+		t.Errorf("they take %d bytes of %d", size, most)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
-	f.Add(`{"a":{"uid":"1","mtu":1500}}`, "1500")
-	f.Add(`{"a":{"mtu":-1}}`, "x")
+	f.Add(`{"1500":{"a":"00000001"}}`, "1500")
+	f.Add(`{"-1":{"a":""}}`, "x")
 	f.Fuzz(func(t *testing.T, nodes, settled string) {
 		r, err := Decode(map[string]string{"nodes": nodes, "settled": settled}, time.Time{})
 		if err == nil && (r.Settled < 0 || r.Least() < 0) {

@@ -53,7 +53,7 @@ func (c *Controller) load(ctx context.Context) (hostmtu.Record, string, error) {
 	record, err := hostmtu.Decode(cm.Data, cm.CreationTimestamp.Time)
 	if err != nil {
 		c.Log.Warn("the record of the nodes' MTU cannot be read, so the nodes are asked again", "error", err)
-		return hostmtu.Record{First: cm.CreationTimestamp.Time}, cm.ResourceVersion, nil
+		return hostmtu.Record{First: cm.CreationTimestamp.Time, Settled: hostmtu.Settled(cm.Data)}, cm.ResourceVersion, nil
 	}
 	return record, cm.ResourceVersion, nil
 }

@@ -115,7 +115,7 @@ func (a *actions) take(now time.Time, p probe, n node) bool {
 			a.fail(now, n, err.Error())
 			break
 		}
-		a.record.Nodes[n.name] = hostmtu.Node{UID: n.uid, MTU: mtu}
+		a.record.Nodes[n.name] = hostmtu.Node{Mark: hostmtu.Mark(n.uid), MTU: mtu}
 		a.write = true
 		delete(a.failures, n.uid)
 	case p.phase == corev1.PodFailed:

@@ -34,7 +34,7 @@ func running(name string, since time.Duration) probe {
 func known(settled int, mtu map[string]int) hostmtu.Record {
 	r := hostmtu.Record{Settled: settled, First: now.Add(-time.Minute), Nodes: map[string]hostmtu.Node{}}
 	for name, m := range mtu {
-		r.Nodes[name] = hostmtu.Node{UID: "uid-" + name, MTU: m}
+		r.Nodes[name] = hostmtu.Node{Mark: hostmtu.Mark("uid-" + name), MTU: m}
 	}
 	return r
 }
