@@ -37,6 +37,7 @@ func TestSectionsThatNMStateForgetsAreWritten(t *testing.T) {
 		{"IPVLAN", "- {name: i, type: ipvlan, ipvlan: {base-iface: a, mode: l2, private: true}}", "i", "ipvlan", "mode=1 parent=a private=true"},
 		{"IPVLAN in its default mode", "- {name: i, type: ipvlan, ipvlan: {base-iface: a}}", "i", "ipvlan", "mode=2 parent=a"},
 		{"MACsec", "- {name: m, type: macsec, macsec: {base-iface: a, encrypt: true, port: 1, validation: strict, send-sci: true, offload: mac, mka-cak: 50b71a8ef0bd5751ea76de6d6c98c03a, mka-ckn: f2b4}}", "m", "macsec", "encrypt=true mka-cak=50b71a8ef0bd5751ea76de6d6c98c03a mka-ckn=f2b4 offload=2 parent=a port=1 send-sci=true validation=2"},
+		{"MACsec with the older name of what it is on", "- {name: m, type: macsec, macsec: {parent: a, encrypt: false, port: 0, validation: check, send-sci: false}}", "m", "macsec", "encrypt=false parent=a port=0 send-sci=false validation=1"},
 		{"HSR", "- {name: h, type: hsr, hsr: {port1: a, port2: b, multicast-spec: 40, protocol: prp}}", "h", "hsr", "multicast-spec=40 port1=a port2=b prp=true"},
 	})
 }

@@ -54,7 +54,7 @@ type InfiniBand struct {
 
 // MACsec encrypts a link.
 type MACsec struct {
-	BaseIface string `json:"base-iface" nm:"required"`
+	BaseIface string `json:"base-iface" nm:"required,alias=parent"`
 	Encrypt   bool   `json:"encrypt" nm:"required"`
 	// MKACAK has 32 hexadecimal digits, MKACKN 2 to 64; one needs the other.
 	MKACAK     string `json:"mka-cak,omitempty"`
