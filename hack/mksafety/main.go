@@ -60,7 +60,12 @@ func table(fields []provider.Field) string {
 		if f.Acknowledge {
 			acknowledge = "yes"
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s | %s |\n", f.Path, f.Class, f.Disruption, acknowledge, cmp.Or(f.Fixed, "-"), f.Reason)
+		class, disruption := string(f.Class), string(f.Disruption)
+		if f.Grows != "" {
+			class += fmt.Sprintf("; %s where a pool grows (%s)", provider.Rolling, f.Grows)
+			disruption += fmt.Sprintf("; %s where a pool grows", provider.PodsRestart)
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s | %s | %s | %s |\n", f.Path, class, disruption, acknowledge, cmp.Or(f.Fixed, "-"), f.Reason)
 	}
 	return out.String()
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // notYet are the settings of types that cannot be installed in this version.
@@ -96,6 +97,9 @@ func TestExplainTellsTheClassOfEveryField(t *testing.T) {
 			continue // what is below it has classes of its own
 		}
 		want := fmt.Sprintf("Change class: %s", f.Class)
+		if f.Grows != "" {
+			want += fmt.Sprintf("; %s where a pool grows (%s)", provider.Rolling, f.Grows)
+		}
 		if got := strings.Join(strings.Fields(described[f.Path]), " "); !strings.Contains(got, want) || !strings.Contains(got, "disruption: "+string(f.Disruption)) {
 			t.Errorf("kubectl explain %s says %q, want %q and disruption %s", f.Path, got, want, f.Disruption)
 		}
@@ -109,5 +113,19 @@ func collect(path string, s apiextensionsv1.JSONSchemaProps, into map[string]str
 	}
 	for name, below := range s.Properties {
 		collect(path+"."+name, below, into)
+	}
+}
+
+func TestAPoolsClassIsToldForEachTypeOfNetwork(t *testing.T) {
+	for of, want := range map[operatorv1.NetworkType]string{
+		"":                                  "Flannel",
+		operatorv1.NetworkTypeFlannel:       "Flannel",
+		operatorv1.NetworkTypeOVNKubernetes: "",
+	} {
+		for _, f := range Registry().Fields(of) {
+			if f.Path == "spec.clusterNetwork.cidr" && (f.Grows != want || strings.Contains(f.Reason, "shorter prefix") != (want != "")) {
+				t.Errorf("pools of type %q grow for %q, want %q: %s", of, f.Grows, want, f.Reason)
+			}
+		}
 	}
 }

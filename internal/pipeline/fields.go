@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,8 +11,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// common are the fields that mean the same whatever the network is.
-func common() []provider.Field {
+// common are the fields that mean the same whatever the network is, but that the pools of some types grow.
+func common(grows string) []provider.Field {
 	return []provider.Field{
 		{Path: "spec.managementState", Class: provider.Live, Disruption: provider.NoDisruption,
 			Reason: "the operator begins or ceases to look after the network; what runs goes on"},
@@ -29,18 +30,37 @@ func common() []provider.Field {
 			Reason: "services keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
 		{Path: "spec.clusterNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Reason: "pods keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
-		{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage,
-			Reason: "pods keep the addresses they have; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (Flannel); the network's own pods then restart node by node, and traffic goes on"},
+		poolField(grows),
 		{Path: "spec.clusterNetwork.hostPrefix", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "nodes hold blocks of the old length"},
 		{Path: "spec.defaultNetwork", Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "settings of a network that is not the one in use"},
 		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network", Fixed: RuleTypeChange},
 	}
 }
 
+// poolField is the field of a pool's addresses.
+func poolField(grows string) provider.Field {
+	f := provider.Field{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage, Grows: grows, Reason: "pods keep the addresses they have"}
+	if grows != "" {
+		f.Reason += fmt.Sprintf("; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (%s); the network's own pods then restart node by node, and traffic goes on", grows)
+	}
+	return f
+}
+
+// growing are the types of network whose pools can grow, with commas between them: that type alone, if it is given.
+func (r Registry) growing(t operatorv1.NetworkType) string {
+	var types []string
+	for _, p := range r.Providers {
+		if traits := p.Traits(); traits.GrowPools && (t == "" || traits.Type == t) {
+			types = append(types, string(traits.Type))
+		}
+	}
+	return strings.Join(types, ", ")
+}
+
 // Fields returns what a change of each field means for networks of a type, and for every one of a registry if the type
 // is empty; sorted by path. An entry stands for all fields below it that have none.
 func (r Registry) Fields(t operatorv1.NetworkType) []provider.Field {
-	fields := common()
+	fields := common(r.growing(t))
 	for _, p := range r.Providers {
 		if t == "" || p.Traits().Type == t {
 			fields = append(fields, p.Fields()...)

@@ -37,6 +37,9 @@ type Field struct {
 	// Class and Disruption are those of the worst change of the field that is not refused, or of any change if all are.
 	Class      Class
 	Disruption Disruption
+	// Grows are the types of network, with commas between them, for which a shorter prefix that begins at the same address
+	// is no change of Class, but Rolling, with PodsRestart; empty for all fields but that of the pools.
+	Grows string
 	// Acknowledge is true if a change that is refused is made nevertheless once its hash is acknowledged.
 	Acknowledge bool
 	// Reason is a sentence that says why, for people.
