@@ -1,0 +1,104 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-network-operator/cno/internal/applied"
+)
+
+// TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges takes kube-proxy away, brings it back, and so on,
+// and kills an operator after none of its writes on either way, then after one, two... on one and the other in turn. Unlike
+// after an install there is a history, and what was deleted may still be on its way out.
+func TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.namespaces()
+	sides := []func(*spec){
+		func(s *spec) { s.DeployKubeProxy, s.LogLevel = new(true), "Normal" },
+		func(s *spec) { s.DeployKubeProxy, s.LogLevel = new(false), "Debug" },
+	}
+	c.create(newNetwork())
+	_, p := c.undisturbed()
+	want := make([]map[string]string, len(sides))
+	for _, side := range []int{1, 0} {
+		c.edit(sides[side])
+		c.eventually("an undisturbed operator goes there", func() string {
+			if !c.done(p) {
+				return "it still works"
+			}
+			return ""
+		})
+		want[side] = c.installed()
+	}
+	alive := 0 // the last operators that did not die
+	for n := 0; alive < len(sides); n++ {
+		c.stop(p)
+		from, to, k := n%2, (n+1)%2, max(0, n-1)
+		c.edit(sides[to])
+		var died bool
+		if p, died = c.succeed(k, want[from], want[to]); died {
+			alive = 0
+		} else {
+			alive++
+		}
+		// An install and the way to either side were the first three.
+		c.remembers(fmt.Sprintf("death after write %d", k), 4+n)
+	}
+}
+
+// remembers waits until the history tells of revisions up to a number as it does when nobody dies: each went to the other
+// side than the one before, was the next one, and was seen to work.
+func (c *cluster) remembers(after string, last int) {
+	c.Helper()
+	var want []string
+	for number := last - applied.MaxRevisions + 1; number <= last; number++ {
+		if number > 1 {
+			want = append(want, fmt.Sprintf("%d config healthy kube-proxy: %t", number, number%2 == 1))
+		}
+	}
+	c.eventually("after "+after+" the history is as without it", func() string {
+		history, err := applied.DecodeHistory(c.configMap(applied.HistoryConfigMapName))
+		if err != nil {
+			return err.Error()
+		}
+		var have []string
+		for _, r := range history {
+			if r.Number == 1 {
+				continue
+			}
+			s, err := r.Snapshot()
+			if err != nil {
+				return err.Error()
+			}
+			have = append(have, fmt.Sprintf("%d %s %s kube-proxy: %t", r.Number, r.Kind, r.Outcome, *s.Spec().DeployKubeProxy))
+		}
+		return cmp.Diff(want, have)
+	})
+}
+
+// namespaces lets namespaces go that were deleted, until the test ends. Nobody else does that here, and the operator has
+// deleted what was in them before.
+func (c *cluster) namespaces() {
+	ctx, end := context.WithCancel(context.Background())
+	var ended sync.WaitGroup
+	c.Cleanup(func() { end(); ended.Wait() })
+	ended.Go(func() {
+		for tick := time.NewTicker(30 * time.Millisecond); ctx.Err() == nil; <-tick.C {
+			var all corev1.NamespaceList
+			_ = c.Client.List(ctx, &all) // or the next time
+			for i := range all.Items {
+				if ns := &all.Items[i]; ns.DeletionTimestamp != nil {
+					ns.Spec.Finalizers = nil
+					_ = c.Client.SubResource("finalize").Update(ctx, ns) // or the next time
+				}
+			}
+		}
+	})
+}
