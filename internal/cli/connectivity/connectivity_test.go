@@ -3,6 +3,8 @@ package connectivity
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -133,5 +135,64 @@ func TestATestThatIsCutOffIsCleanedUp(t *testing.T) {
 	}
 	if _, err := s.places(t.Context(), []string{"nobody"}); err == nil {
 		t.Error("a node that there is not is tried")
+	}
+}
+
+// TestOutsideIsTriedFromEveryPod: --external is for the way out of the cluster, of either family, by name or by address.
+func TestOutsideIsTriedFromEveryPod(t *testing.T) {
+	places, aim := two()
+	for _, row := range []struct {
+		flag, host string
+		port       int
+	}{
+		{"example.org:443", "example.org", 443},
+		{"203.0.113.7:80", "203.0.113.7", 80},
+		{"[2001:db8:1::7]:443", "2001:db8:1::7", 443},
+	} {
+		host, port, err := outside(row.flag)
+		if err != nil || host != row.host || port != row.port {
+			t.Errorf("--external %s is %s, %d: %v", row.flag, host, port, err)
+		}
+		aim.external, aim.externalPort = host, port
+		var tried []string
+		for _, s := range scenarios(places, aim) {
+			if s.Host == row.host && s.Port == row.port && !s.onHost {
+				tried = append(tried, s.name)
+			}
+		}
+		want := []string{"pod on a -> " + row.host + " outside", "pod on b -> " + row.host + " outside"}
+		if !slices.Equal(tried, want) {
+			t.Errorf("--external %s is tried as %q, want %q", row.flag, tried, want)
+		}
+	}
+	for _, wrong := range []string{"example.org", "2001:db8::7", "example.org:https", "example.org:0", "example.org:70000", ":443"} {
+		if _, _, err := outside(wrong); err == nil || !strings.Contains(err.Error(), wrong) {
+			t.Errorf("--external %s: %v", wrong, err)
+		}
+	}
+}
+
+// TestPodsOfOneFamilyAreNotTriedInTheOther: a cluster of IPv6 alone has every scenario that one of IPv4 has.
+func TestPodsOfOneFamilyAreNotTriedInTheOther(t *testing.T) {
+	names := func(which func(string) bool, service, api string) []string {
+		places, aim := two()
+		for i, p := range places {
+			places[i].pod = slices.DeleteFunc(slices.Clone(p.pod), func(a string) bool { return !which(a) })
+			places[i].host = slices.DeleteFunc(slices.Clone(p.host), func(a string) bool { return !which(a) })
+		}
+		aim.service, aim.api = []string{service}, []string{api}
+		var all []string
+		for _, s := range scenarios(places[:2], aim) {
+			all = append(all, strings.ReplaceAll(s.name, "IPv6", "IPv4"))
+			if a, err := netip.ParseAddr(s.Host); err == nil && !which(a.String()) {
+				t.Errorf("%s goes to %s", s.name, s.Host)
+			}
+		}
+		return all
+	}
+	four := names(func(a string) bool { return family(a) == "IPv4" }, "10.96.0.9", "10.96.0.1")
+	six := names(func(a string) bool { return family(a) == "IPv6" }, "fd02::9", "fd02::1")
+	if len(six) == 0 || !slices.Equal(four, six) {
+		t.Errorf("%d scenarios of IPv4, %d of IPv6:\n%q\n%q", len(four), len(six), four, six)
 	}
 }

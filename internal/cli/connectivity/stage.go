@@ -234,16 +234,24 @@ func (s *stage) services(ctx context.Context) (target, error) {
 		return t, fmt.Errorf("read service kubernetes: %w", err)
 	}
 	if s.external != "" {
-		host, number, err := net.SplitHostPort(s.external)
-		if err == nil {
-			t.externalPort, err = strconv.Atoi(number)
+		if t.external, t.externalPort, err = outside(s.external); err != nil {
+			return t, err
 		}
-		if err != nil {
-			return t, fmt.Errorf("--external %q is not host:port: %w", s.external, err)
-		}
-		t.external = host
 	}
 	return t, nil
+}
+
+// outside reads what --external says.
+func outside(external string) (host string, port int, err error) {
+	host, number, err := net.SplitHostPort(external)
+	if err != nil {
+		return "", 0, fmt.Errorf("--external %q is not host:port: %w", external, err)
+	}
+	at, err := strconv.ParseUint(number, 10, 16)
+	if err != nil || at == 0 || host == "" {
+		return "", 0, fmt.Errorf("--external %q is not host:port: a host and a port of 1 to 65535 are needed, e.g. example.org:443 or [2001:db8::7]:443", external)
+	}
+	return host, int(at), nil
 }
 
 // dns reports whether the cluster has a service for names: without one, nothing is looked up.

@@ -45,10 +45,10 @@ func (r *remover) cleaners(ctx context.Context, sets []object) ([]leaver, error)
 			return nil, fmt.Errorf("read %s: %w", o, err)
 		}
 		if l.cleaner, err = cleaner(l.set, image); err != nil {
-			r.stays = append(r.stays, fmt.Sprintf("on every node, what %s has made: %v", o, err))
+			r.stays = append(r.stays, fmt.Sprintf("on every node, what %s has made: %v; restart the node to be rid of routes, devices and rules", o, err))
 		}
 		if folders := hostFolders(l.set.Spec.Template.Spec); len(folders) > 0 {
-			r.stays = append(r.stays, fmt.Sprintf("on every node, the folders %s of %s, with what its own cleanup does not remove", strings.Join(folders, ", "), o))
+			r.stays = append(r.stays, fmt.Sprintf("on every node, the folders %s of %s, with what its own cleanup does not remove; delete them there by hand, once nothing else uses them", strings.Join(folders, ", "), o))
 		}
 		out = append(out, l)
 	}
@@ -122,7 +122,7 @@ func (r *remover) clean(ctx context.Context, l leaver) error {
 		return err
 	}
 	if err := r.podsGone(ctx, l.namespace, labels.FormatLabels(l.set.Spec.Selector.MatchLabels)); err != nil {
-		r.stays = append(r.stays, fmt.Sprintf("pods of %s on nodes that do not answer", l.object))
+		r.stays = append(r.stays, fmt.Sprintf("pods of %s on nodes that do not answer: they end when the node is back, or its Node object is deleted", l.object))
 	}
 	if l.cleaner == nil {
 		return nil
@@ -142,7 +142,7 @@ func (r *remover) clean(ctx context.Context, l leaver) error {
 		return nil
 	}, isThere)
 	if err != nil {
-		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s has made: they did not answer within %s", last.Status.DesiredNumberScheduled-last.Status.NumberReady,
+		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s has made: they did not answer within %s; restart these nodes to be rid of routes, devices and rules", last.Status.DesiredNumberScheduled-last.Status.NumberReady,
 			last.Status.DesiredNumberScheduled, l.object, patience))
 	}
 	if ctx.Err() != nil {

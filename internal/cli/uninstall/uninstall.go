@@ -48,8 +48,10 @@ definitions or the namespaces. Where the operator and its records are gone, so t
 what was applied, --force goes by the label of its objects.
 
 Pods that run lose their network. Without --yes it only says what it would do. What stays is
-listed: what was there before the operator took it over, kinds that belong to OpenShift, and
-files on nodes that no program of the network can remove.
+listed, with how to be rid of it: what was there before the operator took it over, kinds that
+belong to OpenShift (both are not ours to delete), folders on nodes that no program of the network
+empties (delete them there by hand), and nodes that do not answer (restart them: routes, devices
+and rules are gone then).
 
 Exit status: 0 everything is gone but what is listed, or, without --yes, nothing is there; 1
 there is something to take away and --yes is missing, or something could not be; 2 the cluster
