@@ -15,8 +15,9 @@ import (
 
 // The least MTU that IPv4 and IPv6 work with (RFC 791, RFC 8200), and the most that the API takes.
 const (
-	LeastMTU4, LeastMTU6 = 576, 1280
-	MostMTU              = 65535
+	LeastMTU4 = 576
+	LeastMTU6 = 1280
+	MostMTU   = 65535
 )
 
 var migrationPath = specPath.Child("migration", "mtu")
