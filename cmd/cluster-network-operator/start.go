@@ -93,6 +93,7 @@ func runOperator(ctx context.Context, f flags) error {
 		},
 		MetricsAddress: f.metrics,
 		HealthAddress:  f.health,
+		Identity:       os.Getenv("POD_NAME"),
 		WithoutLease:   f.withoutLease,
 		Level:          level,
 		Log:            log,

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"io"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -187,17 +188,29 @@ func (c *cluster) configMap(name string) map[string]string {
 // startedAgain is how long it takes until a process that has ended is started again.
 const startedAgain = time.Second
 
-// startAgain runs an operator, and starts it again when it ends by itself, as Kubernetes does: an API server that fails
+// hostPort reads the address of an API server.
+func hostPort(host string) (facts.HostPort, error) {
+	at, err := netip.ParseAddrPort(strings.TrimSuffix(strings.TrimPrefix(host, "https://"), "/"))
+	return facts.HostPort{Host: at.Addr().String(), Port: int(at.Port())}, err
+}
+
+// startAgain runs an operator, once it finds the API server, and starts it again when it ends by itself, as Kubernetes does: an API server that fails
 // while it starts is a reason to end.
 func (c *cluster) startAgain(line *faults.Line, settings ...func(*operator.Options)) *process {
 	c.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	options := optionsFor(c.Config, line, settings...)
+	at, err := hostPort(c.Config.Host)
+	if err != nil {
+		c.Fatal(err)
+	}
 	ended := make(chan error, 1)
 	go func() {
 		var err error
 		for ctx.Err() == nil {
-			err = operator.Run(ctx, options)
+			if _, err = operator.FindAPIServer(ctx, options.Config, []facts.HostPort{at}, options.Log); err == nil {
+				err = operator.Run(ctx, options)
+			}
 			select {
 			case <-ctx.Done():
 			case <-time.After(startedAgain):

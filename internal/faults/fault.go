@@ -33,10 +33,12 @@ const (
 	Dead
 	// Last is a call that is carried out, and whose answer nobody waits for any more.
 	Last
+	// Refused is a connection that nobody accepts, since there is no server.
+	Refused
 )
 
 func (f Fault) String() string {
-	return [...]string{"none", "error 500", "conflict 409", "gone 410", "busy 429", "connection reset", "answer lost", "hangs", "dead", "dead after it"}[f]
+	return [...]string{"none", "error 500", "conflict 409", "gone 410", "busy 429", "connection reset", "answer lost", "hangs", "dead", "dead after it", "connection refused"}[f]
 }
 
 // apply makes a call with its fault.
@@ -54,6 +56,8 @@ func (f Fault) apply(r *http.Request, next http.RoundTripper) (*http.Response, e
 		return response, drain(r)
 	case Reset:
 		return nil, syscall.ECONNRESET
+	case Refused:
+		return nil, syscall.ECONNREFUSED
 	case Dead:
 		return nil, ErrDead
 	case Hang:

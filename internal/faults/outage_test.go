@@ -2,13 +2,17 @@ package faults_test
 
 import (
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/faults"
 	"github.com/cluster-network-operator/cno/internal/operator"
 )
@@ -19,19 +23,33 @@ func withLease(o *operator.Options) { o.WithoutLease = false }
 // all has every call fail in the same way.
 func all(f faults.Fault) faults.Plan { return func(faults.Call) faults.Fault { return f } }
 
-// outage is how long an API server is gone: longer than a lease lasts.
-const outage = 20 * time.Second
+// restarted has an operator have the identity of its pod, as each process has that a kubelet starts again.
+func restarted(o *operator.Options) { o.Identity = podName }
 
-// TestAPIServerThatIsGoneIsWaitedFor takes the API server away from an operator, which ends when it cannot renew its lease
-// and is started again, and looks whether it does what was asked for meanwhile.
+// podName is the name of the pod in which an operator is started again.
+const podName = "network-operator-0"
+
+// TestAPIServerThatIsGoneIsWaitedFor takes the API server away from an operator for longer than a lease lasts. The operator
+// ends when it cannot renew its lease and is started again; it asks seldom meanwhile, calls nothing Degraded that is not,
+// and does at once what was asked for when the server is back.
 func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
-	for _, how := range []faults.Fault{faults.Reset, faults.Hang} {
-		t.Run(how.String(), func(t *testing.T) {
+	for _, row := range []struct {
+		name string
+		how  faults.Fault
+		long time.Duration
+		// calls is how many may be made meanwhile: some thirty watches try again until the lease is lost, ever more seldom.
+		calls int
+	}{
+		{"connection reset", faults.Reset, 20 * time.Second, 600},
+		{"hangs", faults.Hang, 20 * time.Second, 600},
+		{"refused for two minutes", faults.Refused, 2 * time.Minute, 240},
+	} {
+		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
 			c.create(newNetwork())
 			line := faults.NewLine(nil)
-			p := c.startAgain(line, withLease)
+			p := c.startAgain(line, withLease, restarted)
 			c.eventually("the network is installed", func() string {
 				if !c.done(p) {
 					return "it is not"
@@ -39,28 +57,44 @@ func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
 				return ""
 			})
 			before := c.installed()
-			line.Set(all(how))
+			line.Set(all(row.how))
 			line.Cut()
 			gone := len(line.Calls())
 			c.edit(func(s *spec) { s.LogLevel = "Debug" })
-			time.Sleep(outage)
+			time.Sleep(row.long)
 			calls := len(line.Calls()) - gone
-			t.Logf("%d calls in %s without an API server", calls, outage)
-			if perSecond := float64(calls) / outage.Seconds(); perSecond > 60 { // some thirty watches, each of which waits longer and longer
-				t.Errorf("%.0f calls a second while nothing answers", perSecond)
+			if t.Logf("%d calls in %s without an API server", calls, row.long); calls > row.calls {
+				t.Errorf("%d calls in %s while nothing answers, and %d are enough", calls, row.long, row.calls)
 			}
 			if have := operands(c.installed()); len(have) != len(operands(before)) {
 				t.Errorf("%d objects, and there were %d", len(have), len(before))
 			}
 			back := time.Now()
 			line.Set(nil)
-			c.eventually("what was asked for meanwhile is done", func() string {
+			c.eventually("what was asked for meanwhile is applied", func() string {
+				if text := c.configMap(applied.ConfigMapName)[applied.KeyApplied]; !strings.Contains(text, `"logLevel":"Debug"`) {
+					return text
+				}
+				return ""
+			})
+			t.Logf("%s after the API server was back it is applied", time.Since(back).Round(time.Millisecond))
+			c.eventually("the status says so", func() string {
+				if said := c.condition("Degraded"); strings.HasPrefix(said, "True") {
+					t.Errorf("Degraded: %s", said)
+				}
 				if n := c.network(); n.Status.ObservedGeneration != n.Generation {
 					return "it is not"
 				}
 				return ""
 			})
 			t.Logf("%s after the API server was back", time.Since(back).Round(time.Millisecond))
+			var lease coordinationv1.Lease
+			if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "network-operator-lock"}, &lease); err != nil {
+				t.Fatal(err)
+			}
+			if holder := *lease.Spec.HolderIdentity; holder != podName {
+				t.Errorf("the lease is held by %s: who is started again has to wait for it", holder)
+			}
 		})
 	}
 }

@@ -23,6 +23,8 @@ const (
 	defaultAPIServerPort = 6443
 	// probeTimeout is how long one address may take to answer.
 	probeTimeout = 3 * time.Second
+	// lastWait is the longest pause between two looks for an API server: who waits for it is to work soon after it is back.
+	lastWait = 2 * time.Second
 )
 
 // Surroundings are the values from which the API server's address can be told. All of them may be empty.
@@ -114,7 +116,7 @@ func FindAPIServer(ctx context.Context, config *rest.Config, candidates []facts.
 		case <-ctx.Done():
 			return facts.HostPort{}, fmt.Errorf("find API server: %w", errors.Join(errs...))
 		case <-time.After(wait):
-			wait = min(2*wait, 10*time.Second)
+			wait = min(2*wait, lastWait)
 		}
 	}
 }

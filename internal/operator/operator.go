@@ -69,6 +69,10 @@ type Options struct {
 	Proxy proxyconfig.Settings
 	// MetricsAddress and HealthAddress are where to listen; empty is nowhere.
 	MetricsAddress, HealthAddress string
+	// Identity names the replica in the lease. Whoever has the same one takes the lease over at once, so it must be that of
+	// a process of which the one before is dead whenever there is another: the name of a pod, of which the kubelet starts a
+	// container only when the last has ended. Empty is one that nobody else has.
+	Identity string
 	// WithoutLease starts to work at once, for tests and for people who run it by hand.
 	WithoutLease bool
 	// Level is that of Log, which Network/cluster sets.
@@ -169,17 +173,24 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	lock, err := s.lock(api)
+	if err != nil {
+		return nil, err
+	}
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
 	ever, yes := time.Duration(-1), true
 	mgr, err := manager.New(api, manager.Options{
-		Scheme:                        scheme,
-		MapperProvider:                func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
-		Cache:                         cacheOptions(append(providerNamespaces(), s.Namespace)),
-		Client:                        client.Options{Cache: &client.CacheOptions{}},
-		Logger:                        logr.FromSlogHandler(s.Log.Handler()),
-		LeaderElection:                !s.WithoutLease,
-		LeaderElectionNamespace:       s.Namespace,
-		LeaderElectionID:              leaseName,
+		Scheme:                  scheme,
+		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
+		Cache:                   cacheOptions(append(providerNamespaces(), s.Namespace)),
+		Client:                  client.Options{Cache: &client.CacheOptions{}},
+		Logger:                  logr.FromSlogHandler(s.Log.Handler()),
+		LeaderElection:          !s.WithoutLease,
+		LeaderElectionNamespace: s.Namespace,
+		LeaderElectionID:        leaseName,
+
+		LeaderElectionResourceLockInterface: lock,
+
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &lease,
 		RenewDeadline:                 &renew,
