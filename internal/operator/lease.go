@@ -2,22 +2,51 @@ package operator
 
 import (
 	"fmt"
+	"os"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lock returns the lease under the identity of Options, so that a process that was started again after an outage has it at
-// once, and need not wait until that of its own predecessor has run out. It is nil without an identity: the library makes
-// one up.
+// leaseName is the name of the lease that the replica which works holds. It is the one of OpenShift's operator,
+// so that the two never work at the same time.
+const leaseName = "network-operator-lock"
+
+// How long a lease lasts, how long its holder tries to renew it before it stops, and how often. One that ends in order hands
+// over at once, and one that is started again in its pod goes on at once. A replica that is gone is replaced after
+// leaseDuration and until the next look at the lease, which the library takes up to 2.2 times retryPeriod after the one
+// before: 16.4 seconds at most. Fewer renewals within that time would be at the price of renewDeadline, and the operator
+// would end when the API server does not answer for a moment.
+const (
+	leaseDuration = 12 * time.Second
+	renewDeadline = 10 * time.Second
+	retryPeriod   = 2 * time.Second
+)
+
+// lock is the lease as this replica takes it. It records no event: a restart of a converged cluster writes nothing else.
 func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
-	if s.Identity == "" || s.WithoutLease {
-		return nil, nil
+	identity := s.Identity
+	if identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("name this replica: %w", err)
+		}
+		identity = host + "_" + string(uuid.NewUUID())
 	}
-	lock, err := resourcelock.NewFromKubeconfig(resourcelock.LeasesResourceLock, s.Namespace, leaseName,
-		resourcelock.ResourceLockConfig{Identity: s.Identity}, rest.AddUserAgent(api, "leader-election"), renewDeadline)
+	config := rest.AddUserAgent(rest.CopyConfig(api), "leader-election")
+	// One request that hangs must not be the end of the lease.
+	config.Timeout = renewDeadline / 2
+	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make lease: %w", err)
+		return nil, fmt.Errorf("make client for the lease: %w", err)
 	}
-	return lock, nil
+	return &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: s.Namespace, Name: leaseName},
+		Client:     leases,
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	}, nil
 }

@@ -29,20 +29,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// leaseName is the name of the lease that the replica which works holds. It is the one of OpenShift's operator,
-// so that the two never work at the same time.
-const leaseName = "network-operator-lock"
-
-// How long a lease lasts, how long its holder tries to renew it before it stops, and how often. One that ends in order hands
-// over at once. A crashed replica is replaced after leaseDuration and until the next look at the lease, which the library
-// takes up to 2.2 times retryPeriod after the one before: 16.4 seconds at most. Fewer renewals within that time would be
-// at the price of renewDeadline, and the operator would end when the API server does not answer for a moment.
-const (
-	leaseDuration = 12 * time.Second
-	renewDeadline = 10 * time.Second
-	retryPeriod   = 2 * time.Second
-)
-
 // The limits of requests a second. The library's own, 5 and 10, are made for people. An install is some sixty
 // requests that have to be over in a fraction of a second; eight at most are made at once, and the API server
 // itself sees to it that nobody gets more than a fair share.
@@ -69,9 +55,8 @@ type Options struct {
 	Proxy proxyconfig.Settings
 	// MetricsAddress and HealthAddress are where to listen; empty is nowhere.
 	MetricsAddress, HealthAddress string
-	// Identity names the replica in the lease. Whoever has the same one takes the lease over at once, so it must be that of
-	// a process of which the one before is dead whenever there is another: the name of a pod, of which the kubelet starts a
-	// container only when the last has ended. Empty is one that nobody else has.
+	// Identity names this replica in the lease. One that is started again under its name goes on at once, so that no two
+	// processes may run under one: the name of a pod is right. Empty is a name that nobody else has.
 	Identity string
 	// WithoutLease starts to work at once, for tests and for people who run it by hand.
 	WithoutLease bool
@@ -180,24 +165,20 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
 	ever, yes := time.Duration(-1), true
 	mgr, err := manager.New(api, manager.Options{
-		Scheme:                  scheme,
-		MapperProvider:          func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
-		Cache:                   cacheOptions(append(providerNamespaces(), s.Namespace)),
-		Client:                  client.Options{Cache: &client.CacheOptions{}},
-		Logger:                  logr.FromSlogHandler(s.Log.Handler()),
-		LeaderElection:          !s.WithoutLease,
-		LeaderElectionNamespace: s.Namespace,
-		LeaderElectionID:        leaseName,
-
+		Scheme:                              scheme,
+		MapperProvider:                      func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
+		Cache:                               cacheOptions(append(providerNamespaces(), s.Namespace)),
+		Client:                              client.Options{Cache: &client.CacheOptions{}},
+		Logger:                              logr.FromSlogHandler(s.Log.Handler()),
+		LeaderElection:                      !s.WithoutLease,
+		LeaderElectionReleaseOnCancel:       true,
 		LeaderElectionResourceLockInterface: lock,
-
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &lease,
-		RenewDeadline:                 &renew,
-		RetryPeriod:                   &retry,
-		Metrics:                       s.metricsOptions(),
-		HealthProbeBindAddress:        orNowhere(s.HealthAddress),
-		GracefulShutdownTimeout:       &ever,
+		LeaseDuration:                       &lease,
+		RenewDeadline:                       &renew,
+		RetryPeriod:                         &retry,
+		Metrics:                             s.metricsOptions(),
+		HealthProbeBindAddress:              orNowhere(s.HealthAddress),
+		GracefulShutdownTimeout:             &ever,
 		// Names are unique in loops; a test runs several operators in one process.
 		Controller: config.Controller{SkipNameValidation: &yes},
 	})
