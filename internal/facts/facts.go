@@ -21,6 +21,8 @@ type Cluster struct {
 	// HostMTU is the least MTU in bytes of the default-route interfaces of all probed nodes. 0 means that it is
 	// not known yet.
 	HostMTU int
+	// HostMTUAssumed is true if nobody told HostMTU: defaults are made of it, and nothing is refused because of it.
+	HostMTUAssumed bool `json:",omitempty"`
 	// Images maps the names of environment variables to image references.
 	Images Images
 	// ReleaseVersion is the version of this operator; operands carry it as an annotation.
@@ -37,6 +39,14 @@ type Cluster struct {
 	MTUMigration MTUMigration
 	// TLS is what programs that serve TLS are told, by the cluster's TLS profile. The zero value leaves them alone.
 	TLS tlsprofile.Settings
+}
+
+// LinkMTU is the least MTU in bytes that links are known to have; 0 if that is not known.
+func (c Cluster) LinkMTU() int {
+	if c.HostMTUAssumed {
+		return 0
+	}
+	return c.HostMTU
 }
 
 // KernelVersion is the version of a Linux kernel.

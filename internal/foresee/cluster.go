@@ -124,7 +124,9 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 	}
 	known.MTUMigration = facts.DecodeMTUMigration(migration)
 	settled := hostmtu.Settled(mtu)
-	if settled == 0 {
+	if settled > 0 {
+		known.HostMTUAssumed = false
+	} else {
 		settled = known.HostMTU
 	}
 	return World{

@@ -85,8 +85,8 @@ func migrationData(d map[string]string, registry pipeline.Registry, a Applied) e
 	}
 	mtu, overhead := own.PodMTU(a.Spec)
 	d[keyMTU], d[keyReached] = strconv.Itoa(mtu), strconv.FormatBool(a.Cluster.MTUMigration.Reached(mtu))
-	if a.Cluster.HostMTU > 0 {
-		d[keyMost] = strconv.Itoa(a.Cluster.HostMTU - overhead)
+	if link := a.Cluster.LinkMTU(); link > 0 {
+		d[keyMost] = strconv.Itoa(link - overhead)
 	}
 	return leafData(d, registry, a)
 }

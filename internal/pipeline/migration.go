@@ -86,9 +86,9 @@ func (c change) checkMigration(own provider.MTUMigrator, f facts.Cluster) field.
 	case from != applied:
 		errs = append(errs, field.Invalid(at.Child("from"), from, fmt.Sprintf("is not the MTU that is applied; set it to %d", applied)).WithOrigin(RuleMigrationMTU))
 	}
-	if f.HostMTU > 0 && to > from && to+overhead > f.HostMTU {
+	if f.LinkMTU() > 0 && to > from && to+overhead > f.LinkMTU() {
 		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("needs links of at least %d (the network adds %d), and a node has one of %d; use %d or less, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again",
-			to+overhead, overhead, f.HostMTU, f.HostMTU-overhead)).WithOrigin(RuleMigrationMTU))
+			to+overhead, overhead, f.LinkMTU(), f.LinkMTU()-overhead)).WithOrigin(RuleMigrationMTU))
 	}
 	return errs
 }

@@ -70,12 +70,12 @@ func (o observed) waiting(etcd record.Settings) string {
 // checkMTU refuses an MTU that the nodes cannot carry, before anything runs with it. Afterwards it is too late: a
 // node that joins with less is the business of the conditions, not a reason to leave all others without repair.
 func (o observed) checkMTU(c agentconfig.Config, f facts.Cluster) error {
-	extra := overhead(operatorv1.FlannelBackend(c.Backend.Type))
-	if f.HostMTU == 0 || c.MTU+extra <= f.HostMTU || o.told != nil && c.MTU == o.told.MTU {
+	extra, link := overhead(operatorv1.FlannelBackend(c.Backend.Type)), f.LinkMTU()
+	if link == 0 || c.MTU+extra <= link || o.told != nil && c.MTU == o.told.MTU {
 		return nil
 	}
 	return fmt.Errorf("%s: %d needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out",
-		configPath.Child("mtu"), c.MTU, c.MTU+extra, c.Backend.Type, extra, f.HostMTU, f.HostMTU-extra)
+		configPath.Child("mtu"), c.MTU, c.MTU+extra, c.Backend.Type, extra, link, link-extra)
 }
 
 func candidates(nodes []facts.Node) []record.Candidate {

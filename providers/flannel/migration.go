@@ -35,11 +35,12 @@ func (Flannel) PodMTU(spec *operatorv1.NetworkSpec) (mtu, extra int) {
 // CheckLinks refuses an MTU that, with what the backend adds, is more than a link of a node takes.
 func (f Flannel) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Cluster) field.ErrorList {
 	mtu, extra := f.PodMTU(spec)
-	if known.HostMTU == 0 || mtu+extra <= known.HostMTU {
+	link := known.LinkMTU()
+	if link == 0 || mtu+extra <= link {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(f.MTUPath(), mtu, fmt.Sprintf("needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again",
-		mtu+extra, settings(spec).Backend, extra, known.HostMTU, known.HostMTU-extra)).WithOrigin("mtu-links")}
+		mtu+extra, settings(spec).Backend, extra, link, link-extra)).WithOrigin("mtu-links")}
 }
 
 // migration returns the change of the MTU that a specification announces; nil if it announces none.

@@ -145,7 +145,7 @@ func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, in offline
 }
 
 func (o *options) plan(ctx context.Context, p pipeline.Pipeline, cluster foresee.Cluster, in offline.Input) (foresee.Answer, error) {
-	world, _, err := cluster.World(ctx, facts.Cluster{Platform: "None", HostMTU: 1500, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}})
+	world, _, err := cluster.World(ctx, facts.Cluster{Platform: "None", HostMTU: 1500, HostMTUAssumed: true, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}})
 	if err != nil {
 		return foresee.Answer{}, err
 	}

@@ -55,7 +55,7 @@ or the call is wrong.`,
 	f.StringVarP(&o.file, "file", "f", "", "file of a Network or NetworkConfig, - for standard input")
 	f.StringVar(&o.applied, "applied", "", "what is applied, instead of asking a cluster: the JSON of the record, its ConfigMap, or a Network or NetworkConfig")
 	f.BoolVar(&o.offline, "offline", false, "do not ask a cluster, although one is named")
-	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, where no cluster tells (default 1500)")
+	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, where no cluster tells (default 1500, because of which nothing is refused)")
 	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, where no cluster tells, for example BareMetal or AWS")
 	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, where no cluster tells")
 	o.form.Add(cmd)
@@ -103,7 +103,7 @@ func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pip
 		return o.live(ctx, known)
 	}
 	if known.HostMTU == 0 {
-		known.HostMTU = 1500
+		known.HostMTU, known.HostMTUAssumed = 1500, true
 	}
 	in := pipeline.Input{Cluster: known}
 	if o.applied != "" {

@@ -159,6 +159,17 @@ func TestAnAcknowledgementIsForOneChangeAlone(t *testing.T) {
 	}
 }
 
+// TestNothingIsRefusedBecauseOfLinksThatNobodyTold: without a cluster and --host-mtu, 1500 is only what defaults are made of.
+func TestNothingIsRefusedBecauseOfLinksThatNobodyTold(t *testing.T) {
+	jumbo := edited("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}")
+	if status, a := answered(t, "", jumbo); status != exit.OK || a.Verdict != foresee.Safe {
+		t.Errorf("status %d, %s: %v", status, a.Verdict, a.Errors)
+	}
+	if status, a := answered(t, "", jumbo, "--host-mtu", "1500"); status != exit.Refused || len(a.Errors) != 1 || a.Errors[0].Rule != pipeline.RuleLinks {
+		t.Errorf("told that they have 1500: status %d, %s: %v", status, a.Verdict, a.Errors)
+	}
+}
+
 func TestWhatCannotBeJudgedIsUnusable(t *testing.T) {
 	for why, call := range map[string]struct {
 		applied, desired string

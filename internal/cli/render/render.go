@@ -81,7 +81,7 @@ func NewRenderer(p pipeline.Pipeline, version string) *cobra.Command {
 
 func (o *options) clusterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&o.hostMTU, "host-mtu", 1500, "least MTU of the nodes' interfaces, in bytes")
+	f.IntVar(&o.hostMTU, "host-mtu", 1500, "least MTU of the nodes' interfaces, in bytes; if left out, nothing is refused because of it")
 	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, for example BareMetal or AWS")
 	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, as the operator's environment has them")
 	f.StringVar(&o.apiServer, "api-server", "api-server.invalid:6443", "host and port at which nodes reach the API server")
@@ -97,6 +97,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, version string) e
 	if err != nil {
 		return err
 	}
+	input.Cluster.HostMTUAssumed = !cmd.Flags().Changed("host-mtu")
 	spec, wrong := in.Spec()
 	if problems = append(problems, wrong...); len(problems) > 0 {
 		return refuse(cmd.ErrOrStderr(), problems)

@@ -133,6 +133,8 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 		{"no change of what is applied", string(network), []string{"-f", "-", "--applied", "testdata/flannel.in.yaml"}, exit.OK, ""},
 		{"a file that is not there", "", []string{"-f", "testdata/none.yaml"}, exit.Unusable, "no such file"},
 		{"an image that is not given", string(network), []string{"-f", "-", "--images", "testdata/one-image.env"}, exit.Unusable, "KUBE_PROXY_IMAGE"},
+		{"an MTU that the links do not carry", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}"), []string{"-f", "-", "--host-mtu", "1500"}, exit.Refused, "mtu"},
+		{"the same of links that nobody told", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}"), []string{"-f", "-"}, exit.OK, ""},
 		{"an impossible MTU", string(network), []string{"-f", "-", "--host-mtu", "10"}, exit.Unusable, "576"},
 		{"an address that is none", string(network), []string{"-f", "-", "--api-server", "x"}, exit.Unusable, "--api-server"},
 		{"no file named", "", nil, exit.Unusable, "required flag"},
