@@ -69,7 +69,7 @@ metadata: {name: NAME}
 spec:
   matchConstraints:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAME}}
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: ["*"], resources: [configmaps]}]
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
   validations: [{expression: "false", message: never here}]
 ---
 apiVersion: admissionregistration.k8s.io/v1
