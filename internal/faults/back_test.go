@@ -29,12 +29,7 @@ func TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges(t *
 	want := make([]map[string]string, len(sides))
 	for _, side := range []int{1, 0} {
 		c.edit(sides[side])
-		c.eventually("an undisturbed operator goes there", func() string {
-			if !c.done(p) {
-				return "it still works"
-			}
-			return ""
-		})
+		c.finishes(p, "an undisturbed operator goes there")
 		want[side] = c.installed()
 	}
 	alive := 0 // the last operators that did not die

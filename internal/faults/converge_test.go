@@ -24,12 +24,7 @@ const quiet = 300 * time.Millisecond
 func (c *cluster) undisturbed() (map[string]string, *process) {
 	c.Helper()
 	p := c.start(faults.NewLine(nil))
-	c.eventually("an undisturbed operator comes to an end", func() string {
-		if !c.done(p) {
-			return "it still works"
-		}
-		return ""
-	})
+	c.finishes(p, "an undisturbed operator comes to an end")
 	return c.installed(), p
 }
 
@@ -38,6 +33,17 @@ func (c *cluster) done(p *process) bool {
 	n := c.network()
 	return n.Generation > 0 && n.Status.ObservedGeneration == n.Generation &&
 		c.configMap(applied.ConfigMapName)["state"] == string(applied.StateApplied) && p.line.Idle() > quiet
+}
+
+// finishes waits until an operator has nothing more to do.
+func (c *cluster) finishes(p *process, what string) {
+	c.Helper()
+	c.eventually(what, func() string {
+		if !c.done(p) {
+			return "the operator still works"
+		}
+		return ""
+	})
 }
 
 func (c *cluster) network() *operatorv1.Network {

@@ -64,12 +64,7 @@ func TestAnEtcdThatIsFullIsWaitedFor(t *testing.T) {
 	c.create(newNetwork())
 	line := faults.NewLine(nil)
 	p := c.startAgain(line, withLease, restarted)
-	c.eventually("the network is installed", func() string {
-		if !c.done(p) {
-			return "it is not"
-		}
-		return ""
-	})
+	c.finishes(p, "the network is installed")
 	want := c.installed()
 	c.fill(etcd)
 	before := line.Writes()

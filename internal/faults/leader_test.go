@@ -162,12 +162,7 @@ func TestLeaseThatIsDeletedIsMadeAgain(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("the network is installed when nobody has it", func() string {
-		if !c.done(p) {
-			return "it is not"
-		}
-		return ""
-	})
+	c.finishes(p, "the network is installed when nobody has it")
 	if err := c.Client.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}

@@ -50,12 +50,7 @@ func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
 			c.create(newNetwork())
 			line := faults.NewLine(nil)
 			p := c.startAgain(line, withLease, restarted)
-			c.eventually("the network is installed", func() string {
-				if !c.done(p) {
-					return "it is not"
-				}
-				return ""
-			})
+			c.finishes(p, "the network is installed")
 			before := c.installed()
 			line.Set(all(row.how))
 			line.Cut()

@@ -87,12 +87,7 @@ func TestWebhookOfOthersIsNamedAndHoldsUpNothingElse(t *testing.T) {
 			if err := c.Client.Delete(t.Context(), hook); err != nil {
 				t.Fatal(err)
 			}
-			c.eventually("without it the network is installed", func() string {
-				if !c.done(p) {
-					return "it is not"
-				}
-				return ""
-			})
+			c.finishes(p, "without it the network is installed")
 		})
 	}
 }
