@@ -1,18 +1,23 @@
 #!/usr/bin/env bash
-# The Debian packages that tests of kernel code need: installed when root, else named.
+# The Debian packages that tests of kernel code need: installed when root, else named. And an nmcli, which is not installed.
 set -eu
-missing=()
-for p in iproute2 iptables nftables iputils-ping conntrack ethtool dnsmasq-base openvswitch-switch; do
-  dpkg -s "$p" >/dev/null 2>&1 || missing+=("$p")
-done
-[ ${#missing[@]} -eq 0 ] && exit 0
-[ "$(id -u)" -eq 0 ] || { echo "missing Debian packages: ${missing[*]}; install them, or run this as root" >&2; exit 1; }
-echo "installing ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-# No package is to start a daemon on this machine: tests start their own, in namespaces.
-if [ ! -e /usr/sbin/policy-rc.d ]; then
-  trap 'rm -f /usr/sbin/policy-rc.d' EXIT
-  printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
-  chmod +x /usr/sbin/policy-rc.d
-fi
-apt-get update -qq && apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+here=$(cd "$(dirname "$0")" && pwd)
+install_missing() {
+  missing=()
+  for p in iproute2 iptables nftables iputils-ping conntrack ethtool dnsmasq-base openvswitch-switch; do
+    dpkg -s "$p" >/dev/null 2>&1 || missing+=("$p")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  [ "$(id -u)" -eq 0 ] || { echo "missing Debian packages: ${missing[*]}; install them, or run this as root" >&2; exit 1; }
+  echo "installing ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  # No package is to start a daemon on this machine: tests start their own, in namespaces.
+  if [ ! -e /usr/sbin/policy-rc.d ]; then
+    trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+    printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d
+    chmod +x /usr/sbin/policy-rc.d
+  fi
+  apt-get update -qq && apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+install_missing
+"$here/networkmanager.sh" >/dev/null

@@ -236,3 +236,30 @@ func TestProblemsAreJSONForTools(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+func TestADocumentIsNothingToImportOrSelectFrom(t *testing.T) {
+	f := newFolder(t)
+	f.write("broken.yml", "a: [")
+	for _, args := range [][]string{
+		{"import", "-f", "@m/master-0.yml"}, {"import", "-f", "@broken.yml"},
+		{"select", "-f", "@m/master-0.yml", "--host", "master-0"}, {"select", "-f", "@broken.yml", "--host", "x"},
+	} {
+		if status, out, _ := f.call("", args...); status != exit.Refused || out != "" {
+			t.Errorf("%q: status %d, %q", args, status, out)
+		}
+	}
+}
+
+func TestValidateNamesWhatItHasFoundValid(t *testing.T) {
+	f := newFolder(t)
+	status, out, _ := f.call("", "validate", "--dir", "@m", "--role", "master")
+	if status != exit.OK || !strings.HasSuffix(out, "valid: 2 hosts, 1 phase (FirstBoot), 0 warnings\n") {
+		t.Errorf("status %d, %q", status, out)
+	}
+	if status, _, _ := f.call("", "validate", "@m/master-0.yml"); status != exit.OK {
+		t.Errorf("a file without its flag: status %d", status)
+	}
+	if status, _, _ := f.call("", "validate"); status == exit.OK {
+		t.Error("nothing to validate is valid")
+	}
+}

@@ -281,3 +281,32 @@ func BenchmarkCompare(b *testing.B) {
 		Compare(doc, s)
 	}
 }
+
+func TestConcreteNamesTheHostsInterfaceInEveryReference(t *testing.T) {
+	s := State{Links: []Link{{Name: "lo", Kind: "loopback"}, {Name: "enp1s0", Kind: "ethernet", PermanentMAC: "52:54:00:00:00:01"}, {Name: "enp7s0", Kind: "ethernet", PCIAddress: "0000:07:00.0"}}}
+	doc := parse(t, `
+interfaces:
+- {name: up, type: ethernet, identifier: mac-address, mac-address: "52:54:00:00:00:01"}
+- {name: slot, type: ethernet, identifier: pci-address, pci-address: "0000:07:00.0", mac-address: "52:54:00:00:00:0a"}
+- {name: t, type: mac-vtap, mac-vtap: {base-iface: up, mode: bridge}}
+- {name: m, type: macsec, macsec: {base-iface: slot, encrypt: true, port: 1, validation: strict, send-sci: true}}
+- {name: i, type: ipvlan, ipvlan: {base-iface: up}}
+- {name: ib, type: infiniband, infiniband: {base-iface: up, mode: datagram, pkey: 5}}
+- {name: h, type: hsr, hsr: {port1: up, port2: slot, multicast-spec: 1, protocol: prp}}
+- {name: b, type: bond, link-aggregation: {mode: active-backup, port: [up, slot], options: {primary: slot}}}
+`)
+	out, err := Concrete(doc, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := out.YAML()
+	if got := strings.Count(string(text), "enp1s0") + strings.Count(string(text), "enp7s0"); got != 11 || strings.Contains(string(text), ": up\n") {
+		t.Errorf("%d names of the host in\n%s", got, text)
+	}
+	if out.Interfaces[1].MACAddress != "52:54:00:00:00:0A" {
+		t.Error("a card found by its slot loses the address it is to have")
+	}
+	if _, err := Concrete(doc, State{}); err == nil || !strings.Contains(err.Error(), "interfaces[1].pci-address: no interface of this host has the address 0000:07:00.0") {
+		t.Error(err)
+	}
+}

@@ -9,37 +9,53 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Concrete returns a copy of a document in which everything is said outright: interfaces that are found by their MAC address
+// Concrete returns a copy of a document in which everything is said outright: interfaces that are found by an address
 // have the name of the host's, copy-mac-from is the address that it means, the internal port that a bridge lists
 // without declaring it is declared. All errors are reported at once: an interface that the host does not have, a
 // copy from nowhere.
 func Concrete(doc *nmstate.Document, live State) (*nmstate.Document, error) {
-	out := *doc
-	out.Interfaces = slices.Clone(doc.Interfaces)
+	out := doc.Renamed(nil)
 	var failures []error
 	renamed := map[string]string{}
 	for n := range out.Interfaces {
 		i := &out.Interfaces[n]
-		if i.Identifier != nmstate.IdentifierMAC || !i.Kept() {
+		if !i.Found() || !i.Kept() {
 			continue
 		}
-		link, ok := live.LinkByMAC(strings.ToLower(i.MACAddress))
-		if !ok {
-			failures = append(failures, fmt.Errorf("interfaces[%d].mac-address: no interface of this host has the address %s", n, i.MACAddress))
+		link, err := findCard(i, live)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("interfaces[%d].%w", n, err))
 			continue
 		}
 		renamed[i.Name] = link.Name
-		i.Name, i.Identifier, i.MACAddress = link.Name, nmstate.IdentifierName, ""
+		if i.Identifier == nmstate.IdentifierMAC {
+			i.MACAddress = ""
+		}
+		i.Name, i.Identifier, i.PCIAddress = link.Name, nmstate.IdentifierName, ""
 	}
-	rename(&out, renamed)
-	declare(&out)
+	out = out.Renamed(renamed)
+	declare(out)
 	for n := range out.Interfaces {
-		if err := copyMAC(&out, n, live); err != nil {
+		if err := copyMAC(out, n, live); err != nil {
 			failures = append(failures, err)
 		}
 	}
-	failures = append(failures, missing(&out, live)...)
-	return &out, errors.Join(failures...)
+	failures = append(failures, missing(out, live)...)
+	return out, errors.Join(failures...)
+}
+
+// findCard returns the host's interface that one of a document means by an address.
+func findCard(i *nmstate.Interface, live State) (*Link, error) {
+	if i.Identifier == nmstate.IdentifierPCI {
+		if link, ok := live.LinkByPCI(i.PCIAddress); ok {
+			return link, nil
+		}
+		return nil, fmt.Errorf("pci-address: no interface of this host has the address %s", i.PCIAddress)
+	}
+	if link, ok := live.LinkByMAC(strings.ToLower(i.MACAddress)); ok {
+		return link, nil
+	}
+	return nil, fmt.Errorf("mac-address: no interface of this host has the address %s", i.MACAddress)
 }
 
 // declare adds the internal port of the bridge's own name where a bridge lists it and the document does not
@@ -104,7 +120,7 @@ func missing(doc *nmstate.Document, live State) []error {
 	var failures []error
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]
-		needs := slices.Concat(Members(i), parents(i))
+		needs := below(i)
 		if i.Up() && !declared[i.Name] {
 			needs = append(needs, i.Name)
 		}
@@ -117,44 +133,15 @@ func missing(doc *nmstate.Document, live State) []error {
 	return failures
 }
 
-// Members returns the interfaces that are ports of this one.
-func Members(i *nmstate.Interface) []string {
-	var names []string
-	switch {
-	case i.Bond != nil:
-		names, _ = i.Bond.Ports()
-	case i.LinuxBridge != nil:
-		for _, p := range i.LinuxBridge.Port {
-			names = append(names, p.Name)
+// below returns the interfaces without which this one cannot be made.
+func below(i *nmstate.Interface) (names []string) {
+	for _, r := range i.References() {
+		switch r.Role {
+		case nmstate.RolePort, nmstate.RoleParent, nmstate.RoleHSRPort:
+			if !slices.Contains(names, r.Name) {
+				names = append(names, r.Name)
+			}
 		}
-	case i.OVSBridge != nil:
-		for _, p := range i.OVSBridge.Port {
-			names = append(names, p.Members()...)
-		}
-	case i.VRF != nil:
-		names = i.VRF.Port
 	}
 	return names
-}
-
-func parents(i *nmstate.Interface) []string {
-	if p := Parent(i); p != "" {
-		return []string{p}
-	}
-	return nil
-}
-
-// Parent returns the interface below this one; empty if there is none.
-func Parent(i *nmstate.Interface) string {
-	switch {
-	case i.VLAN != nil:
-		return i.VLAN.BaseIface
-	case i.VXLAN != nil:
-		return i.VXLAN.BaseIface
-	case i.MACVLAN != nil:
-		return i.MACVLAN.BaseIface
-	case i.MACVTAP != nil:
-		return i.MACVTAP.BaseIface
-	}
-	return ""
 }

@@ -28,10 +28,12 @@ type Link struct {
 	MAC  string `json:"mac,omitempty"` // lower case, with colons
 	// PermanentMAC is the address burnt into the device; empty for one without.
 	PermanentMAC string `json:"permanentMAC,omitempty"`
-	Driver       string `json:"driver,omitempty"` // the kernel module, as ethtool -i says; empty if unknown
-	MTU          int    `json:"mtu"`              // bytes
-	Up           bool   `json:"up"`               // administratively
-	Carrier      bool   `json:"carrier"`          // the other side is there too
+	// PCIAddress is where the device is on the PCI bus: 0000:07:00.0; empty for one that is not.
+	PCIAddress string `json:"pciAddress,omitempty"`
+	Driver     string `json:"driver,omitempty"` // the kernel module, as ethtool -i says; empty if unknown
+	MTU        int    `json:"mtu"`              // bytes
+	Up         bool   `json:"up"`               // administratively
+	Carrier    bool   `json:"carrier"`          // the other side is there too
 	// Controller is the bond, bridge, VRF or OVS bridge that the link is a port of; empty if none.
 	Controller string `json:"controller,omitempty"`
 	// Parent is the device below a VLAN, VXLAN or MACVLAN; empty for all others.
@@ -211,6 +213,17 @@ func (s *State) LinkByMAC(mac string) (*Link, bool) {
 	for i := range s.Links {
 		if l := &s.Links[i]; l.MAC == mac && (l.Kind == "ethernet" || l.Kind == "veth") {
 			return l, true
+		}
+	}
+	return nil, false
+}
+
+// LinkByPCI returns the network card at a PCI address, in the form of sysfs. Of several at one address, as the ports of some
+// adapters are, it is the first.
+func (s *State) LinkByPCI(address string) (*Link, bool) {
+	for i := range s.Links {
+		if s.Links[i].PCIAddress == address && address != "" {
+			return &s.Links[i], true
 		}
 	}
 	return nil, false

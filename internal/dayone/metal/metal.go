@@ -56,8 +56,10 @@ type Machine struct {
 	HardwareType   string         `yaml:"hardwareProfile"`
 }
 
-// BMC is a management controller. Its user and password are not read: they are in a Secret of their own.
+// BMC is a management controller. Its user and password go into a Secret of their own.
 type BMC struct {
+	Username                       string `yaml:"username"`
+	Password                       string `yaml:"password"`
 	Address                        string `yaml:"address"`
 	DisableCertificateVerification bool   `yaml:"disableCertificateVerification"`
 }
@@ -97,8 +99,8 @@ func Secret(h Host, namespace string) (*corev1.Secret, error) {
 }
 
 // BareMetalHost returns the host's object as far as it is known. Of a document on its own that is the one field that
-// names the Secret, to be applied to a BareMetalHost that exists. With a Machine it is complete, but for the
-// credentials of its management controller: they are expected in the Secret <host>-bmc-secret.
+// names the Secret, to be applied to a BareMetalHost that exists. With a Machine it is complete; the
+// credentials of its management controller are in the Secret <host>-bmc-secret, see BMCSecret.
 func BareMetalHost(h Host, namespace string) (*unstructured.Unstructured, error) {
 	if wrong := CheckName(h.Name); wrong != "" {
 		return nil, fmt.Errorf("%s", wrong)
@@ -133,6 +135,21 @@ func BareMetalHost(h Host, namespace string) (*unstructured.Unstructured, error)
 	object.SetName(h.Name)
 	object.SetNamespace(namespace)
 	return object, nil
+}
+
+// BMCSecret returns the Secret with the credentials of a host's management controller, which its BareMetalHost names; nil if
+// they are not known.
+func BMCSecret(h Host, namespace string) *corev1.Secret {
+	m := h.Machine
+	if m == nil || m.BMC.Address == "" || m.BMC.Username == "" && m.BMC.Password == "" {
+		return nil
+	}
+	return &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: h.Name + bmcSuffix, Namespace: namespace},
+		Type:       corev1.SecretTypeOpaque,
+		StringData: map[string]string{"username": m.BMC.Username, "password": m.BMC.Password},
+	}
 }
 
 // plain returns values of YAML as the types that objects of Kubernetes may have.

@@ -3,7 +3,6 @@ package nmconn
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
@@ -30,7 +29,7 @@ func writeBridgeOptions(k keyfile, o *nmstate.LinuxBridgeOptions) {
 		mask = o.GroupForwardMask
 	}
 	for key, v := range map[string]any{
-		"ageing-time": o.MACAgeingTime, "group-address": bytesOf(o.GroupAddr), "group-forward-mask": mask,
+		"ageing-time": o.MACAgeingTime, "group-address": canonicalMAC(o.GroupAddr), "group-forward-mask": mask,
 		"multicast-hash-max": o.HashMax, "multicast-last-member-count": o.MulticastLastMemberCount,
 		"multicast-last-member-interval": o.MulticastLastMemberInterval,
 		"multicast-membership-interval":  o.MulticastMembershipInterval,
@@ -54,14 +53,13 @@ func writeBridgeOptions(k keyfile, o *nmstate.LinuxBridgeOptions) {
 	}
 }
 
-// bytesOf writes a MAC address as a list of decimal numbers, the form NMState uses for this one key.
-func bytesOf(mac string) []string {
-	hw, _ := net.ParseMAC(mac)
-	var out []string
-	for _, b := range hw {
-		out = append(out, fmt.Sprint(b))
+// canonicalMAC is a MAC address in NetworkManager's form; empty for text that is none.
+func canonicalMAC(s string) string {
+	mac, ok := nmstate.MAC(s)
+	if !ok {
+		return ""
 	}
-	return out
+	return mac
 }
 
 // filtersVLANs reports whether any port of the bridge has a filter.
@@ -81,7 +79,7 @@ func (i *iface) writeBridgePort(k keyfile, b *nmstate.LinuxBridge) {
 	p := b.Port[at]
 	// NMState looks ports up by the profile's interface-name, which one found by its MAC address does not have. It loses what
 	// the bridge says about such a port; here only the empty section stays away.
-	if i.Identifier != nmstate.IdentifierMAC {
+	if !i.Found() {
 		k.section("bridge-port")
 	}
 	k.set("bridge-port", "hairpin-mode", p.STPHairpinMode)

@@ -21,9 +21,12 @@ func (n *network) check(i *iface) {
 	n.checkSection(i)
 	n.checkParent(i)
 	n.checkEthtool(i)
+	n.checkEAP(i)
 	switch i.Kind() {
 	case nmstate.TypeEthernet, nmstate.TypeVeth:
 		n.checkSRIOV(i)
+	case nmstate.TypeInfiniBand:
+		n.checkInfiniBand(i)
 	case nmstate.TypeBond:
 		n.checkBond(i)
 	case nmstate.TypeLinuxBridge:
@@ -39,9 +42,7 @@ func (n *network) checkBase(i *iface) {
 	if i.Type == "" {
 		n.warnf(i, "type", "is missing; ethernet is assumed, and a running host would look what %s is", i.Name)
 	}
-	if i.Identifier == nmstate.IdentifierMAC && i.MACAddress == "" {
-		n.errorf(i, "mac-address", "is missing; identifier: mac-address finds the interface by it")
-	}
+	n.checkIdentifier(i)
 	if i.Dispatch != nil {
 		n.errorf(i, "dispatch", "has no place in a profile; bring the script to the host some other way")
 	}
@@ -93,6 +94,7 @@ func (n *network) checkIP(i *iface) {
 	if i.Type == nmstate.TypeLoopback {
 		n.checkLoopback(i)
 	}
+	n.checkIPDropped(i)
 }
 
 func (n *network) checkEthtool(i *iface) {

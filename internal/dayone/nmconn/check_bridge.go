@@ -2,6 +2,7 @@ package nmconn
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
@@ -31,13 +32,18 @@ func (n *network) checkBridge(i *iface) {
 	}
 }
 
+// groupAddress are the link-local addresses that IEEE 802.1D leaves to bridges.
+var groupAddress = regexp.MustCompile(`^01:80:C2:00:00:0[04-9A-F]$`)
+
 func (n *network) checkBridgeOptions(i *iface, o *nmstate.LinuxBridgeOptions) {
 	if a, b := o.GroupForwardMask, o.GroupFwdMask; a != nil && b != nil && *a != *b {
 		n.errorf(i, "bridge.options.group-fwd-mask", "is %d, and group-forward-mask, which is the same option, %d", *b, *a)
 	}
 	if o.GroupAddr != "" {
-		if _, ok := nmstate.MAC(o.GroupAddr); !ok {
+		if mac, ok := nmstate.MAC(o.GroupAddr); !ok {
 			n.errorf(i, "bridge.options.group-addr", "is %q, which is not a MAC address", o.GroupAddr)
+		} else if !groupAddress.MatchString(mac) {
+			n.dropf(i, "bridge.options.group-addr", "is %s; it is 01:80:C2:00:00:00, or one that ends in 04 to 0F", mac)
 		}
 	}
 	if o.STP == nil {
@@ -73,6 +79,11 @@ func (n *network) checkPortVLAN(i *iface, at string, v *nmstate.PortVLAN) {
 		n.errorf(i, at+".tag", "is %d; it is at most %d", *v.Tag, maxVLAN)
 	}
 	n.checkTrunks(i, at, v.TrunkTags)
+	for idx, t := range v.TrunkTags {
+		if first, last := t.Range(); nmstate.Is(v.EnableNative) && v.Tag != nil && first <= *v.Tag && *v.Tag <= last {
+			n.dropf(i, fmt.Sprintf("%s.trunk-tags[%d]", at, idx), "is %s, which has the native tag %d in it; leave that out", trunk(t), *v.Tag)
+		}
+	}
 }
 
 func (n *network) checkTrunks(i *iface, at string, tags []nmstate.TrunkTag) {

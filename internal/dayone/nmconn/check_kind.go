@@ -32,8 +32,10 @@ func (n *network) checkSection(i *iface) {
 		n.checkMACsec(i)
 	case i.IPVLAN != nil:
 		n.checkIPVLAN(i)
-	case i.VXLAN != nil && i.VXLAN.ID >= 1<<24:
-		n.errorf(i, "vxlan.id", "is %d; it is at most %d", i.VXLAN.ID, 1<<24-1)
+	case i.VXLAN != nil:
+		n.checkVXLAN(i)
+	case i.Veth != nil:
+		n.checkDeviceName(i, "veth.peer", i.Veth.Peer)
 	}
 }
 
@@ -64,6 +66,8 @@ func (n *network) checkIPVLAN(i *iface) {
 func (n *network) checkMACsec(i *iface) {
 	m := i.MACsec
 	switch {
+	case m.MKACAK == "" && m.MKACKN == "":
+		n.dropf(i, "macsec.mka-ckn", "is missing, and mka-cak; NetworkManager needs both keys")
 	case (m.MKACAK == "") != (m.MKACKN == ""):
 		n.errorf(i, "macsec", "has only one of mka-cak and mka-ckn; they need one another")
 	case m.MKACAK != "" && len(m.MKACAK) != 32:

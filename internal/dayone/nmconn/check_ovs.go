@@ -19,6 +19,7 @@ func (n *network) checkOVSBridge(i *iface) {
 			n.errorf(i, at+".name", "is %q a second time", p.Name)
 		}
 		seen[p.Name] = true
+		n.checkOVSName(i, at+".name", p.Name)
 		n.checkPortVLAN(i, at+".vlan", p.VLAN)
 		if p.Bond != nil && len(p.Bond.Port) < 2 {
 			n.warnf(i, at+".link-aggregation.port", "has fewer than two interfaces, which Open vSwitch does not take for a bond")

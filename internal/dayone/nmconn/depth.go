@@ -72,23 +72,8 @@ func (i *iface) depthKnown() bool { return i.controller == nil || i.depth > 0 }
 
 // parent is the name of the interface this one is made on; empty for none.
 func (i *iface) parent() string {
-	switch {
-	case i.VLAN != nil:
-		return i.VLAN.BaseIface
-	case i.VXLAN != nil:
-		return i.VXLAN.BaseIface
-	case i.MACVLAN != nil:
-		return i.MACVLAN.BaseIface
-	case i.MACVTAP != nil:
-		return i.MACVTAP.BaseIface
-	case i.IPVLAN != nil:
-		return i.IPVLAN.BaseIface
-	case i.MACsec != nil:
-		return i.MACsec.BaseIface
-	case i.InfiniBand != nil:
-		return i.InfiniBand.BaseIface
-	case i.Type == nmstate.TypeOVSInterface && i.controller != nil:
+	if i.Type == nmstate.TypeOVSInterface && i.controller != nil {
 		return i.controller.Name
 	}
-	return ""
+	return i.Parent()
 }

@@ -9,12 +9,13 @@ import (
 	"strings"
 )
 
-// sectionOrder is the order in which NMState writes sections; the last three are ours.
+// sectionOrder is the order in which NMState writes sections; the last four are ours.
 func sectionOrder() []string {
 	return []string{
 		"connection", "bond", "bond-port", "bridge", "bridge-port", "ipv4", "ipv6", "ovs-bridge", "ovs-port",
 		"ovs-interface", "ovs-patch", "ovs-dpdk", "ethernet", "vlan", "vxlan", "sriov", "macvlan", "vrf", "veth", "user",
 		"802-1x", "ethtool", "infiniband", "ovs-external-ids", "ovs-other-config", "macsec", "hsr", "ipvlan",
+		"match",
 	}
 }
 

@@ -90,13 +90,13 @@ func (i *iface) writeKind(k keyfile) {
 	case nmstate.TypeOVSInterface:
 		i.writeOVSInterface(k)
 	case nmstate.TypeVLAN:
-		writeVLAN(k, i.VLAN)
+		i.writeVLAN(k, i.VLAN)
 	case nmstate.TypeVXLAN:
-		writeVXLAN(k, i.VXLAN)
+		i.writeVXLAN(k, i.VXLAN)
 	case nmstate.TypeMACVLAN:
-		writeMACVLAN(k, i.MACVLAN, false)
+		i.writeMACVLAN(k, i.MACVLAN, false)
 	case nmstate.TypeMACVTAP:
-		writeMACVLAN(k, i.MACVTAP, true)
+		i.writeMACVLAN(k, i.MACVTAP, true)
 	case nmstate.TypeVRF:
 		k.set("vrf", "table", i.VRF.RouteTableID)
 	case nmstate.TypeInfiniBand:
@@ -106,7 +106,7 @@ func (i *iface) writeKind(k keyfile) {
 	}
 }
 
-func writeVLAN(k keyfile, v *nmstate.VLAN) {
+func (i *iface) writeVLAN(k keyfile, v *nmstate.VLAN) {
 	const reorder, gvrp, loose, mvrp = 1, 2, 4, 8
 	flags := 0
 	if v.ReorderHeaders == nil || *v.ReorderHeaders {
@@ -121,7 +121,7 @@ func writeVLAN(k keyfile, v *nmstate.VLAN) {
 	if nmstate.Is(v.LooseBinding) {
 		flags |= loose
 	}
-	k.set("vlan", "parent", v.BaseIface)
+	k.set("vlan", "parent", i.on)
 	k.set("vlan", "id", int(v.ID))
 	k.set("vlan", "flags", flags)
 	// Old versions of NetworkManager know no protocol, and none is 802.1q.
@@ -130,19 +130,19 @@ func writeVLAN(k keyfile, v *nmstate.VLAN) {
 	}
 }
 
-func writeVXLAN(k keyfile, v *nmstate.VXLAN) {
+func (i *iface) writeVXLAN(k keyfile, v *nmstate.VXLAN) {
 	k.set("vxlan", "id", int(v.ID))
-	k.set("vxlan", "parent", v.BaseIface)
+	k.set("vxlan", "parent", i.on)
 	k.set("vxlan", "remote", canonical(v.Remote))
 	k.set("vxlan", "local", canonical(v.Local))
 	k.set("vxlan", "learning", v.Learning)
 	k.set("vxlan", "destination-port", v.DestinationPort)
 }
 
-func writeMACVLAN(k keyfile, m *nmstate.MACVLAN, tap bool) {
+func (i *iface) writeMACVLAN(k keyfile, m *nmstate.MACVLAN, tap bool) {
 	modes := []string{"", "vepa", "bridge", "private", "passthru", "source"}
 	k.set("macvlan", "mode", slices.Index(modes, m.Mode))
-	k.set("macvlan", "parent", m.BaseIface)
+	k.set("macvlan", "parent", i.on)
 	k.set("macvlan", "tap", tap)
 	k.set("macvlan", "promiscuous", m.Promiscuous)
 }
@@ -155,7 +155,7 @@ func (i *iface) writeInfiniBand(k keyfile) {
 		return
 	}
 	k.set("infiniband", "transport-mode", ib.Mode)
-	k.set("infiniband", "parent", ib.BaseIface)
+	k.set("infiniband", "parent", i.on)
 	if ib.PKey != nil && *ib.PKey != 0xffff {
 		k.set("infiniband", "p-key", ib.PKey)
 	}
@@ -166,7 +166,7 @@ func (i *iface) writeForgotten(k keyfile) {
 	switch {
 	case i.MACsec != nil:
 		m := i.MACsec
-		k.set("macsec", "parent", m.BaseIface)
+		k.set("macsec", "parent", i.on)
 		k.set("macsec", "encrypt", m.Encrypt)
 		k.set("macsec", "mka-cak", m.MKACAK)
 		k.set("macsec", "mka-ckn", m.MKACKN)
@@ -182,7 +182,7 @@ func (i *iface) writeForgotten(k keyfile) {
 		k.set("hsr", "multicast-spec", int(i.HSR.MulticastSpec))
 		k.set("hsr", "prp", i.HSR.Protocol == "prp")
 	case i.IPVLAN != nil:
-		k.set("ipvlan", "parent", i.IPVLAN.BaseIface)
+		k.set("ipvlan", "parent", i.on)
 		k.set("ipvlan", "mode", 1+slices.Index([]string{"l2", "l3", "l3s"}, cmp.Or(i.IPVLAN.Mode, "l3")))
 		k.set("ipvlan", "private", i.IPVLAN.Private)
 		k.set("ipvlan", "vepa", i.IPVLAN.VEPA)

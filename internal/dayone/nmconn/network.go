@@ -17,6 +17,8 @@ type iface struct {
 	declared bool
 	// controller is the interface this one is a port of; nil for none.
 	controller *iface
+	// on is what the profile calls the interface this one is made on: its name, or the UUID of its profile.
+	on string
 	// ovsPort is the name of the bridge's port through which the interface is attached to Open vSwitch.
 	ovsPort string
 	depth   int
@@ -38,6 +40,8 @@ type network struct {
 	problems nmstate.Problems
 	// strict refuses what NetworkManager drops.
 	strict bool
+	// onHost lets references pass that need the kernel's name of an interface found by an address.
+	onHost bool
 	// order has all interfaces as NMState meets them: the document's, then those it only mentions.
 	order []*iface
 	// kernel and bridges find interfaces by name. A bridge of Open vSwitch is not an interface of the kernel, and
@@ -56,7 +60,7 @@ func (n *network) collect() {
 	for idx := range n.doc.Interfaces {
 		ni := &n.doc.Interfaces[idx]
 		i := &iface{Interface: ni, path: fmt.Sprintf("interfaces[%d]", idx), declared: true, mac: ni.MACAddress}
-		i.checkName(n)
+		n.checkName(i)
 		index := n.index(i)
 		if index[i.Name] != nil || n.gone[i.Name] != "" && !i.ovsBridge() {
 			n.errorf(i, "name", "is %q a second time; merge the entries", i.Name)
@@ -67,6 +71,9 @@ func (n *network) collect() {
 				n.gone[i.Name] = i.State
 			}
 			continue
+		}
+		if i.Type == nmstate.TypeLoopback {
+			i.completeLoopback()
 		}
 		index[i.Name] = i
 		n.order = append(n.order, i)
@@ -83,6 +90,7 @@ func (n *network) index(i *iface) map[string]*iface {
 // mention adds an interface that the document names without describing it.
 func (n *network) mention(name, path string, kind nmstate.InterfaceType) *iface {
 	i := &iface{Interface: &nmstate.Interface{Name: name, Type: kind}, path: path}
+	n.checkName(i)
 	n.kernel[name] = i
 	n.order = append(n.order, i)
 	return i

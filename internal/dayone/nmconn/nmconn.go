@@ -30,6 +30,15 @@ func Profiles(doc *nmstate.Document) ([]File, nmstate.Problems) {
 	return n.generate()
 }
 
+// Check returns what Profiles would refuse on a host: references to interfaces that are found by an address are no problem there, for
+// the host knows their names by then.
+func Check(doc *nmstate.Document) nmstate.Problems {
+	n := newNetwork(doc)
+	n.strict, n.onHost = true, true
+	_, problems := n.generate()
+	return problems
+}
+
 func (n *network) generate() ([]File, nmstate.Problems) {
 	n.collect()
 	n.relate()
@@ -52,6 +61,7 @@ func (n *network) generate() ([]File, nmstate.Problems) {
 func (n *network) relate() {
 	n.attachPorts()
 	n.copyMACs()
+	n.followReferences()
 	n.setDepths()
 	n.placeRoutes()
 	n.placeRules()

@@ -2,7 +2,6 @@ package nmconn
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
@@ -196,17 +195,4 @@ func (n *network) internalOf(bridge *iface) *iface {
 		return i
 	}
 	return nil
-}
-
-// checkName refuses names that the kernel does.
-func (i *iface) checkName(n *network) {
-	const longest = 15 // IFNAMSIZ of the kernel, without the zero at its end
-	switch {
-	case i.Name == "":
-		n.errorf(i, "name", "is empty")
-	case strings.ContainsAny(i.Name, "/ \t\n\x00") || i.Name == "." || i.Name == "..":
-		n.errorf(i, "name", "is %q; the kernel allows no slash and no space in a name", i.Name)
-	case len(i.Name) > longest && i.Kept() && !i.ovsBridge() && i.Identifier != nmstate.IdentifierMAC:
-		n.errorf(i, "name", "is %q, which has more than the %d letters the kernel allows", i.Name, longest)
-	}
 }

@@ -18,8 +18,12 @@ func (n *network) profiles(i *iface) []profile {
 	k := keyfile{}
 	id := i.profileID()
 	connection(k, id, i.connectionType(), uuid(i.uuidType(), i.Name))
-	if i.Identifier != nmstate.IdentifierMAC {
+	if !i.Found() {
 		k.set("connection", "interface-name", i.Name)
+	}
+	if i.Identifier == nmstate.IdentifierPCI {
+		// The path is that of udev's database; the list ends with its separator.
+		k.set("match", "path", []string{"pci-" + i.PCIAddress, ""})
 	}
 	if i.isController() {
 		k.set("connection", "autoconnect-slaves", 1)

@@ -57,7 +57,22 @@ func (r route) options() string {
 	if r.src != "" {
 		fmt.Fprintf(&b, ",src=%s", r.src)
 	}
+	for _, a := range r.attributes() {
+		if a.value != "" {
+			fmt.Fprintf(&b, ",%s=%s", a.key, a.value)
+		}
+	}
 	return b.String()
+}
+
+// attribute is one of a route by the name that NMState and NetworkManager share; without a value it was not written.
+type attribute struct{ key, value string }
+
+func (r route) attributes() []attribute {
+	return []attribute{
+		{"mtu", format(r.MTU)}, {"initcwnd", format(r.InitCWND)}, {"initrwnd", format(r.InitRWND)},
+		{"quickack", format(r.QuickACK)}, {"advmss", format(r.AdvMSS)},
+	}
 }
 
 // placeRoutes puts routes into the profiles of their interfaces, in NMState's order.
@@ -112,7 +127,7 @@ func (n *network) placeRoute(r route) {
 	name := r.NextHopInterface
 	if r.RouteType != "" {
 		name = loopback
-		n.loopback(r.path, is6)
+		n.loopback(r.path)
 	}
 	i := n.kernel[name]
 	switch {
@@ -127,26 +142,27 @@ func (n *network) placeRoute(r route) {
 	}
 }
 
-// loopback returns the interface lo, which comes into being when something needs it, with the kernel's addresses in
-// a family that the document does not enable.
-func (n *network) loopback(path string, is6 bool) *iface {
-	lo := n.kernel[loopback]
-	if lo == nil {
-		lo = n.mention(loopback, path, nmstate.TypeLoopback)
-		lo.IPv4, lo.IPv6 = loopback4(), loopback6()
-	}
-	if lo.enabled(is6) {
+// loopback returns the interface lo, which comes into being when something needs it.
+func (n *network) loopback(path string) *iface {
+	if lo := n.kernel[loopback]; lo != nil {
 		return lo
 	}
-	// The document belongs to the caller; the change stays in a copy.
-	changed := *lo.Interface
-	if is6 {
-		changed.IPv6 = loopback6()
-	} else {
+	lo := n.mention(loopback, path, nmstate.TypeLoopback)
+	lo.completeLoopback()
+	return lo
+}
+
+// completeLoopback gives lo the kernel's address in each family that the document does not mention, or enables without one:
+// lo always has both. The document belongs to the caller; the change stays in a copy.
+func (i *iface) completeLoopback() {
+	changed := *i.Interface
+	if ip := i.IPv4; ip == nil || ip.Enabled == nil || ip.On() && !ip.Automatic() && len(static(&ip.Auto)) == 0 {
 		changed.IPv4 = loopback4()
 	}
-	lo.Interface = &changed
-	return lo
+	if ip := i.IPv6; ip == nil || ip.Enabled == nil || ip.On() && !ip.Automatic() && len(static(&ip.Auto)) == 0 {
+		changed.IPv6 = loopback6()
+	}
+	i.Interface = &changed
 }
 
 func loopback4() *nmstate.IPv4 {

@@ -26,6 +26,11 @@ func (n *network) readRoute(r *route) bool {
 	if r.CWND != nil && *r.CWND == 0 {
 		n.problems.Errorf(n.doc, r.path+".cwnd", "is 0; it is at least 1")
 	}
+	for _, a := range r.attributes() {
+		if a.value == "0" {
+			n.problems.Errorf(n.doc, r.path+"."+a.key, "is 0; it is at least 1")
+		}
+	}
 	return len(n.problems) == before
 }
 

@@ -152,7 +152,7 @@ func (n *network) ruleHolder(r rule) *iface {
 			return i
 		}
 	}
-	return n.loopback(r.path, r.is6)
+	return n.loopback(r.path)
 }
 
 // withRoutes returns the interfaces with static routes, in the order of the document's routes.

@@ -126,7 +126,7 @@ func TestAddressing(t *testing.T) {
 func TestBridgesAndBonds(t *testing.T) {
 	checkWritten(t, []written{
 		{"options of a bridge by NetworkManager's names", "- {name: b, type: linux-bridge, bridge: {options: {mac-ageing-time: 300, group-forward-mask: 8, group-addr: '01:80:c2:00:00:0e', hash-max: 512, multicast-router: 1, multicast-snooping: 0, vlan-protocol: 802.1q, multicast-querier-interval: 25500, stp: {enabled: true, forward-delay: 15, hello-time: 2, max-age: 20, priority: 32768}}}}", "b", "bridge",
-			"ageing-time=300 forward-delay=15 group-address=1;128;194;0;0;14 group-forward-mask=8 hello-time=2 max-age=20 multicast-hash-max=512 multicast-querier-interval=25500 multicast-router=auto multicast-snooping=false priority=32768 stp=true vlan-protocol=802.1Q"},
+			"ageing-time=300 forward-delay=15 group-address=01:80:C2:00:00:0E group-forward-mask=8 hello-time=2 max-age=20 multicast-hash-max=512 multicast-querier-interval=25500 multicast-router=auto multicast-snooping=false priority=32768 stp=true vlan-protocol=802.1Q"},
 		{"a bridge that says nothing is a bridge all the same", "- {name: b, type: linux-bridge}", "b", "bridge", ""},
 		{"what a bridge knows of a port", "- {name: b, type: linux-bridge, bridge: {port: [{name: a, stp-hairpin-mode: false, stp-path-cost: 100, stp-priority: 32}]}}", "a", "bridge-port", "hairpin-mode=false path-cost=100 priority=32"},
 		{"a port found by its MAC address, of which the bridge says nothing", "- {name: b, type: linux-bridge, bridge: {port: [{name: a}]}}\n- {name: a, type: ethernet, identifier: mac-address, mac-address: '02:00:00:00:00:01'}", "a", "bridge-port", "-"},

@@ -109,7 +109,11 @@ func (d *decoder) keys(n *yaml.Node, path string, f func(key string, value *yaml
 	seen := make(map[string]int, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
-		if k.Kind != yaml.ScalarNode || k.Tag == "!!merge" {
+		if k.Tag == "!!merge" {
+			d.errorf(k, path, "has a merge key (<<), which NMState does not read; write the keys out")
+			continue
+		}
+		if k.Kind != yaml.ScalarNode {
 			d.errorf(k, path, "has a key that is not text")
 			continue
 		}

@@ -5,15 +5,17 @@ import "encoding/json"
 // Interface is the desired state of one network interface. Of the sections below IPv6, those apply that belong to
 // the Type; Parse refuses the others.
 type Interface struct {
-	// Name is the kernel's name of the interface, or, with IdentifierMAC, only that of its profile.
+	// Name is the kernel's name of the interface; if the Identifier is another, only that of its profile.
 	Name        string `json:"name" nm:"required"`
 	ProfileName string `json:"profile-name,omitempty"`
 	Description string `json:"description,omitempty"`
 	// Type is empty if it was not written: ethernet for a generator, whatever the name has for a live host.
 	Type  InterfaceType `json:"type,omitempty"`
 	State State         `json:"state,omitempty"`
-	// Identifier says whether the host's interface is found by its Name (the zero value) or its MACAddress.
+	// Identifier says whether the host's interface is found by its Name (the zero value), MACAddress or PCIAddress.
 	Identifier Identifier `json:"identifier,omitempty"`
+	// PCIAddress is in lower case with its domain: 0000:07:00.0.
+	PCIAddress string `json:"pci-address,omitempty"`
 	// MACAddress is in upper case with colons.
 	MACAddress string `json:"mac-address,omitempty"`
 	// PermanentMACAddress, MinMTU, MaxMTU and Driver are reported by NMState, and ignored when desired.
@@ -73,6 +75,11 @@ func sectionTypes(key string) []InterfaceType {
 
 // Up reports whether the interface is wanted and active: its state is up, or was not written.
 func (i *Interface) Up() bool { return i.State == "" || i.State == StateUp }
+
+// Found reports whether the host finds the interface by an address, so that Name need not be its name there.
+func (i *Interface) Found() bool {
+	return i.Identifier == IdentifierMAC || i.Identifier == IdentifierPCI
+}
 
 // Kept reports whether the interface is to exist at all: it is up or down.
 func (i *Interface) Kept() bool { return i.Up() || i.State == StateDown }

@@ -1,7 +1,9 @@
 package nmstate
 
 import (
+	"cmp"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -16,7 +18,7 @@ func (d *decoder) interfaceNode(n *yaml.Node, path string, iface *Interface) *ya
 	kept := &yaml.Node{Kind: n.Kind, Line: n.Line, Column: n.Column}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k, v := n.Content[i], n.Content[i+1]
-		if state == StateAbsent && !slices.Contains([]string{"name", "type", "state", "identifier", "mac-address", "profile-name"}, k.Value) {
+		if state == StateAbsent && !slices.Contains([]string{"name", "type", "state", "identifier", "mac-address", "pci-address", "profile-name"}, k.Value) {
 			continue
 		}
 		if types := sectionTypes(k.Value); types != nil && !slices.Contains(types, kind) && !isNull(v) {
@@ -28,18 +30,19 @@ func (d *decoder) interfaceNode(n *yaml.Node, path string, iface *Interface) *ya
 	return kept
 }
 
-// macAddress brings the interface's MAC address to the form in which NMState keeps it.
-func (d *decoder) macAddress(path string, iface *Interface) {
-	if iface.MACAddress == "" {
+// address brings the value of a key, mac-address or pci-address, to the form in which it is compared. An example of the form
+// ends the error of a value that is none.
+func (d *decoder) address(path, key string, value *string, parse func(string) (string, bool), form string) {
+	if *value == "" {
 		return
 	}
-	mac, ok := MAC(iface.MACAddress)
+	normal, ok := parse(*value)
 	if !ok {
-		at := join(path, "mac-address")
-		d.errorf(&yaml.Node{Line: d.lines[at]}, at, "is %q, which is not a MAC address", iface.MACAddress)
+		at := join(path, key)
+		d.errorf(&yaml.Node{Line: d.lines[at]}, at, "is %q, which is not %s", *value, form)
 		return
 	}
-	iface.MACAddress = mac
+	*value = normal
 }
 
 // bridge reads the section that two types share.
@@ -96,4 +99,15 @@ func (IPv6) ignored() map[string]string {
 func MAC(s string) (string, bool) {
 	hw, err := net.ParseMAC(s)
 	return strings.ToUpper(hw.String()), err == nil && (len(hw) == 6 || len(hw) == 20)
+}
+
+var pciAddress = regexp.MustCompile(`^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])$`)
+
+// PCI returns a PCI address in the form of sysfs, and whether it is one. The domain may be left out, as lspci does.
+func PCI(s string) (string, bool) {
+	m := pciAddress.FindStringSubmatch(strings.ToLower(s))
+	if m == nil {
+		return "", false
+	}
+	return cmp.Or(m[1], "0000") + ":" + m[2], true
 }

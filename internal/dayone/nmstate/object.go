@@ -114,7 +114,8 @@ func (d *decoder) object(n *yaml.Node, path string, v reflect.Value) {
 		d.value(value, at, v.FieldByIndex(known[i].index), known[i].tag)
 	})
 	if isInterface {
-		d.macAddress(path, iface)
+		d.address(path, "mac-address", &iface.MACAddress, MAC, "a MAC address")
+		d.address(path, "pci-address", &iface.PCIAddress, PCI, "a PCI address such as 0000:07:00.0")
 	}
 	for _, f := range known {
 		if f.tag.required && !written[f.key] {
@@ -138,6 +139,13 @@ func (d *decoder) unknown(n, value *yaml.Node, at, key string, v reflect.Value, 
 	if _, ok := v.Interface().(Document); ok && (key == "capture" || key == "desiredState") {
 		d.errorf(line, at, "is not known: the form with captures needs the running host, and works only at first boot")
 		return
+	}
+	if since, why := newerKey(v.Interface(), key); since != "" {
+		d.errorf(line, at, "is known to NMState from %s on, and is not supported here: %s", since, why)
+		return
+	}
+	if i, ok := v.Addr().Interface().(*Interface); ok && i.Type.refused()[textOf(n, "type")] != "" {
+		return // the type is refused, and its sections with it
 	}
 	var keys []string
 	for _, f := range known {

@@ -23,6 +23,12 @@ type Route struct {
 	// CWND clamps the congestion window, in segments.
 	CWND   *uint32 `json:"cwnd,omitempty"`
 	Source string  `json:"source,omitempty"`
+	// MTU, the first windows InitCWND and InitRWND (segments), QuickACK and AdvMSS (bytes) are the kernel's attributes of a route.
+	MTU      *uint32 `json:"mtu,omitempty"`
+	InitCWND *uint32 `json:"initcwnd,omitempty"`
+	InitRWND *uint32 `json:"initrwnd,omitempty"`
+	QuickACK *bool   `json:"quickack,omitempty"`
+	AdvMSS   *uint32 `json:"advmss,omitempty"`
 }
 
 // Absent reports whether the route is not to be there, or not to be touched.

@@ -55,9 +55,12 @@ type Identifier string
 const (
 	IdentifierName Identifier = "name"
 	IdentifierMAC  Identifier = "mac-address"
+	IdentifierPCI  Identifier = "pci-address"
 )
 
-func (Identifier) words() ([]string, bool) { return []string{"name", "mac-address"}, false }
+func (Identifier) words() ([]string, bool) {
+	return []string{"name", "mac-address", "pci-address"}, false
+}
 
 // WaitIP is which families must have an address before the interface counts as active.
 type WaitIP string

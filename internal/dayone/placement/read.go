@@ -82,6 +82,5 @@ func checkProfiles(doc *nmstate.Document) nmstate.Problems {
 	for i := range plain.Interfaces {
 		plain.Interfaces[i].CopyMACFrom, plain.Interfaces[i].Dispatch = "", nil
 	}
-	_, problems := nmconn.Profiles(&plain)
-	return problems.Errors()
+	return nmconn.Check(&plain).Errors()
 }

@@ -159,37 +159,6 @@ desiredState: {routes: {config: "{{ capture.b.routes.running }}"}}`))
 	}
 }
 
-func TestCopiedMACsComeFromTheDocumentOrTheHost(t *testing.T) {
-	doc := parse(t, `
-interfaces:
-- {name: ens4, type: ethernet, mac-address: "02:00:00:00:00:01"}
-- {name: bond1, type: bond, copy-mac-from: ens3}
-- {name: bond2, type: bond, copy-mac-from: ens4}
-- {name: bond3, type: bond, copy-mac-from: ens9}
-- {name: br-ex, type: ovs-bridge, copy-mac-from: ens3}
-- {name: br-ex, type: ovs-interface}
-- {name: br1, type: ovs-bridge, copy-mac-from: ens3}
-`)
-	got, problems := CopyMACs(doc, parse(t, live))
-	macs := map[string]string{}
-	for _, i := range got.Interfaces {
-		macs[i.Name+"/"+string(i.Type)] = i.MACAddress
-	}
-	want := map[string]string{
-		"ens4/ethernet": "02:00:00:00:00:01", "bond1/bond": "52:54:00:AA:00:09", "bond2/bond": "02:00:00:00:00:01", "bond3/bond": "",
-		"br-ex/ovs-bridge": "", "br-ex/ovs-interface": "52:54:00:AA:00:09", "br1/ovs-bridge": "",
-	}
-	if diff := cmp.Diff(want, macs); diff != "" {
-		t.Error(diff)
-	}
-	if len(problems) != 2 || problems.HasErrors() {
-		t.Errorf("%v", problems)
-	}
-	if doc.Interfaces[1].MACAddress != "" {
-		t.Error("the document was changed")
-	}
-}
-
 func FuzzPolicy(f *testing.F) {
 	f.Add("capture: {a: 'interfaces.name == \"ens3\" | routes.running.x := 1'}\ndesiredState: {interfaces: [{name: '{{ capture.a.interfaces.0.name }}'}]}")
 	f.Add("capture: {a: capture.b | interfaces, b: interfaces}\ndesiredState: '{{ capture.a }}'")

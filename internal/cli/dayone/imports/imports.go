@@ -2,6 +2,7 @@
 package imports
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
@@ -18,6 +20,8 @@ type options struct {
 	live              bool
 	ovsdb, resolvConf string
 }
+
+var errPlain = errors.New("this is a document, or no YAML at all, and nothing to take documents out of; \"cno dayone validate\" checks it, and -o hostnetworkconfig makes an object of it")
 
 // preBootRole is the folder of documents that are for the time before the boot.
 const preBootRole = "preboot"
@@ -76,6 +80,9 @@ func (o *options) run(cmd *cobra.Command) error {
 	found, err := (&roles.Reader{Stdin: cmd.InOrStdin()}).Read(o.files)
 	if err != nil {
 		return err
+	}
+	if found.Plain && o.output == "files" {
+		return &exit.Code{Status: exit.Refused, Err: errPlain}
 	}
 	if o.role != "" {
 		found = only(found, o.role)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cluster-network-operator/cno/internal/answer"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
@@ -17,46 +18,53 @@ import (
 
 // New makes the command. It reads standard input for a file named "-".
 func New() *cobra.Command {
-	var file, dir string
+	var dir string
+	var files []string
+	var strict bool
 	var form answer.Form
 	cmd := &cobra.Command{
-		Use:   "keyfiles -f FILE",
+		Use:   "keyfiles [-f] FILE",
 		Short: "Turn an NMState document into keyfiles of NetworkManager",
 		Long: `Writes the connection profiles that NMState's own generator (nmstatectl gc) makes of a document,
 in the order of activation; the differences are in docs/day-one-keyfiles.md. Warnings and errors
 go to standard error, one a line with file, line and path, all at once.
 
+A document for which NetworkManager drops a file is written with a warning, as NMState does it; --strict
+refuses it, as "cno dayone validate" does.
+
 With --dir the files are written there with mode 0600, without which NetworkManager ignores them.
 With --output json or yaml they are printed as {"NetworkManager": [["NAME", "CONTENT"], ...]}.
 
 Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call is wrong.`,
-		Example:           "  cno dayone keyfiles -f worker-0.yml\n  cno dayone keyfiles -f worker-0.yml --dir system-connections",
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		Example: "  cno dayone keyfiles -f worker-0.yml\n  cno dayone keyfiles -f worker-0.yml --dir system-connections",
+		Args:    roles.FileArgs(&files),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir != "" && cmd.Flags().Changed("output") {
 				return errors.New("--dir and --output exclude one another")
 			}
-			files, err := generate(cmd, file)
+			if len(files) > 1 {
+				return errors.New("one document at a time; \"cno dayone render --as keyfiles\" takes several")
+			}
+			profiles, err := generate(cmd, files[0], strict)
 			if err != nil {
 				return err
 			}
 			if dir != "" {
-				return write(dir, files)
+				return write(dir, profiles)
 			}
-			return print(cmd.OutOrStdout(), form, files)
+			return print(cmd.OutOrStdout(), form, profiles)
 		},
 	}
-	cmd.Flags().StringVarP(&file, "file", "f", "", "NMState document in YAML or JSON, - for standard input")
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "NMState document in YAML or JSON, - for standard input")
+	cmd.Flags().BoolVar(&strict, "strict", false, "refuse documents for which NetworkManager drops a file")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder to write the files to; made if it is not there")
 	form.Add(cmd)
-	_ = cmd.MarkFlagRequired("file")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
 
 // generate reads a document and returns its files; what is wrong with it is printed.
-func generate(cmd *cobra.Command, file string) ([]nmconn.File, error) {
+func generate(cmd *cobra.Command, file string, strict bool) ([]nmconn.File, error) {
 	data, err := read(cmd.InOrStdin(), file)
 	if err != nil {
 		return nil, err
@@ -65,7 +73,9 @@ func generate(cmd *cobra.Command, file string) ([]nmconn.File, error) {
 	doc, problems := nmstate.Parse(file, data)
 	if doc != nil {
 		var more nmstate.Problems
-		files, more = nmconn.Generate(doc)
+		if files, more = nmconn.Generate(doc); strict {
+			files, more = nmconn.Profiles(doc)
+		}
 		problems = append(problems, more...)
 	}
 	for _, p := range problems.Sorted() {

@@ -39,13 +39,9 @@ func keyfiles(_ *options, hosts []metal.Host) (output, nmstate.Problems, error) 
 	out := output{about: "the profiles of one host"}
 	for _, h := range all {
 		pairs := [][2]string{}
-		prefix := ""
-		if len(all) > 1 {
-			prefix = h.Name + "/"
-		}
 		for _, p := range h.profiles {
 			pairs = append(pairs, [2]string{p.Name, p.Content})
-			out.files = append(out.files, file{prefix + p.Name, []byte(p.Content)})
+			out.files = append(out.files, file{h.Name + "/" + p.Name, []byte(p.Content)})
 		}
 		var text bytes.Buffer
 		enc := json.NewEncoder(&text)
@@ -127,6 +123,11 @@ func bareMetalHosts(o *options, hosts []metal.Host) (output, nmstate.Problems, e
 		if err != nil {
 			problems = append(problems, nmstate.Problem{File: h.File, Message: err.Error()})
 			continue
+		}
+		if secret := metal.BMCSecret(h, o.namespace); secret != nil {
+			if err := out.object(secret.Name+".yaml", secret); err != nil {
+				return output{}, nil, err
+			}
 		}
 		if err := out.object(h.Name+".yaml", object.Object); err != nil {
 			return output{}, nil, err

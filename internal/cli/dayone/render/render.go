@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
@@ -56,14 +57,14 @@ func words() []string {
 func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
-		Use:   "render --as FORM -f FILE...",
+		Use:   "render --as FORM [-f] FILE...",
 		Short: "Write documents of hosts in the form in which a boot takes them",
 		Long: `Renders NMState documents of hosts. For the time before their first boot:
 
   keyfiles       NetworkManager's profiles
   ignition       the Ignition configuration (3.2.0) that a boot image carries
   secret         the Secret that a BareMetalHost names
-  baremetalhost  the BareMetalHost that names the Secret
+  baremetalhost  the BareMetalHost that names the Secret, and the Secret of its management controller
 
 For the first boot of the installed system:
 
@@ -71,9 +72,9 @@ For the first boot of the installed system:
                  cluster.yml is for hosts that have none of their own. What "cno dayone validate"
                  finds wrong is refused, unless --allow-unsound turns it into a warning
 
-The name of a file without its extension is the name of its host. A folder stands for its
-.yml and .yaml files, an install-config for the hosts in it, and a HostNetworkConfig for the
-documents that are made of it.
+With --dir, keyfiles are DIR/HOST/NAME.nmconnection. The name of a file without its extension is
+the name of its host. A directory stands for its .yml and .yaml files, an install-config for the
+hosts in it, and a HostNetworkConfig for the documents that are rendered from it.
 
 What cannot work before the boot (Open vSwitch, captures, what only the running host knows)
 is refused, with the reason.
@@ -84,9 +85,8 @@ cannot be read or the call is wrong.`,
   cno dayone render --as secret -f worker-0.yml | kubectl apply -f -
   cno dayone render --as ignition -f install-config.yaml --dir ignition/
   cno dayone render --as machineconfig --role master -f master/ > 10-br-ex-master.yaml`,
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Args: roles.FileArgs(&o.files),
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a folder of documents, an install-config or a HostNetworkConfig, - for standard input; may be repeated")
@@ -98,7 +98,6 @@ cannot be read or the call is wrong.`,
 	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig")
 	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig")
 	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig of documents that can be read, whatever else is wrong with them")
-	_ = cmd.MarkFlagRequired("file")
 	_ = cmd.MarkFlagRequired("as")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -87,12 +87,15 @@ func TestSecretsAndHostsOfAnInstallConfig(t *testing.T) {
 		t.Error(out)
 	}
 	out, said, status = run(t, "", "--as", "baremetalhost", "-f", "testdata/install-config.yaml")
-	if status != exit.OK || strings.Count(out, "kind: BareMetalHost") != 2 || strings.Count(out, "---\n") != 1 ||
+	if status != exit.OK || strings.Count(out, "kind: BareMetalHost") != 2 || strings.Count(out, "---\n") != 3 ||
 		strings.Count(out, "preprovisioningNetworkDataName: ostest-master-0-network-config-secret") != 1 {
 		t.Error(out, said)
 	}
-	if strings.Contains(out, "password") {
-		t.Error("the password of a management controller was printed")
+	if strings.Count(out, "name: ostest-master-0-bmc-secret\n") != 1 || strings.Count(out, "credentialsName: ostest-master-0-bmc-secret") != 1 || strings.Count(out, "username: admin") != 2 {
+		t.Errorf("a BareMetalHost names a Secret that is not there:\n%s", out)
+	}
+	if out, _, _ := run(t, "", "--as", "secret", "-f", "testdata/install-config.yaml"); strings.Contains(out, "password") {
+		t.Error("the password of a management controller is in the Secret of the network")
 	}
 }
 
@@ -219,3 +222,13 @@ func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("broken") }
+
+func TestOneHostHasTheSameLayoutAsSeveral(t *testing.T) {
+	dir := t.TempDir()
+	if _, said, status := run(t, "", "--as", "keyfiles", "testdata/hosts/worker-0.yml", "--dir", dir); status != exit.OK {
+		t.Fatal(said)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "worker-0", "ens3.nmconnection")); err != nil {
+		t.Error(err)
+	}
+}

@@ -129,13 +129,16 @@ func (r *Reader) file(path string, content []byte) error {
 		return nil
 	}
 	documents := kyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-	for {
+	for first := true; ; first = false {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("%s: split YAML: %w", path, err)
+		}
+		if isBlank(document) && !(first && isBlank(content)) {
+			continue // a comment before the first ---
 		}
 		var head struct{ APIVersion, Kind string }
 		// What is no YAML is no object; it is said when it is read as a document.
@@ -144,10 +147,29 @@ func (r *Reader) file(path string, content []byte) error {
 			r.add(r.Role, placement.File{Name: nameOf(path), Content: content})
 			return nil
 		}
-		if err := r.object(path, head.Kind, document); err != nil {
+		if err := r.object(path, head.Kind, document, firstLine(content, document)); err != nil {
 			return err
 		}
 	}
+}
+
+// isBlank reports whether a text has nothing but comments.
+func isBlank(text []byte) bool {
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) > 0 && line[0] != '#' && !bytes.Equal(line, []byte("---")) {
+			return false
+		}
+	}
+	return true
+}
+
+// firstLine is the line of a file on which one of its documents begins; 0 if that cannot be found.
+func firstLine(content, document []byte) int {
+	at := bytes.Index(content, document)
+	if at < 0 {
+		return 0
+	}
+	return 1 + bytes.Count(content[:at], []byte("\n"))
 }
 
 // nameOf returns the name that a document's file has on the host. Both endings are taken here.
@@ -168,7 +190,7 @@ func (r *Reader) add(role string, file placement.File) {
 	}
 }
 
-func (r *Reader) object(path, kind string, document []byte) error {
+func (r *Reader) object(path, kind string, document []byte, first int) error {
 	switch kind {
 	case "MachineConfig":
 		var config mcfgv1.MachineConfig
@@ -190,12 +212,12 @@ func (r *Reader) object(path, kind string, document []byte) error {
 			if inner == "" {
 				inner = "MachineConfig"
 			}
-			if err := r.object(path, inner, encoded); err != nil {
+			if err := r.object(path, inner, encoded, 0); err != nil {
 				return err
 			}
 		}
 	case "HostNetworkConfig":
-		r.hostNetworkConfig(path, document)
+		r.hostNetworkConfig(path, document, first)
 	default:
 		return fmt.Errorf("%s: an object of kind %s holds no host network configuration; give documents, MachineConfigs, HostNetworkConfigs or an install-config", path, kind)
 	}

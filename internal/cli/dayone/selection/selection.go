@@ -94,6 +94,9 @@ func (o *options) files(cmd *cobra.Command) (placement.Files, error) {
 	if err := roles.Print(cmd.ErrOrStderr(), found.Problems); err != nil {
 		return nil, err
 	}
+	if found.Plain {
+		return nil, &exit.Code{Status: exit.Refused, Err: fmt.Errorf("%s is a document, or no YAML at all, and there is nothing to select from; give its directory with --dir, a MachineConfig or a HostNetworkConfig", o.file)}
+	}
 	role, err := roles.One(found, o.role)
 	return role.Files, err
 }

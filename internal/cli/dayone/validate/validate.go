@@ -31,20 +31,21 @@ type options struct {
 func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
-		Use:   "validate (-f FILE... | --dir DIR)",
+		Use:   "validate ([-f] FILE... | --dir DIR)",
 		Short: "Say everything that is wrong with the network of hosts that are yet to boot",
 		Long: `Checks documents, folders of documents, MachineConfigs, HostNetworkConfigs and the hosts of an
 install-config, each by itself and all together: that each can be read, makes a sound br-ex,
 uses no reserved name and gives no address to two hosts; that a shared file has no address;
 that names and sizes are right; and that a host keeps its address from before the boot.
 
+If everything is valid, the last line has the numbers of hosts, phases and warnings.
+
 An install-config among the files also says the machine networks and the virtual addresses.
 
 Exit status: 0 valid (there may be warnings), 1 invalid, 2 the input cannot be read or the call is wrong.`,
-		Example:           "  cno dayone validate --dir master/\n  cno dayone validate -f install-config.yaml -f 10-br-ex-master.yaml",
-		Args:              cobra.NoArgs,
-		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		Example: "  cno dayone validate --dir master/\n  cno dayone validate -f install-config.yaml -f 10-br-ex-master.yaml",
+		Args:    roles.FileArgs(&o.files, &o.dir),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a folder of documents, or a file of objects, - for standard input; may be repeated")
@@ -55,7 +56,6 @@ Exit status: 0 valid (there may be warnings), 1 invalid, 2 the input cannot be r
 	f.StringArrayVar(&o.vips, "vip", nil, "an address that moves between hosts; may be repeated")
 	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes)")
 	o.form.Add(cmd)
-	cmd.MarkFlagsOneRequired("dir", "file")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
 }
@@ -75,7 +75,11 @@ func (o *options) run(cmd *cobra.Command) error {
 	}
 	problems := roles.Validate(found, s)
 	if o.form.ForPeople() {
-		return roles.Print(cmd.OutOrStdout(), problems)
+		if err := roles.Print(cmd.OutOrStdout(), problems); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintln(cmd.OutOrStdout(), roles.Summary(found, problems))
+		return err
 	}
 	if problems == nil {
 		problems = nmstate.Problems{}

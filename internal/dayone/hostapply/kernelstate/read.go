@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
 // Reader reads. The zero value is of no use.
@@ -93,6 +94,7 @@ func (r Reader) link(l netlink.Link, names map[int]string) (livestate.Link, erro
 		Name: a.Name, Kind: kind(l), MAC: a.HardwareAddr.String(), MTU: a.MTU,
 		Up: a.RawFlags&unix.IFF_UP != 0, Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0,
 		Controller: names[a.MasterIndex], Driver: driver(a.Name),
+		PCIAddress: pciAddress("/sys/class/net", a.Name),
 	}
 	// A permanent address that is all zeroes is none.
 	if strings.Trim(a.PermHWAddr.String(), "0:") != "" {
@@ -174,6 +176,19 @@ func driver(name string) string {
 		return ""
 	}
 	return filepath.Base(target)
+}
+
+// pciAddress is where a network card is on the PCI bus; empty for one that is not. A virtio card is one level above its device.
+func pciAddress(sys, name string) string {
+	device, err := filepath.EvalSymlinks(filepath.Join(sys, filepath.Base(name), "device"))
+	if err != nil {
+		return ""
+	}
+	if strings.HasPrefix(filepath.Base(device), "virtio") {
+		device = filepath.Dir(device)
+	}
+	address, _ := nmstate.PCI(filepath.Base(device))
+	return address
 }
 
 func address(a netlink.Addr) livestate.Address {

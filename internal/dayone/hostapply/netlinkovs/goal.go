@@ -116,7 +116,7 @@ func controllersOf(doc *nmstate.Document) map[string]string {
 				out[i.Name] = *i.Controller
 			}
 		}
-		for _, member := range livestate.Members(i) {
+		for _, member := range i.Members() {
 			if i.Kind() != nmstate.TypeOVSBridge {
 				out[member] = i.Name
 			} else if _, known := out[member]; !known && member != i.Name {
@@ -130,7 +130,7 @@ func controllersOf(doc *nmstate.Document) map[string]string {
 // uplink reports whether a link is a port of an Open vSwitch bridge, other than the bridge's own.
 func uplink(doc *nmstate.Document, name string) bool {
 	return slices.ContainsFunc(doc.Interfaces, func(i nmstate.Interface) bool {
-		return i.Kind() == nmstate.TypeOVSBridge && i.Up() && i.Name != name && slices.Contains(livestate.Members(&i), name)
+		return i.Kind() == nmstate.TypeOVSBridge && i.Up() && i.Name != name && slices.Contains(i.Members(), name)
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 // creation is what is needed to make a link that is not there; nil for what cannot be made, and what Open vSwitch
 // makes.
 func creation(i *nmstate.Interface) *livestate.Link {
-	l := &livestate.Link{Name: i.Name, Kind: string(i.Kind()), Parent: livestate.Parent(i)}
+	l := &livestate.Link{Name: i.Name, Kind: string(i.Kind()), Parent: i.Parent()}
 	switch {
 	case i.Veth != nil:
 		l.Kind, l.Peer = string(nmstate.TypeVeth), i.Veth.Peer
@@ -73,6 +73,11 @@ func Unsupported(doc *nmstate.Document) []error {
 		}
 		for _, what := range unsupportedOf(i) {
 			failures = append(failures, fmt.Errorf("interfaces[%d] (%s): %s cannot be applied on a host without NetworkManager", n, i.Name, what))
+		}
+	}
+	for n, r := range doc.Routes.GetConfig() {
+		if !r.Absent() && (r.MTU != nil || r.CWND != nil || r.InitCWND != nil || r.InitRWND != nil || r.QuickACK != nil || r.AdvMSS != nil) {
+			failures = append(failures, fmt.Errorf("routes.config[%d]: mtu, cwnd, initcwnd, initrwnd, quickack and advmss cannot be applied on a host without NetworkManager", n))
 		}
 	}
 	return failures

@@ -18,7 +18,7 @@ func touched(doc *nmstate.Document, live livestate.State) []string {
 			continue
 		}
 		names = append(names, i.Name)
-		names = append(names, livestate.Members(i)...)
+		names = append(names, i.Members()...)
 		if i.Veth != nil {
 			names = append(names, i.Veth.Peer)
 		}

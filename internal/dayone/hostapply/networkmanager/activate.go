@@ -46,7 +46,7 @@ func (b *Backend) tryActivate(ctx context.Context, uuid, device string) error {
 	}
 	p, ok := v.profile(uuid)
 	if !ok {
-		return fmt.Errorf("NetworkManager has not read profile %s", uuid)
+		return fmt.Errorf("NetworkManager has no profile %s for it", uuid)
 	}
 	on := nmdbus.None
 	if d, ok := v.real(device); ok {

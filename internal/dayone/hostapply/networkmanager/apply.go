@@ -44,7 +44,10 @@ func (b *Backend) stage(ctx context.Context, profiles []profile) error {
 	if !changed {
 		return nil
 	}
-	return b.Bus.Reload(ctx)
+	if err := b.Bus.Reload(ctx); err != nil {
+		return err
+	}
+	return b.checkRead(ctx, profiles)
 }
 
 // isKnown reports whether a profile comes from a file with the wanted content.

@@ -36,7 +36,7 @@ func deafUplinks(doc *nmstate.Document, live livestate.State) (out []string) {
 		if bridge.Kind() != nmstate.TypeOVSBridge || !bridge.Up() {
 			continue
 		}
-		for _, name := range livestate.Members(bridge) {
+		for _, name := range bridge.Members() {
 			if slices.ContainsFunc(live.Links, func(l livestate.Link) bool { return l.Name == name && l.Driver == vmxnet3 }) {
 				out = append(out, name)
 			}

@@ -50,7 +50,10 @@ func profilesOf(files []nmconn.File, volatile bool) []profile {
 }
 
 func newProfile(file, content string, k keyfile) profile {
-	parent := k.get("vlan", "parent") + k.get("vxlan", "parent") + k.get("macvlan", "parent") // a profile has one of them at most
+	parent := ""
+	for _, kind := range []string{"vlan", "vxlan", "macvlan", "ipvlan", "macsec", "infiniband"} {
+		parent += k.get(kind, "parent") // a profile has one of them at most
+	}
 	bond := ""
 	if k.get("connection", "slave-type") == kindBond {
 		bond = k.get("connection", "master")

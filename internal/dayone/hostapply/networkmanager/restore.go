@@ -7,8 +7,12 @@ import (
 	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
+
+// loopback is the device that every host has.
+const loopback = "lo"
 
 // Restore implements hostapply.Backend.
 func (b *Backend) Restore(ctx context.Context, change hostapply.Change, data hostapply.Snapshot) error {
@@ -82,14 +86,7 @@ func (b *Backend) restoreDevices(ctx context.Context, change hostapply.Change, s
 	if err != nil {
 		return err
 	}
-	named := map[string]bool{}
-	for _, i := range change.Document.Interfaces {
-		named[i.Name] = true
-	}
-	for _, d := range v.devices {
-		if !named[d.Interface] || !d.Real {
-			continue
-		}
+	for _, d := range changedDevices(v.devices, change.Document) {
 		if err := b.restoreDevice(ctx, v, d, s); err != nil {
 			return err
 		}
@@ -102,6 +99,15 @@ func (b *Backend) restoreDevices(ctx context.Context, change hostapply.Change, s
 		failures = append(failures, b.activate(ctx, d.UUID, d.Interface))
 	}
 	return errors.Join(failures...)
+}
+
+// changedDevices returns the devices that a document names, without lo: the kernel owns it, and NetworkManager never counts
+// it as disconnected.
+func changedDevices(devices []nmdbus.Device, doc *nmstate.Document) []nmdbus.Device {
+	return slices.DeleteFunc(slices.Clone(devices), func(d nmdbus.Device) bool {
+		named := slices.ContainsFunc(doc.Interfaces, func(i nmstate.Interface) bool { return i.Name == d.Interface })
+		return !named || !d.Real || d.Interface == loopback
+	})
 }
 
 // restoreDevice removes a device that was not there, and disconnects one that had no profile.

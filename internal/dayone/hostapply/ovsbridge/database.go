@@ -163,7 +163,7 @@ func Affected(before []livestate.Bridge, doc *nmstate.Document) []string {
 	for n := range doc.Interfaces {
 		if i := &doc.Interfaces[n]; i.Kind() == nmstate.TypeOVSBridge {
 			names = append(names, i.Name)
-			for _, m := range livestate.Members(i) {
+			for _, m := range i.Members() {
 				members[m] = true
 			}
 		}

@@ -1,0 +1,61 @@
+package roles
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/api/crds"
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/crdcheck"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// place is an object within a file.
+type place struct {
+	path   string
+	object []byte
+	// first is the line on which the object begins; 0 if it has no lines of its own.
+	first int
+}
+
+// problem is an error about a field, with its line.
+func (p place) problem(err *field.Error) nmstate.Problem {
+	out := nmstate.Problem{File: p.path, Path: err.Field, Message: err.ErrorBody()}
+	if line := crdcheck.Line(p.object, err.Field); p.first > 0 && line > 0 {
+		out.Line = p.first - 1 + line
+	}
+	return out
+}
+
+// check returns what the CRD has against a HostNetworkConfig: the same that the API server would say.
+func (p place) check() nmstate.Problems {
+	checker, err := hostNetworkConfigs()
+	if err != nil {
+		return nmstate.Problems{{File: p.path, Message: err.Error()}}
+	}
+	errs, err := checker.Check(context.Background(), p.object)
+	if err != nil {
+		return nmstate.Problems{{File: p.path, Message: err.Error()}}
+	}
+	var problems nmstate.Problems
+	for _, e := range errs {
+		problems = append(problems, p.problem(e))
+	}
+	return problems
+}
+
+var hostNetworkConfigs = sync.OnceValues(func() (*crdcheck.Checker, error) {
+	definitions, err := crds.All()
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range definitions {
+		if d.Spec.Names.Kind == "HostNetworkConfig" {
+			return crdcheck.New(d, networkv1.GroupVersion.Version)
+		}
+	}
+	return nil, errors.New("the CRD of HostNetworkConfig is not part of this binary")
+})

@@ -1,0 +1,83 @@
+package crdcheck
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+
+	"github.com/cluster-network-operator/cno/internal/suggest"
+)
+
+// Line returns the line on which the field at a path is written in a YAML document, or that of the closest field around it;
+// 0 if the document cannot be read.
+func Line(document []byte, path string) int {
+	var node yaml.Node
+	if yaml.Unmarshal(document, &node) != nil || len(node.Content) == 0 {
+		return 0
+	}
+	at, line := node.Content[0], 0
+	for _, step := range ParsePath(path) {
+		for at.Kind == yaml.AliasNode {
+			at = at.Alias
+		}
+		key, value := child(at, step)
+		if value == nil {
+			break
+		}
+		at, line = value, key.Line
+	}
+	if line == 0 {
+		line = node.Content[0].Line
+	}
+	return line
+}
+
+// child returns the member of a mapping or sequence, and the node that has its line.
+func child(n *yaml.Node, step string) (key, value *yaml.Node) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == step {
+				return n.Content[i], n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(n.Content) {
+			return n.Content[i], n.Content[i]
+		}
+	}
+	return nil, nil
+}
+
+// meant is a question for the field that may have been meant by an unknown one; empty if none is close.
+func (c *Checker) meant(path string) string {
+	steps := ParsePath(path)
+	at := c.structural
+	for _, step := range steps[:max(0, len(steps)-1)] {
+		if at = member(at, step); at == nil {
+			return ""
+		}
+	}
+	known := slices.Sorted(maps.Keys(at.Properties))
+	if best, ok := suggest.Closest(steps[len(steps)-1], known, 2); ok {
+		return "; was " + best + " meant?"
+	}
+	if len(known) == 0 {
+		return ""
+	}
+	return "; known fields are " + strings.Join(known, ", ")
+}
+
+func member(s *schema.Structural, step string) *schema.Structural {
+	if p, ok := s.Properties[step]; ok {
+		return &p
+	}
+	if s.AdditionalProperties != nil && s.AdditionalProperties.Structural != nil {
+		return s.AdditionalProperties.Structural
+	}
+	return s.Items
+}

@@ -1,0 +1,56 @@
+package nmconn
+
+import (
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+)
+
+// followReferences finds what profiles call the interfaces that others refer to. An interface that the host finds by an
+// address has no name that a file could use: NetworkManager takes the UUID of its profile for a parent, and nothing else
+// for the other kinds of references, which are refused.
+func (n *network) followReferences() {
+	for _, i := range n.all() {
+		p := i.Parent()
+		i.on = p
+		if on := n.kernel[p]; on != nil && on.Found() && i.Kind() != nmstate.TypeInfiniBand {
+			i.on = uuid(on.uuidType(), on.Name)
+		}
+	}
+	if n.onHost {
+		return
+	}
+	for _, r := range n.doc.References() {
+		on := n.kernel[r.Name]
+		if on == nil || !on.Found() || !n.needsName(r) {
+			continue
+		}
+		n.problems.Errorf(n.doc, r.Path, "is %q, which the host finds by its %s, and a file of NetworkManager needs the name that the kernel gives it; "+
+			"name that interface with identifier: name, or leave this to the first boot, when the name is known", r.Name, on.Identifier)
+	}
+}
+
+// needsName reports whether NetworkManager finds the target of a reference by the name of its device only.
+func (n *network) needsName(r nmstate.Reference) bool {
+	switch r.Role {
+	case nmstate.RolePrimary, nmstate.RoleHSRPort, nmstate.RolePeer, nmstate.RoleRule:
+		return true
+	case nmstate.RoleParent:
+		return slices.ContainsFunc(n.order, func(i *iface) bool { return i.at("infiniband.base-iface") == r.Path })
+	}
+	return false
+}
+
+// checkIdentifier refuses an interface that cannot be found in the way it asks for.
+func (n *network) checkIdentifier(i *iface) {
+	switch {
+	case i.Identifier == nmstate.IdentifierMAC && i.MACAddress == "":
+		n.errorf(i, "mac-address", "is missing; identifier: mac-address finds the interface by it")
+	case i.Identifier == nmstate.IdentifierPCI && i.PCIAddress == "":
+		n.errorf(i, "pci-address", "is missing; identifier: pci-address finds the interface by it")
+	}
+	card := i.Kind() == nmstate.TypeEthernet || i.Kind() == nmstate.TypeVeth || i.Kind() == nmstate.TypeInfiniBand
+	if i.Found() && (!card || i.Veth != nil) {
+		n.errorf(i, "identifier", "is %s, which finds a network card; an interface of type %s is created by its name", i.Identifier, i.Kind())
+	}
+}

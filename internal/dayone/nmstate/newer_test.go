@@ -1,0 +1,22 @@
+package nmstate
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestKeysOfNewerVersionsSayWhyTheyAreRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"interfaces: [{name: a, type: ethernet, alt-names: [{name: b}]}]":                   "d.yml:1: interfaces[0].alt-names: is known to NMState from 2.2.51 on, and is not supported here",
+		"interfaces: [{name: a, type: ethernet, ipv4: {forwarding: true}}]":                 "ipv4.forwarding: is known to NMState from a version after 2.2.38 on",
+		"interfaces: [{name: a, type: ethernet, ethtool: {fec: {auto: true}}}]":             "ethtool.fec: is known to NMState",
+		"routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: a, vrf-name: r}]}":  "write the routing table of the VRF as table-id",
+		"interfaces: [{name: a, type: ethernet, ipv4: &x {enabled: true}, ipv6: {<<: *x}}]": "has a merge key (<<), which NMState does not read",
+		"interfaces: [{name: a, type: ipsec, libreswan: {left: b}}]":                        "needs keys from Libreswan",
+	} {
+		_, problems := Parse("d.yml", []byte(text))
+		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "known are") {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
+	}
+}
