@@ -2,7 +2,7 @@ package flannel
 
 import (
 	"fmt"
-	"strings"
+	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -95,16 +95,24 @@ func validateMTU(c *operatorv1.FlannelConfig) field.ErrorList {
 		fmt.Sprintf("must be between %d and %d bytes; leave it out for what the nodes can carry", minMTU, maxMTU)).WithOrigin("flannel-mtu-range")}
 }
 
-// validateInterface applies the kernel's own rule for names of interfaces.
+// interfaceName is what nodes call their interfaces: a name, not a pattern.
+var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
+
+// validateInterface accepts the name of an interface that leads to other nodes.
 func validateInterface(name string) field.ErrorList {
-	bad := len(name) > maxInterfaceName || name == "." || name == ".." || strings.ContainsFunc(name, func(r rune) bool {
-		return r <= ' ' || r == '/' || r == ':' || r == 0x7f
-	})
-	if !bad {
+	const leave = "leave it out for the interface of the default route"
+	switch {
+	case name == "":
 		return nil
+	case name == "lo":
+		return field.ErrorList{field.Invalid(configPath.Child("interface"), name,
+			"is the loopback interface, which no other node can be reached through; write the one that leads to the other nodes, or "+leave).WithOrigin("flannel-interface-name")}
+	case len(name) > maxInterfaceName || !interfaceName.MatchString(name):
+		return field.ErrorList{field.Invalid(configPath.Child("interface"), name,
+			fmt.Sprintf("is not the name of an interface: at most %d ASCII letters, digits, dots, dashes, underscores and at signs, not beginning with a dot or a dash, e.g. eth1; patterns are not supported; %s",
+				maxInterfaceName, leave)).WithOrigin("flannel-interface-name")}
 	}
-	return field.ErrorList{field.Invalid(configPath.Child("interface"), name,
-		fmt.Sprintf("is not the name of an interface: at most %d characters without slash, colon or space, e.g. eth1; leave it out for the interface of the default route", maxInterfaceName)).WithOrigin("flannel-interface-name")}
+	return nil
 }
 
 func validatePort(at *field.Path, port *uint32, standard int, origin string) field.ErrorList {

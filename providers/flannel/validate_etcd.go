@@ -2,6 +2,7 @@ package flannel
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"path"
 	"strconv"
@@ -19,6 +20,14 @@ var etcdPath = configPath.Child("etcd")
 // portOwner says what else listens on a port on control-plane nodes; it is empty for a free one.
 func portOwner(port uint32) string {
 	switch port {
+	case 22:
+		return "the SSH server"
+	case 9104, 9105:
+		return "this operator"
+	case 17698:
+		return "the sources of connectivity checks"
+	case 29102:
+		return "kube-proxy's metrics"
 	case 2379, 2380, 2381:
 		return "the etcd of the cluster itself"
 	case 6443:
@@ -47,9 +56,8 @@ func validateEtcd(e *operatorv1.FlannelEtcd) field.ErrorList {
 	if e.External != nil && e.Managed != nil {
 		errs = append(errs, field.Forbidden(etcdPath, "has both external and managed; keep one of them").WithOrigin("flannel-etcd-one-of"))
 	}
-	if p := e.Prefix; p != "" && (!strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p) {
-		errs = append(errs, field.Invalid(etcdPath.Child("prefix"), p,
-			"must begin with a slash, not end with one, and have no empty parts; e.g. "+defaultPrefix).WithOrigin("flannel-etcd-prefix"))
+	if why := prefixProblem(e.Prefix); e.Prefix != "" && why != "" {
+		errs = append(errs, field.Invalid(etcdPath.Child("prefix"), e.Prefix, why+"; e.g. "+defaultPrefix).WithOrigin("flannel-etcd-prefix"))
 	}
 	if e.External != nil {
 		errs = append(errs, validateExternal(e.External)...)
@@ -58,6 +66,44 @@ func validateEtcd(e *operatorv1.FlannelEtcd) field.ErrorList {
 		errs = append(errs, validateManaged(e.Managed)...)
 	}
 	return errs
+}
+
+// prefixProblem says what is wrong with the prefix of flannel's keys.
+func prefixProblem(p string) string {
+	switch {
+	case !strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p:
+		return "must begin with a slash, not end with one, and have no empty parts"
+	case strings.ContainsFunc(p, func(r rune) bool { return !strings.ContainsRune(prefixCharacters, r) }):
+		return "must consist of ASCII letters, digits, dots, dashes, underscores and slashes"
+	case within(p, apiServerPrefix):
+		return "is where the API server keeps its objects; choose another prefix"
+	}
+	return ""
+}
+
+const (
+	prefixCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
+	// apiServerPrefix is the default of the API server's flag --etcd-prefix.
+	apiServerPrefix = "/registry"
+)
+
+// within reports whether a path is another one, or below it.
+func within(p, above string) bool { return p == above || strings.HasPrefix(p, above+"/") }
+
+// systemDirectories are directories of a node that other programs own.
+var systemDirectories = []string{
+	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
+	"/var/lib/cni", "/var/lib/containerd", "/var/lib/containers", "/var/lib/etcd", "/var/lib/kubelet", "/var/log", "/var/run",
+}
+
+// systemDirectory returns the directory of other programs that a path is, is below, or contains; empty if there is none.
+func systemDirectory(p string) string {
+	for _, d := range systemDirectories {
+		if within(p, d) || within(d, p) {
+			return d
+		}
+	}
+	return ""
 }
 
 // validateExternal wants TLS with every member or with none.
@@ -117,6 +163,8 @@ func endpointScheme(text string) (scheme, why string) {
 		return "", fmt.Sprintf("has the scheme %q; use http or https", u.Scheme)
 	case u.Hostname() == "" || u.Port() == "":
 		return u.Scheme, "must have a host and a port" + example
+	case !isHost(u.Hostname()):
+		return u.Scheme, fmt.Sprintf("has the host %q, which is neither an IP address nor a DNS name", u.Hostname()) + example
 	case u.Path != "" || u.RawQuery != "" || u.Fragment != "":
 		return u.Scheme, "must end after the port" + example
 	}
@@ -124,6 +172,12 @@ func endpointScheme(text string) (scheme, why string) {
 		return u.Scheme, "has a port that is not between 1 and 65535"
 	}
 	return u.Scheme, ""
+}
+
+// isHost reports whether a text is an IP address or a DNS name.
+func isHost(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || len(validation.IsDNS1123Subdomain(strings.ToLower(text))) == 0
 }
 
 func validateManaged(m *operatorv1.FlannelManagedEtcd) field.ErrorList {
@@ -149,7 +203,9 @@ func validateManaged(m *operatorv1.FlannelManagedEtcd) field.ErrorList {
 		}
 	}
 	if d := m.DataDir; d != "" && (!path.IsAbs(d) || path.Clean(d) != d || d == "/" || strings.ContainsAny(d, ":\x00")) {
-		errs = append(errs, field.Invalid(at.Child("dataDir"), d, "must be the absolute path of a folder in its shortest form, without a colon; e.g. "+defaultDataDir).WithOrigin("flannel-etcd-data-dir"))
+		errs = append(errs, field.Invalid(at.Child("dataDir"), d, "must be the absolute path of a directory in its shortest form, without a colon; e.g. "+defaultDataDir).WithOrigin("flannel-etcd-data-dir"))
+	} else if owned := systemDirectory(d); d != "" && owned != "" {
+		errs = append(errs, field.Invalid(at.Child("dataDir"), d, fmt.Sprintf("shares %s with other programs of the node; choose a directory of its own, e.g. %s", owned, defaultDataDir)).WithOrigin("flannel-etcd-data-dir"))
 	}
 	return errs
 }

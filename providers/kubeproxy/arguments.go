@@ -21,6 +21,7 @@ const (
 	RuleSaidTwice    = "kube-proxy-said-twice"
 	RuleTogether     = "kube-proxy-together"
 	RuleClusterPools = "kube-proxy-cluster-pools"
+	RuleClusterCIDR  = "kube-proxy-cluster-cidr"
 )
 
 // config is what kube-proxy reads.

@@ -41,7 +41,8 @@ func (Component) Validate(spec *operatorv1.NetworkSpec, t provider.Traits) field
 	errs = append(errs, validatePeriods(settings, &c, path.Child("proxyArguments"))...)
 	errs = append(errs, validateLocal(&c, path.Child("proxyArguments"))...)
 	if wanted(spec, t) && len(wrong) == 0 {
-		errs = append(errs, validatePools(spec, &c)...)
+		errs = append(errs, validatePools(spec, &c, path.Child("proxyArguments"))...)
+		errs = append(errs, validateClusterCIDR(spec, &c, path.Child("proxyArguments"))...)
 	}
 	return errs
 }
@@ -151,16 +152,40 @@ func validateLocal(c *config, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validatePools refuses pools that kube-proxy cannot be told of, unless an argument tells it something else.
-func validatePools(spec *operatorv1.NetworkSpec, c *config) field.ErrorList {
+// validatePools requires an argument that replaces pools which kube-proxy cannot take. The field is that of the argument: the
+// pools are valid, and Network.config of OpenShift, which has them too, has no field that could resolve this.
+func validatePools(spec *operatorv1.NetworkSpec, c *config, path *field.Path) field.ErrorList {
 	if c.ClusterCIDR != "" || c.DetectLocalMode != "" && c.DetectLocalMode != localClusterCIDR || onePerFamily(poolCIDRs(spec)) {
 		return nil
 	}
-	path := field.NewPath("spec", "clusterNetwork")
-	detail := "has several pools of one IP family, and kube-proxy can be told of one; say how it is to recognise pods by " +
-		"spec.kubeProxyConfig.proxyArguments, for example detect-local-mode: [BridgeInterface] with pod-bridge-interface, " +
+	detail := "spec.clusterNetwork has several pools of one IP family, and kube-proxy takes one; configure how it recognizes pods, " +
+		"for example detect-local-mode: [BridgeInterface] with pod-bridge-interface, or cluster-cidr with a network that contains all pools, " +
 		"or set spec.deployKubeProxy to false"
-	return field.ErrorList{field.Forbidden(path, detail).WithOrigin(RuleClusterPools)}
+	return field.ErrorList{field.Required(path.Key("detect-local-mode"), detail).WithOrigin(RuleClusterPools)}
+}
+
+// validateClusterCIDR refuses a cluster-cidr that leaves out a pool of its IP family: kube-proxy would take the pods of that
+// for clients outside of the cluster.
+func validateClusterCIDR(spec *operatorv1.NetworkSpec, c *config, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if !onePerFamily(strings.Split(c.ClusterCIDR, ",")) {
+		return nil // kube-proxy takes one of each, which is said already
+	}
+	for _, text := range strings.Split(c.ClusterCIDR, ",") {
+		told, err := netip.ParsePrefix(text)
+		if err != nil {
+			continue // there is none, or it is refused already
+		}
+		for _, pool := range poolCIDRs(spec) {
+			p, err := netip.ParsePrefix(pool)
+			if err != nil || netaddr.Contains(told, p) || !netaddr.SameFamily(told, p) {
+				continue
+			}
+			detail := fmt.Sprintf("does not contain %s of spec.clusterNetwork, whose pods kube-proxy would take for clients outside of the cluster; write a network that contains it, or remove the argument", pool)
+			errs = append(errs, field.Invalid(path.Key("cluster-cidr"), text, detail).WithOrigin(RuleClusterCIDR))
+		}
+	}
+	return errs
 }
 
 // onePerFamily reports whether no IP family has two networks. What is not a network does not count: somebody else

@@ -159,6 +159,9 @@ func TestPoolsThatKubeProxyCannotBeToldOf(t *testing.T) {
 	if !refused(network(nil, two...)) {
 		t.Error("two pools of one family are accepted")
 	}
+	if got := complaints(network(nil, two...), provider.Traits{}); len(got) != 1 || !strings.Contains(got[0], "proxyArguments[detect-local-mode]: ") {
+		t.Errorf("the field is not that of the argument: %q", got)
+	}
 	if refused(network(nil, "10.128.0.0/14", "fd01::/48")) {
 		t.Error("a pool of each family is refused")
 	}
@@ -171,6 +174,26 @@ func TestPoolsThatKubeProxyCannotBeToldOf(t *testing.T) {
 	off.DeployKubeProxy = new(bool)
 	if refused(off) {
 		t.Error("refused although no kube-proxy is wanted")
+	}
+}
+
+func TestAClusterCIDRContainsThePools(t *testing.T) {
+	for _, tc := range []struct {
+		why, cidr string
+		pools     []string
+		wrong     bool
+	}{
+		{"the pool", "10.128.0.0/14", []string{"10.128.0.0/14"}, false},
+		{"around the pools", "10.128.0.0/13", []string{"10.128.0.0/14", "10.132.0.0/14"}, false},
+		{"elsewhere", "10.0.0.0/16", []string{"10.128.0.0/14"}, true},
+		{"a part of the pool", "10.128.0.0/16", []string{"10.128.0.0/14"}, true},
+		{"one of two pools", "10.128.0.0/14", []string{"10.128.0.0/14", "10.132.0.0/14"}, true},
+		{"the other family has a pool of its own", "10.128.0.0/14", []string{"10.128.0.0/14", "fd01::/48"}, false},
+	} {
+		all := strings.Join(complaints(network(&osv1.ProxyConfig{ProxyArguments: args("cluster-cidr=" + tc.cidr)}, tc.pools...), provider.Traits{}), "\n")
+		if got := strings.Contains(all, RuleClusterCIDR); got != tc.wrong {
+			t.Errorf("%s: refused is %t: %s", tc.why, got, all)
+		}
 	}
 }
 

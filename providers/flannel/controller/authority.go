@@ -73,15 +73,45 @@ func clientRequest() certs.Request {
 	return certs.Request{CommonName: "flannel", Usage: certs.Client, Life: policy().LeafLife}
 }
 
-// refreshed returns what a Secret with a certificate is to hold: what it holds, as long as that is good.
-func refreshed(data map[string][]byte, want certs.Request, r certs.Rotation, now time.Time) (fresh map[string][]byte, why string, err error) {
+// issuer issues the certificates of one reconcile.
+type issuer struct {
+	rotation certs.Rotation
+	now      time.Time
+	// spread reports whether every running member has started with the rotation's bundle. It is called only for a
+	// certificate that can wait.
+	spread func() (bool, error)
+}
+
+// refreshed returns the data that a Secret with a certificate should hold: what it holds, as long as that is good.
+func (i issuer) refreshed(data map[string][]byte, want certs.Request) (fresh map[string][]byte, why string, err error) {
 	pair := certs.Pair{Certificate: data[corev1.TLSCertKey], Key: data[corev1.TLSPrivateKeyKey]}
-	if why = certs.Stale(pair, want, r.Current, now); why != "" {
-		if pair, err = r.Current.Issue(want, now); err != nil {
+	if why = certs.Stale(pair, want, i.rotation.Current, i.now); why != "" {
+		keep, err := i.keeps(pair, want)
+		if err != nil {
+			return nil, "", err
+		}
+		if keep {
+			why = ""
+		} else if pair, err = i.rotation.Current.Issue(want, i.now); err != nil {
 			return nil, "", err
 		}
 	}
 	fresh = pairData(pair)
-	fresh[record.BundleKey] = r.Bundle().PEM()
+	fresh[record.BundleKey] = i.rotation.Bundle().PEM()
 	return fresh, why, nil
+}
+
+// keeps reports whether a certificate that was signed by an earlier CA stays. Members read their bundle when they
+// start and reject what a CA signs that is not in it. After the loss of a CA, its successor therefore signs only when
+// every member has started with the new bundle, and agents have had the overlap to do so.
+func (i issuer) keeps(pair certs.Pair, want certs.Request) (bool, error) {
+	serves := func(until time.Time) bool { return certs.Serves(pair, want, i.rotation.Previous, i.now, until) }
+	if !serves(i.now) {
+		return false, nil
+	}
+	if alone := i.rotation.SignsAlone(policy()); i.now.Before(alone) && serves(alone) {
+		return true, nil
+	}
+	spread, err := i.spread()
+	return !spread, err
 }

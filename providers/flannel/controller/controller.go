@@ -55,6 +55,8 @@ type Deps struct {
 	Namespace string
 	// Timeout is how long one request to etcd may take; 0 is 5 seconds.
 	Timeout time.Duration
+	// Managed reports whether the network may be changed. If not, it is only observed; nil means that it may always be.
+	Managed func(context.Context) (bool, error)
 	// Dial connects to etcd; nil is Dial.
 	Dial func(Target) (Etcd, error)
 	// Now is the clock; nil is time.Now.
@@ -63,6 +65,8 @@ type Deps struct {
 	Token func() string
 	// Report takes what the loop has to say, after every pass. None means that all is well.
 	Report func(...status.Finding)
+	// Expires takes when the certificates of the managed etcd expire, after every reconcile; nil if no one needs it.
+	Expires func([]Expiry)
 	// Log takes what was changed.
 	Log *slog.Logger
 }
@@ -131,11 +135,24 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if !active {
 		c.link.close()
 		c.since = memory{}
+		if c.deps.Expires != nil {
+			c.deps.Expires(nil)
+		}
 		c.deps.Report()
 		return reconcile.Result{}, nil
 	}
 	p := pass{Controller: c, in: in, again: later}
-	err = p.run(ctx)
+	managed, err := c.managed(ctx)
+	switch {
+	case err != nil:
+	case managed:
+		err = p.run(ctx)
+	default:
+		err = p.observe(ctx)
+	}
+	if err == nil {
+		err = c.reportExpiry(ctx, in)
+	}
 	if errors.Is(err, errStale) {
 		return reconcile.Result{RequeueAfter: p.again}, nil // it has looked at half of it, and says nothing
 	}
@@ -147,6 +164,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err // the queue knows when to try again
 	}
 	return reconcile.Result{RequeueAfter: p.again}, nil
+}
+
+func (c *Controller) managed(ctx context.Context) (bool, error) {
+	if c.deps.Managed == nil {
+		return true, nil
+	}
+	return c.deps.Managed(ctx)
 }
 
 // pass is one look at everything.

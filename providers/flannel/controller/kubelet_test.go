@@ -1,16 +1,21 @@
 package controller
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/manifest"
@@ -21,7 +26,9 @@ import (
 type process struct {
 	cmd  *exec.Cmd
 	hash string
-	done chan struct{}
+	// tls is the directory with its certificates, probe the URL that reports whether it is ready.
+	tls, probe string
+	done       chan struct{}
 }
 
 // run starts a program that dies with the test. What it says goes to log, if that is not nil.
@@ -67,7 +74,9 @@ func (w *world) kubelets() {
 		d := &list.Items[i]
 		node := d.Spec.Template.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[0].MatchFields[0].Values[0]
 		wanted[node] = true
-		if !w.off[node] {
+		if w.off[node] {
+			w.probe(d, "")
+		} else {
 			w.kubelet(node, d)
 		}
 	}
@@ -83,13 +92,17 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 	w.t.Helper()
 	hash := d.Spec.Template.Annotations[record.ConfigHash]
 	p := w.running[node]
-	if p != nil && p.hash == hash && p.alive() {
-		w.ready(d)
-		return
-	}
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: record.Namespace, Name: record.MemberSecret(node)}
-	if err := w.api.Get(w.t.Context(), key, &secret); err != nil {
+	err := w.api.Get(w.t.Context(), key, &secret)
+	if p != nil && p.hash == hash && p.alive() {
+		if err == nil {
+			w.project(secret.Data, p.tls)
+		}
+		w.probe(d, p.probe)
+		return
+	}
+	if err != nil {
 		return // the pod waits for its Secret
 	}
 	w.kill(node)
@@ -98,17 +111,13 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for name, content := range secret.Data {
-		if err := os.WriteFile(filepath.Join(tls, name), content, 0o400); err != nil {
-			w.t.Fatal(err)
-		}
-	}
+	w.project(secret.Data, tls)
 	m := w.copyOf(node)
 	for _, member := range m.Members {
 		if member.Node != node {
 			continue
 		}
-		config, err := m.EtcdConfig(member, record.Paths{Data: w.disk(node), TLS: tls, MetricsURL: "http://" + member.Address + ":12381"})
+		config, err := m.EtcdConfig(member, record.Paths{Data: w.disk(node), TLS: tls, MetricsURL: w.metricsURL(member)})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -117,7 +126,7 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 			w.t.Fatal(err)
 		}
 		w.running[node] = run(w.t, w.log, etcdProgram(w.t), "--config-file", file)
-		w.running[node].hash = hash
+		w.running[node].hash, w.running[node].tls, w.running[node].probe = hash, tls, w.metricsURL(member)+"/readyz"
 		w.started[node]++
 	}
 }
@@ -136,16 +145,51 @@ func (w *world) copyOf(node string) record.Membership {
 	return m
 }
 
-// ready writes the status of a Deployment whose pod runs.
-func (w *world) ready(d *appsv1.Deployment) {
+// project brings a directory with the files of a Secret up to date, as a kubelet does for a running pod.
+func (w *world) project(data map[string][]byte, dir string) {
 	w.t.Helper()
-	if d.Status.ObservedGeneration == d.Generation && d.Status.AvailableReplicas == 1 {
+	for name, content := range data {
+		file := filepath.Join(dir, name)
+		if existing, err := os.ReadFile(file); err == nil && bytes.Equal(existing, content) {
+			continue
+		}
+		if err := os.WriteFile(file+".new", content, 0o400); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.Rename(file+".new", file); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) metricsURL(m record.Member) string {
+	return fmt.Sprintf("http://%s:%d", m.Address, w.ports[2])
+}
+
+// probe writes the status of a Deployment: available if its etcd reports at a URL that it is ready.
+func (w *world) probe(d *appsv1.Deployment, url string) {
+	w.t.Helper()
+	status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1}
+	if url != "" && ready(url) {
+		status.ReadyReplicas, status.AvailableReplicas = 1, 1
+	}
+	if equality.Semantic.DeepEqual(d.Status, status) {
 		return
 	}
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
+	d.Status = status
 	if err := w.api.Status().Update(w.t.Context(), d); err != nil {
 		w.t.Fatal(err)
 	}
+}
+
+func ready(url string) bool {
+	client := &http.Client{Timeout: 5 * time.Second} // as the readiness probe of the pod
+	resp, err := client.Get(url)
+	if err != nil {
+		return false
+	}
+	resp.Body.Close()
+	return resp.StatusCode == http.StatusOK
 }
 
 func (w *world) disk(node string) string { return filepath.Join(w.disks, node) }

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -144,7 +145,7 @@ func (p *pass) view(ctx context.Context, trust string) (v view, down map[string]
 		now: p.deps.Now(), managed: *p.in.settings.Managed, trust: trust, token: p.deps.Token(),
 		anew:       p.in.membersMap.Annotations[FoundAnew] == "true",
 		candidates: p.in.controlPlane, nodes: map[string]record.Candidate{}, away: map[string]time.Time{},
-		answers: map[string]bool{}, settled: map[string]bool{},
+		answers: map[string]bool{}, settled: map[string]bool{}, stalled: map[string]bool{},
 	}
 	for name, n := range p.in.nodes {
 		v.nodes[name] = n.Candidate
@@ -159,6 +160,7 @@ func (p *pass) view(ctx context.Context, trust string) (v view, down map[string]
 		if v.settled[m.Name], err = p.settled(ctx, m, trust); err != nil {
 			return v, nil, err
 		}
+		v.stalled[m.Name] = p.stalled(m, v.settled[m.Name])
 	}
 	return v, p.question(ctx, &v), nil
 }
@@ -171,9 +173,24 @@ func (p *pass) settled(ctx context.Context, m record.Member, trust string) (bool
 	}) {
 		return true, nil
 	}
+	return p.updated(ctx, m)
+}
+
+// stalled reports whether a member has not been ready for longer than a start takes since it was last updated.
+func (p *pass) stalled(m record.Member, settled bool) bool {
+	all := "unsettled " + m.Name + " "
+	key := all + m.PodHash()
+	p.since.note(key, !settled, p.deps.Now())
+	maps.DeleteFunc(p.since, func(k string, _ time.Time) bool { return k != key && strings.HasPrefix(k, all) })
+	since, found := p.since[key]
+	return found && p.deps.Now().Sub(since) >= stalledGrace
+}
+
+// updated reports whether the pod of a member is ready and as recorded.
+func (c *Controller) updated(ctx context.Context, m record.Member) (bool, error) {
 	var d appsv1.Deployment
 	key := client.ObjectKey{Namespace: record.Namespace, Name: record.MemberDeployment(m.Node)}
-	if err := p.deps.Live.Get(ctx, key, &d); apierrors.IsNotFound(err) {
+	if err := c.deps.Live.Get(ctx, key, &d); apierrors.IsNotFound(err) {
 		return false, nil
 	} else if err != nil {
 		return false, fmt.Errorf("read Deployment %s: %w", key, err)

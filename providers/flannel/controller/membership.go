@@ -14,6 +14,9 @@ const (
 	// replacedGrace is the same for a Node that is there again with another UID or address: then it may well be the
 	// same machine, whose member comes back with its data.
 	replacedGrace = 5 * time.Minute
+	// stalledGrace is how long a member with the new bundle may fail to get ready before the others get the bundle
+	// too. It is longer than a start may take.
+	stalledGrace = 5 * time.Minute
 )
 
 // view is what the managed etcd looks like at one moment.
@@ -36,6 +39,8 @@ type view struct {
 	known  bool
 	// answers holds the names of the members that answer, settled those whose pod is ready and as recorded.
 	answers, settled map[string]bool
+	// stalled holds the names of the members that have not been settled for longer than a start takes.
+	stalled map[string]bool
 }
 
 // verb is what a step asks of etcd.

@@ -161,26 +161,40 @@ func catchUp(m record.Membership, v view) (step, bool) {
 	return step{}, false
 }
 
-// roll brings a new image or new authorities to the members, one at a time. A member that does not work is not
-// waited for, nor does it wait: it may be the old image that keeps it from working.
+// roll updates the image and the bundle of the members, one at a time. A member that is not ready does not wait for
+// the others, since the old image or bundle may be the cause.
 func roll(m record.Membership, v view) (step, bool) {
 	var waiting string
 	for i, member := range m.Members {
 		if member.Image == v.managed.Image && member.Trust == v.trust {
 			continue
 		}
-		if other, ok := v.unsettled(m, member.Name); ok && v.settled[member.Name] {
-			if waiting != "" {
-				continue
-			}
-			waiting = fmt.Sprintf("flannel's etcd on node %s is updated when the member on node %s is ready", member.Node, other)
-			continue
-		}
 		next := clone(m)
 		next.Members[i].Image, next.Members[i].Trust = v.managed.Image, v.trust
-		return write(m, next), true
+		other, found := v.unsettled(m, member.Name)
+		if !found || !v.settled[member.Name] {
+			return write(m, next), true
+		}
+		if member.Trust != v.trust && v.rejected(m, member.Name) {
+			next.Members[i].Image = member.Image // it may be the image that fails
+			return write(m, next), true
+		}
+		if waiting == "" {
+			waiting = fmt.Sprintf("flannel's etcd on node %s is updated when the member on node %s is ready", member.Node, other)
+		}
 	}
 	return step{waiting: waiting}, waiting != ""
+}
+
+// rejected reports whether every voting member that keeps the given one from being updated has had the new bundle for
+// long enough to be ready. The members with the old bundle may reject it then, and it waits for them.
+func (v view) rejected(m record.Membership, but string) bool {
+	for _, member := range m.Members {
+		if member.Name != but && member.Votes() && !v.settled[member.Name] && (member.Trust != v.trust || !v.stalled[member.Name]) {
+			return false
+		}
+	}
+	return true
 }
 
 // unsettled returns the node of a voting member other than the given one whose pod is not ready or not as recorded.

@@ -37,7 +37,7 @@ func grown() (record.Membership, view) {
 // look is the view of a cluster in which all is well.
 func look(m record.Membership, candidates ...record.Candidate) view {
 	v := view{now: noon, managed: ports, trust: "trust", token: "t1", candidates: candidates, known: true,
-		nodes: map[string]record.Candidate{}, away: map[string]time.Time{}, answers: map[string]bool{}, settled: map[string]bool{}}
+		nodes: map[string]record.Candidate{}, away: map[string]time.Time{}, answers: map[string]bool{}, settled: map[string]bool{}, stalled: map[string]bool{}}
 	for _, n := range candidates {
 		v.nodes[n.Name] = n
 	}
@@ -173,6 +173,17 @@ func TestPlan(t *testing.T) {
 		{"the broken one first: the new image may repair it", func(_ *record.Membership, v *view) {
 			v.managed.Image, v.settled["c-t0"] = "etcd:v2", false
 		}, "record: c-t0 is existing, was existing"},
+		{"a member that the others reject for its new bundle", func(m *record.Membership, v *view) {
+			m.Members[0].Trust, v.trust = "new", "new"
+			v.settled["a-t0"], v.stalled["a-t0"] = false, true
+		}, "record: b-t0 is existing, was existing"},
+		{"a member with the new bundle is given the time to start", func(m *record.Membership, v *view) {
+			m.Members[0].Trust, v.trust, v.settled["a-t0"] = "new", "new", false
+		}, "flannel's etcd on node b is updated when the member on node a is ready"},
+		{"an image that does not start stops at the first member", func(m *record.Membership, v *view) {
+			m.Members[0].Image, v.managed.Image = "etcd:v2", "etcd:v2"
+			v.settled["a-t0"], v.stalled["a-t0"] = false, true
+		}, "flannel's etcd on node b is updated when the member on node a is ready"},
 		{"new authorities", func(m *record.Membership, _ *view) { m.Members[2].Trust = "old" }, "record: c-t0 is existing, was existing"},
 	} {
 		m, v := grown()
@@ -217,5 +228,17 @@ func TestPlanNeverChangesTheRecordItIsGiven(t *testing.T) {
 	plan(m, v)
 	if diff := cmp.Diff(before, m); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestABundleGoesOnWithoutAnImageThatFails updates the bundle alone where the member before may fail for its image.
+func TestABundleGoesOnWithoutAnImageThatFails(t *testing.T) {
+	m, v := grown()
+	v.managed.Image, v.trust = "etcd:v2", "new"
+	m.Members[0].Image, m.Members[0].Trust = "etcd:v2", "new"
+	v.settled["a-t0"], v.stalled["a-t0"] = false, true
+	next := plan(m, v).record
+	if next == nil || next.Members[1].Trust != "new" || next.Members[1].Image != "etcd:v1" {
+		t.Errorf("the next record is %+v", next)
 	}
 }

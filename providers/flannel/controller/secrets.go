@@ -3,8 +3,12 @@ package controller
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"maps"
+	"slices"
+	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,76 +34,128 @@ func (c credentials) clientTrust() string {
 	return record.Hash(string(c.client[corev1.TLSCertKey]), string(c.client[record.BundleKey]))
 }
 
-// ensureManaged makes the authority of the managed etcd, and the certificates of its members and clients, and
-// replaces them in time.
+// ensureManaged creates the CA of the managed etcd and the certificates of its members and clients, and replaces them
+// in time.
 func (c *Controller) ensureManaged(ctx context.Context, members []record.Member) (credentials, error) {
 	rotation, err := c.ensureAuthority(ctx, members)
 	if err != nil {
 		return credentials{}, err
 	}
-	for _, m := range members {
-		if _, err := c.ensureLeaf(ctx, record.MemberSecret(m.Node), memberRequest(m), rotation); err != nil {
+	issue := c.issuer(ctx, members, rotation)
+	var client map[string][]byte
+	all := requests(members)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		data, err := c.ensureLeaf(ctx, name, all[name], issue)
+		if err != nil {
 			return credentials{}, err
 		}
+		if name == record.ClientSecret {
+			client = data
+		}
 	}
-	client, err := c.ensureLeaf(ctx, record.ClientSecret, clientRequest(), rotation)
-	return credentials{client: client, trust: trustOf(rotation)}, err
+	return credentials{client: client, trust: trustOf(rotation)}, nil
+}
+
+// issuer returns an issuer of certificates for the members.
+func (c *Controller) issuer(ctx context.Context, members []record.Member, r certs.Rotation) issuer {
+	return issuer{rotation: r, now: c.deps.Now(), spread: sync.OnceValues(func() (bool, error) { return c.spread(ctx, members, trustOf(r)) })}
+}
+
+// requests returns the certificates that members and clients have, by the names of their Secrets.
+func requests(members []record.Member) map[string]certs.Request {
+	out := map[string]certs.Request{record.ClientSecret: clientRequest()}
+	for _, m := range members {
+		out[record.MemberSecret(m.Node)] = memberRequest(m)
+	}
+	return out
 }
 
 func trustOf(r certs.Rotation) string { return record.Hash(string(r.Bundle().PEM())) }
 
-// ensureAuthority moves the rotation on, but not while members have yet to learn whom to trust.
+// spread reports whether every member that runs has started with the bundle of the given hash.
+func (c *Controller) spread(ctx context.Context, members []record.Member, trust string) (bool, error) {
+	for _, m := range members {
+		if !m.Runs() {
+			continue
+		}
+		if m.Trust != trust {
+			return false, nil
+		}
+		if updated, err := c.updated(ctx, m); err != nil || !updated {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// ensureAuthority advances the rotation, but not while members have yet to start with its bundle.
 func (c *Controller) ensureAuthority(ctx context.Context, members []record.Member) (certs.Rotation, error) {
 	data, err := c.readSecret(ctx, c.deps.Namespace, record.AuthoritySecret)
 	if err != nil {
 		return certs.Rotation{}, err
 	}
-	var r certs.Rotation
-	if len(data) > 0 {
-		if r, err = decodeRotation(data); err != nil {
-			return certs.Rotation{}, fmt.Errorf("read Secret %s/%s: %w; restore it from a backup, or delete it to have a new authority made", c.deps.Namespace, record.AuthoritySecret, err)
-		}
-		for _, m := range members {
-			if m.Runs() && m.Trust != trustOf(r) && c.deps.Now().Before(r.Current.Certificate().NotAfter) {
-				return r, nil
-			}
+	if len(data) == 0 {
+		return c.replaceAuthority(ctx, members)
+	}
+	r, err := decodeRotation(data)
+	if err != nil {
+		return certs.Rotation{}, fmt.Errorf("read Secret %s/%s: %w; restore it from a backup, or delete it: the operator then creates another CA, "+
+			"restarts flannel's etcd members one at a time so that they trust both, and replaces their certificates a day later",
+			c.deps.Namespace, record.AuthoritySecret, err)
+	}
+	for _, m := range members {
+		if m.Runs() && m.Trust != trustOf(r) && c.deps.Now().Before(r.Current.Certificate().NotAfter) {
+			return r, nil
 		}
 	}
-	if r.Current == nil {
-		if r.Previous, err = c.trustedBefore(ctx); err != nil {
-			return certs.Rotation{}, err
-		}
-	}
-	before := r.Previous
 	r, changed, err := r.Step(policy(), c.deps.Now())
 	if err != nil || !changed {
 		return r, err
 	}
-	if len(data) == 0 {
-		r.Previous = before // the Secret was deleted: members run that trust only the old authority
-	}
-	return r, c.writeSecret(ctx, c.deps.Namespace, record.AuthoritySecret, encodeRotation(r), "authority of flannel's etcd")
+	return r, c.writeAuthority(ctx, r)
 }
 
-// trustedBefore returns the authorities that members and agents trust by now, from the Secret of the agents.
-func (c *Controller) trustedBefore(ctx context.Context) (certs.Bundle, error) {
-	data, err := c.readSecret(ctx, record.Namespace, record.ClientSecret)
+// replaceAuthority creates the first CA, or one in place of a CA whose Secret was deleted. The certificate of the lost
+// one stays in the bundle: members trust only what it has signed until they restart.
+func (c *Controller) replaceAuthority(ctx context.Context, members []record.Member) (certs.Rotation, error) {
+	before, err := c.trustedBefore(ctx, members)
 	if err != nil {
-		return nil, err
+		return certs.Rotation{}, err
 	}
-	bundle, err := certs.ParseBundle(data[record.BundleKey])
+	r, _, err := certs.Rotation{}.Step(policy(), c.deps.Now())
 	if err != nil {
-		return nil, nil // somebody has written something else there; it is about to be replaced
+		return r, err
 	}
-	return bundle.Live(c.deps.Now()), nil
+	r.Previous = before
+	return r, c.writeAuthority(ctx, r)
 }
 
-func (c *Controller) ensureLeaf(ctx context.Context, name string, want certs.Request, r certs.Rotation) (map[string][]byte, error) {
+func (c *Controller) writeAuthority(ctx context.Context, r certs.Rotation) error {
+	return c.writeSecret(ctx, c.deps.Namespace, record.AuthoritySecret, encodeRotation(r), "CA of flannel's etcd")
+}
+
+// trustedBefore returns the CAs in the bundles of clients and members. Bundles that cannot be read in full are
+// replaced soon; what can be read of them is used.
+func (c *Controller) trustedBefore(ctx context.Context, members []record.Member) (certs.Bundle, error) {
+	var out certs.Bundle
+	for _, name := range slices.Sorted(maps.Keys(requests(members))) {
+		data, err := c.readSecret(ctx, record.Namespace, name)
+		if err != nil {
+			return nil, err
+		}
+		out = out.With(certs.Salvage(data[record.BundleKey])...)
+	}
+	// The clients' Secret may still hold the bundle of an external etcd.
+	out = slices.DeleteFunc(out, func(ca *x509.Certificate) bool { return !strings.HasPrefix(ca.Subject.CommonName, policy().Name+"@") })
+	return out.Live(c.deps.Now()), nil
+}
+
+func (c *Controller) ensureLeaf(ctx context.Context, name string, want certs.Request, issue issuer) (map[string][]byte, error) {
 	data, err := c.readSecret(ctx, record.Namespace, name)
 	if err != nil {
 		return nil, err
 	}
-	fresh, why, err := refreshed(data, want, r, c.deps.Now())
+	fresh, why, err := issue.refreshed(data, want)
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +163,7 @@ func (c *Controller) ensureLeaf(ctx context.Context, name string, want certs.Req
 		return data, nil
 	}
 	if why == "" {
-		why = "is trusted by others now"
+		why = "has a new bundle beside it"
 	}
 	return fresh, c.writeSecret(ctx, record.Namespace, name, fresh, "certificate "+why)
 }

@@ -40,8 +40,9 @@ type world struct {
 	finding []status.Finding
 	spec    operatorv1.NetworkSpec
 	images  facts.Images
-	ports   [2]uint32
-	disks   string
+	// ports are those for clients, for peers and for probes.
+	ports [3]uint32
+	disks string
 	// running are the members by node, started how often each was; nodes in off do not run.
 	running map[string]*process
 	started map[string]int
@@ -155,7 +156,7 @@ func (w *world) turn() {
 // until takes turns until a condition holds.
 func (w *world) until(what string, condition func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(90 * time.Second)
+	deadline := time.Now().Add(150 * time.Second)
 	for !condition() {
 		if time.Now().After(deadline) {
 			said, _ := os.ReadFile(w.log.Name())
@@ -233,17 +234,27 @@ func (w *world) says(reason string) string {
 	return ""
 }
 
-// freePorts returns two ports that nothing listens on.
-func freePorts(t *testing.T) [2]uint32 {
+// freePorts returns ports that nothing listens on at any address that nodes may get.
+func freePorts(t *testing.T) [3]uint32 {
 	t.Helper()
-	var out [2]uint32
-	for i := range out {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
+	var out [3]uint32
+	for i := 0; i < len(out); {
+		port, listeners := uint32(0), []net.Listener(nil)
+		for number := 1; number < 10; number++ {
+			l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", address(number), port))
+			if err != nil {
+				port = 0
+				break
+			}
+			listeners, port = append(listeners, l), uint32(l.Addr().(*net.TCPAddr).Port)
 		}
-		defer l.Close()
-		out[i] = uint32(l.Addr().(*net.TCPAddr).Port)
+		for _, l := range listeners {
+			defer l.Close()
+		}
+		if port != 0 {
+			out[i] = port
+			i++
+		}
 	}
 	return out
 }

@@ -41,9 +41,13 @@ type agent struct {
 	kept    state
 	tenure  *cell[tenure]
 	peers   *cell[peers]
-	board   *cell[board]
-	metrics *metrics
-	beat    atomic.Pointer[time.Time]
+	// accepted are the other nodes' leases that traffic follows.
+	accepted *cell[acceptance]
+	board    *cell[board]
+	metrics  *metrics
+	// rejected are the leases that were rejected when the kernel was last compared; only that goroutine uses it.
+	rejected map[rejection]bool
+	beat     atomic.Pointer[time.Time]
 }
 
 // Run is the agent. It ends when the context does, with nil, and leaves routes, rules and files as they are. It
@@ -86,6 +90,7 @@ func newAgent(options Options) (*agent, error) {
 	a.note(topicState, err)
 	a.kept = kept
 	a.peers = newCell(kept.peers())
+	a.accepted = newCell(acceptance{leases: kept.peers().leases})
 	remembered := tenure{ipv4: kept.IPv4, ipv6: kept.IPv6}
 	if kept.IPv4.IsValid() {
 		remembered.key = agentconfig.SubnetKey(options.Config.Etcd.Prefix, kept.IPv4, kept.IPv6)
@@ -126,11 +131,11 @@ func (a *agent) note(about topic, err error) {
 func (a *agent) keepState(ctx context.Context) error {
 	for ctx.Err() == nil {
 		t, tenureChanged := a.tenure.get()
-		p, peersChanged := a.peers.get()
-		if t.confirmed() && p.known {
-			a.note(topicState, saveState(a.Config, newState(a.Config, a.Node, t, p)))
+		follows, acceptedChanged := a.accepted.get()
+		if p, _ := a.peers.get(); t.confirmed() && p.known && follows.known {
+			a.note(topicState, saveState(a.Config, newState(a.Config, a.Node, t, p, follows.leases)))
 		}
-		wait(ctx, tenureChanged, peersChanged, nil)
+		wait(ctx, tenureChanged, acceptedChanged, nil)
 		pause(ctx, 100*time.Millisecond, nil) // changes come in groups
 	}
 	return nil

@@ -143,8 +143,23 @@ func correctMTU(config agentconfig.Config, extMTU int) error {
 
 // vtepMAC is the MAC address in a vxlan lease; empty for other leases.
 func vtepMAC(attrs *lease.LeaseAttrs) string {
+	if attrs == nil {
+		return ""
+	}
+	return macIn(attrs.BackendData)
+}
+
+// vtepMACv6 is vtepMAC for the device of IPv6.
+func vtepMACv6(attrs *lease.LeaseAttrs) string {
+	if attrs == nil {
+		return ""
+	}
+	return macIn(attrs.BackendV6Data)
+}
+
+func macIn(data json.RawMessage) string {
 	var v vxlanAttrs
-	if attrs == nil || len(attrs.BackendData) == 0 || json.Unmarshal(attrs.BackendData, &v) != nil {
+	if len(data) == 0 || json.Unmarshal(data, &v) != nil {
 		return ""
 	}
 	return v.VtepMAC

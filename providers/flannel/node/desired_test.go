@@ -96,13 +96,17 @@ func TestDesiredKernelStateFollowsFromLeases(t *testing.T) {
 			[]store.Lease{peerLease("10.1.20.0/24", "192.168.0.200", "fd00:10:0:20::/64", "fd00::200", "host-gw", "")}},
 		{"vxlan-dual.json", dual(), "vxlan", links{IPv4: "flannel.1", IPv6: "flannel-v6.1"}, vxlan},
 	} {
-		got := desire(tt.config.Network, tt.backend, tt.on, tt.leases)
+		got := desire(admission{Network: tt.config.Network, Backend: tt.backend}, tt.on, tt.leases)
+		var rejected []string
+		for _, r := range got.Rejected {
+			rejected = append(rejected, r.Reason)
+		}
 		out, err := json.MarshalIndent(struct {
 			Routes    []route
 			Neighbors []neighbor
 			Foreign   int
-			Errors    []string
-		}{got.Routes, got.Neighbors, len(got.Foreign), got.Errors}, "", "  ")
+			Rejected  []string
+		}{got.Routes, got.Neighbors, len(got.Foreign), rejected}, "", "  ")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -113,7 +117,7 @@ func TestDesiredKernelStateFollowsFromLeases(t *testing.T) {
 // The routes are our own work, so that they can be repaired and reported; flannel's own backend is the measure.
 func TestHostGWRoutesAreFlannelsOwn(t *testing.T) {
 	l := peerLease("10.1.20.0/24", "192.168.0.200", "", "", "host-gw", "")
-	ours := desire(single().Network, "host-gw", links{IPv4: "lo"}, []store.Lease{l}).Routes[0]
+	ours := desire(admission{Network: single().Network, Backend: "host-gw"}, links{IPv4: "lo"}, []store.Lease{l}).Routes[0]
 
 	config, err := flannelConfig(single())
 	if err != nil {
@@ -227,7 +231,7 @@ func TestStateRoundTripsAndFitsOnlyItsOwnNetwork(t *testing.T) {
 	own := tenure{wanted: &leaseAttrs{}, ipv4: subnet4, ipv6: subnet6}
 	l := peerLease("10.1.20.0/24", "192.168.0.200", "fd00:10:0:20::/64", "fd00::200", "host-gw", "")
 	known := peers{leases: map[string]store.Lease{l.Key: l}, names: map[netip.Prefix]string{l.IPv4: "node2"}, known: true}
-	if err := saveState(c, newState(c, "node1", own, known)); err != nil {
+	if err := saveState(c, newState(c, "node1", own, known, known.leases)); err != nil {
 		t.Fatal(err)
 	}
 	back, err := loadState(c, "node1")

@@ -144,4 +144,13 @@ func TestRulesOfTheSmallerNetworkGo(t *testing.T) {
 	if out := rules(); strings.Contains(out, "10.2.0.0/22") {
 		t.Errorf("rules of the smaller network are left:\n%s", out)
 	}
+	m.stop()
+	m.cleanup()
+	for _, table := range []string{"nat", "filter"} {
+		for _, program := range []string{"iptables", "ip6tables"} {
+			if out := m.netns.Run(program, "-t", table, "-S"); strings.Contains(out, "FLANNEL") {
+				t.Errorf("cleanup has left in table %s of %s:\n%s", table, program, out)
+			}
+		}
+	}
 }

@@ -54,6 +54,7 @@ func (m *metrics) gauges(read func() board) {
 		{"restored", "1 while the node works with what it kept on disk.", func(b board) float64 { return one(b.restored) }},
 		{"peers", "Other nodes with a lease.", func(b board) float64 { return float64(b.status.Peers) }},
 		{"peers_off_link", "Peers that host-gw cannot reach.", func(b board) float64 { return float64(len(b.status.OffLink)) }},
+		{"leases_rejected", "Leases of other nodes that break a rule, so that no traffic follows them.", func(b board) float64 { return float64(b.rejected) }},
 		{"routes_missing", "Routes that could not be set, but for peers off the link.", func(b board) float64 { return float64(b.missing) }},
 		{"problems", "Things that do not work; /readyz names them.", func(b board) float64 { return float64(len(b.problems)) }},
 	} {

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
@@ -16,6 +15,8 @@ type peers struct {
 	leases map[string]store.Lease
 	// names are the nodes' names by subnet, from their reservations.
 	names map[netip.Prefix]string
+	// reservations are by node.
+	reservations map[string]agentconfig.Reservation
 	// known is true once the leases came from anywhere, current once they came from etcd. Before that, what is
 	// missing may only be unknown.
 	known, current bool
@@ -52,10 +53,12 @@ func (p peers) replaced(snap store.Snapshot) bool {
 func (p peers) taken(snap store.Snapshot, own string, keep bool) peers {
 	next := peers{
 		leases: snap.Leases, names: make(map[netip.Prefix]string, len(snap.Reservations)),
-		known: true, current: !keep, revision: snap.Revision, cluster: snap.Cluster,
+		reservations: make(map[string]agentconfig.Reservation, len(snap.Reservations)),
+		known:        true, current: !keep, revision: snap.Revision, cluster: snap.Cluster,
 	}
 	for node, r := range snap.Reservations {
 		next.names[r.Subnet] = node
+		next.reservations[node] = r.Reservation
 	}
 	if keep {
 		next.leases = maps.Clone(snap.Leases)
@@ -85,7 +88,7 @@ func overlapsAny(leases map[string]store.Lease, l store.Lease) bool {
 // after returns what is known after events. dir is where reservations are.
 func (p peers) after(dir string, events []store.Event) peers {
 	next := p
-	next.leases, next.names = maps.Clone(p.leases), maps.Clone(p.names)
+	next.leases, next.names, next.reservations = maps.Clone(p.leases), maps.Clone(p.names), maps.Clone(p.reservations)
 	for _, e := range events {
 		switch {
 		case e.Lease != nil:
@@ -93,16 +96,15 @@ func (p peers) after(dir string, events []store.Event) peers {
 		case e.Reservation != nil:
 			maps.DeleteFunc(next.names, func(_ netip.Prefix, node string) bool { return node == e.Reservation.Node })
 			next.names[e.Reservation.Subnet] = e.Reservation.Node
+			next.reservations[e.Reservation.Node] = e.Reservation.Reservation
 		default:
 			delete(next.leases, e.Key)
 			if gone, ok := agentconfig.ParseNodeKey(dir, e.Key); ok {
 				maps.DeleteFunc(next.names, func(_ netip.Prefix, node string) bool { return node == gone })
+				delete(next.reservations, gone)
 			}
 		}
-		// Leases and reservations are watched apart: only a lease tells how far the leases are known.
-		if !strings.HasPrefix(e.Key, dir) {
-			next.revision = max(next.revision, e.Revision)
-		}
+		next.revision = max(next.revision, e.Revision)
 	}
 	return next
 }

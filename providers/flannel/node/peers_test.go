@@ -51,8 +51,8 @@ func TestPeersFollowSnapshotsAndEvents(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"10.1.20.0/24": "", "10.1.30.0/24": "node2"}, keys(next)); diff != "" {
 		t.Errorf("after events (-want +got):\n%s", diff)
 	}
-	if next.revision != 12 {
-		t.Errorf("leases are known up to revision %d: reservations are watched apart", next.revision)
+	if next.revision != 13 {
+		t.Errorf("leases are known up to revision %d", next.revision)
 	}
 	gone := next.after(dir, []store.Event{{Key: a.Key, Revision: 14}, {Key: dir + "node2", Revision: 15}})
 	if diff := cmp.Diff(map[string]string{"10.1.30.0/24": ""}, keys(gone)); diff != "" {

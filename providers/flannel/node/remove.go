@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	goiptables "github.com/coreos/go-iptables/iptables"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/knftables"
@@ -26,6 +27,8 @@ func Remove(ctx context.Context, config agentconfig.Config) error {
 		removeLinks(fmt.Sprintf("flannel.%d", config.Backend.VNI), fmt.Sprintf("flannel-v6.%d", config.Backend.VNI), config.CNI.Bridge),
 		removeTable(ctx, knftables.IPv4Family, tableIPv4),
 		removeTable(ctx, knftables.IPv6Family, tableIPv6),
+		removeChains(goiptables.ProtocolIPv4),
+		removeChains(goiptables.ProtocolIPv6),
 		removeFile(config.SubnetFile),
 		removeFile(stateFile(config)),
 	)
@@ -91,4 +94,30 @@ func removeTable(ctx context.Context, family knftables.Family, name string) erro
 		return fmt.Errorf("remove table %s: %w", name, err)
 	}
 	return nil
+}
+
+// removeChains removes the chains of an agent that had no nftables, and the rules that jump to them. An iptables that
+// cannot be used has none.
+func removeChains(protocol goiptables.Protocol) error {
+	tables, err := goiptables.NewWithProtocol(protocol)
+	if err != nil {
+		return nil //nolint:nilerr // the agent could not use it either
+	}
+	var errs []error
+	for _, c := range []struct{ table, from, chain, comment string }{
+		{natTable, "POSTROUTING", natChain, "flanneld masq"},
+		{filterTable, "FORWARD", filterChain, "flanneld forward"},
+	} {
+		exists, err := tables.ChainExists(c.table, c.chain)
+		if err != nil || !exists {
+			continue
+		}
+		if err := tables.DeleteIfExists(c.table, c.from, "-m", "comment", "--comment", c.comment, "-j", c.chain); err != nil {
+			errs = append(errs, fmt.Errorf("remove jump from %s to %s: %w", c.from, c.chain, err))
+		}
+		if err := tables.ClearAndDeleteChain(c.table, c.chain); err != nil {
+			errs = append(errs, fmt.Errorf("remove chain %s: %w", c.chain, err))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -2,9 +2,6 @@ package node
 
 import (
 	"cmp"
-	"encoding/json"
-	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 
@@ -43,8 +40,9 @@ type desired struct {
 	Owners map[netip.Prefix]store.Lease
 	// Foreign are the leases of another backend, to which there is no way.
 	Foreign []store.Lease
-	// Errors are sentences about leases that cannot be understood.
-	Errors []string
+	// Accepted are the leases that traffic follows, by key, Rejected the others.
+	Accepted map[string]store.Lease
+	Rejected []rejection
 }
 
 // vxlanAttrs is flannel's value of LeaseAttrs.BackendData for vxlan.
@@ -53,34 +51,41 @@ type vxlanAttrs struct {
 	VtepMAC string
 }
 
-// desire computes what the kernel must hold so that every lease can be reached.
-func desire(network agentconfig.Network, backend string, on links, leases []store.Lease) desired {
-	out := desired{Owners: map[netip.Prefix]store.Lease{}}
-	for _, l := range leases {
-		if !network.IPv4.Overlaps(l.IPv4) || l.IPv4.Bits() < network.IPv4.Bits() {
-			out.Errors = append(out.Errors, fmt.Sprintf("lease %s is outside the network %s: it is left alone", l.Key, network.IPv4))
+// desire computes what the kernel must hold so that every lease that is accepted can be reached.
+func desire(a admission, on links, leases []store.Lease) desired {
+	accepted, rejected := a.accept(leases)
+	out := desired{Owners: map[netip.Prefix]store.Lease{}, Accepted: make(map[string]store.Lease, len(accepted)), Rejected: rejected}
+	for _, c := range accepted {
+		out.Accepted[c.Key] = c.Lease
+		if c.Attrs.BackendType != a.Backend {
+			out.Foreign = append(out.Foreign, c.Lease)
 			continue
 		}
-		if l.Attrs.BackendType != backend {
-			out.Foreign = append(out.Foreign, l)
-			continue
-		}
-		add := out.addHostGW
-		if backend == agentconfig.BackendVXLAN {
-			add = out.addVXLAN
-		}
-		if err := add(on.IPv4, l, l.IPv4, l.PublicIP(), l.Attrs.BackendData); err != nil {
-			out.Errors = append(out.Errors, err.Error())
-		}
-		if network.DualStack() && l.IPv6.IsValid() {
-			if err := add(on.IPv6, l, l.IPv6, l.PublicIPv6(), l.Attrs.BackendV6Data); err != nil {
-				out.Errors = append(out.Errors, err.Error())
+		for _, w := range c.ways {
+			link := on.IPv4
+			if w.To.Addr().Is6() {
+				link = on.IPv6
 			}
+			out.Owners[w.To] = c.Lease
+			out.add(link, w)
 		}
 	}
 	slices.SortFunc(out.Routes, func(a, b route) int { return a.To.Addr().Compare(b.To.Addr()) })
 	slices.SortFunc(out.Neighbors, compareNeighbors)
 	return out
+}
+
+// add adds a way. Without a MAC address packets go as they are to the node that holds the subnet; with one they go to
+// the subnet's own first address, which stands for the other node's vxlan device.
+func (d *desired) add(link string, w way) {
+	if w.MAC == "" {
+		d.Routes = append(d.Routes, route{To: w.To, Via: w.Node, Link: link})
+		return
+	}
+	d.Routes = append(d.Routes, route{To: w.To, Via: w.To.Addr(), Link: link, OnLink: true})
+	d.Neighbors = append(d.Neighbors,
+		neighbor{Link: link, IP: w.To.Addr(), MAC: w.MAC},
+		neighbor{Link: link, IP: w.Node, MAC: w.MAC, Forward: true})
 }
 
 func compareNeighbors(a, b neighbor) int {
@@ -91,34 +96,6 @@ func compareNeighbors(a, b neighbor) int {
 		return 0
 	}
 	return cmp.Or(cmp.Compare(a.Link, b.Link), cmp.Compare(kind(a), kind(b)), a.IP.Compare(b.IP), cmp.Compare(a.MAC, b.MAC))
-}
-
-// addHostGW sends packets as they are to the node that holds the subnet.
-func (d *desired) addHostGW(link string, l store.Lease, to netip.Prefix, via netip.Addr, _ json.RawMessage) error {
-	if !via.IsValid() || via.IsUnspecified() {
-		return fmt.Errorf("lease %s has no address for %s", l.Key, to)
-	}
-	d.Routes = append(d.Routes, route{To: to, Via: via, Link: link})
-	d.Owners[to] = l
-	return nil
-}
-
-// addVXLAN sends packets to the subnet's own first address, which stands for the other node's vxlan device.
-func (d *desired) addVXLAN(link string, l store.Lease, to netip.Prefix, node netip.Addr, data json.RawMessage) error {
-	var attrs vxlanAttrs
-	if err := json.Unmarshal(data, &attrs); err != nil {
-		return fmt.Errorf("lease %s has no vxlan data for %s: %w", l.Key, to, err)
-	}
-	mac, err := net.ParseMAC(attrs.VtepMAC)
-	if err != nil || !node.IsValid() || node.IsUnspecified() {
-		return fmt.Errorf("lease %s has no MAC address or no node address for %s", l.Key, to)
-	}
-	d.Routes = append(d.Routes, route{To: to, Via: to.Addr(), Link: link, OnLink: true})
-	d.Neighbors = append(d.Neighbors,
-		neighbor{Link: link, IP: to.Addr(), MAC: mac.String()},
-		neighbor{Link: link, IP: node, MAC: mac.String(), Forward: true})
-	d.Owners[to] = l
-	return nil
 }
 
 // kernelRoute is a route as the kernel has it.

@@ -198,7 +198,8 @@ func (s *session) check() error {
 func (s *session) keepRoutes(t tenure, p peers) {
 	start := s.Now()
 	leases := p.list(t.key)
-	want := desire(s.Config.Network, s.Config.Backend.Type, s.on, leases)
+	want := desire(s.admission(t, p), s.on, leases)
+	s.keepAccepted(want, p.known)
 	out := applyRoutes(s.Config.Network, s.on, want, p.current)
 	now := s.Now()
 	s.beat.Store(&now)
@@ -206,18 +207,16 @@ func (s *session) keepRoutes(t tenure, p peers) {
 	s.metrics.routesSet.Add(float64(out.Set))
 	s.metrics.routesGone.Add(float64(out.Removed))
 	if out.Set+out.Removed > 0 {
-		s.Log.Info("routes are as wanted", "set", out.Set, "removed", out.Removed, "peers", len(leases))
-	}
-	for _, sentence := range want.Errors {
-		out.Errors = append(out.Errors, errors.New(sentence))
+		s.Log.Info("routes are as wanted", "set", out.Set, "removed", out.Removed, "peers", len(want.Accepted))
 	}
 	s.note(topicRoutes, errors.Join(out.Errors...))
 	offLink := peersOf(p, owners(want, out.Unreachable))
 	foreign := peersOf(p, want.Foreign)
 	s.board.update(func(b *board) bool {
-		changed := b.status.Peers != len(leases) || b.missing != len(out.Errors) || b.restored != !t.confirmed() ||
+		changed := b.status.Peers != len(want.Accepted) || b.rejected != len(want.Rejected) || b.missing != len(out.Errors) || b.restored != !t.confirmed() ||
 			!slices.Equal(b.status.OffLink, offLink) || !slices.Equal(b.status.ForeignBackend, foreign)
-		b.status.Peers, b.missing, b.restored = len(leases), len(out.Errors), !t.confirmed()
+		b.status.Peers, b.missing, b.restored = len(want.Accepted), len(out.Errors), !t.confirmed()
+		b.rejected = len(want.Rejected)
 		b.status.OffLink, b.status.ForeignBackend = offLink, foreign
 		return changed
 	})

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/flannel-io/flannel/pkg/lease"
 
@@ -44,13 +46,14 @@ type statePeer struct {
 
 func stateFile(config agentconfig.Config) string { return filepath.Join(config.StateDir, "state.json") }
 
-// newState gathers what to keep.
-func newState(config agentconfig.Config, node string, t tenure, p peers) state {
+// newState gathers what to keep: of the other nodes' leases those that traffic follows.
+func newState(config agentconfig.Config, node string, t tenure, p peers, accepted map[string]store.Lease) state {
 	s := state{
 		Prefix: config.Etcd.Prefix, Network: config.Network, Backend: config.Backend, Node: node,
 		IPv4: t.ipv4, IPv6: t.ipv6, VtepMAC: vtepMAC(t.wanted),
 	}
-	for _, l := range p.list(t.key) {
+	for _, key := range slices.Sorted(maps.Keys(accepted)) {
+		l := accepted[key]
 		s.Peers = append(s.Peers, statePeer{Node: p.names[l.IPv4], Key: l.Key, Attrs: l.Attrs})
 	}
 	return s
@@ -67,7 +70,10 @@ func (s state) fits(config agentconfig.Config, node string) bool {
 
 // peers returns what the state says of the other nodes.
 func (s state) peers() peers {
-	out := peers{leases: map[string]store.Lease{}, names: map[netip.Prefix]string{}, known: s.IPv4.IsValid()}
+	out := peers{
+		leases: map[string]store.Lease{}, names: map[netip.Prefix]string{}, reservations: map[string]agentconfig.Reservation{},
+		known: s.IPv4.IsValid(),
+	}
 	for _, p := range s.Peers {
 		v4, v6, ok := agentconfig.ParseSubnetKey(s.Prefix, p.Key)
 		if !ok {

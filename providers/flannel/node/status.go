@@ -20,6 +20,7 @@ const (
 	topicKernel     topic = "kernel"
 	topicFirewall   topic = "firewall"
 	topicRoutes     topic = "routes"
+	topicLeases     topic = "leases"
 	topicFiles      topic = "files"
 	topicCNI        topic = "cni"
 	topicState      topic = "state"
@@ -38,6 +39,8 @@ type board struct {
 	connected bool
 	// missing is the number of routes that should be and are not, but for peers that are off the link.
 	missing int
+	// rejected is the number of other nodes' leases that traffic does not follow.
+	rejected int
 }
 
 // set notes a problem, or with a nil error that there is none, and reports whether that is new.

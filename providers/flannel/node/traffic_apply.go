@@ -27,6 +27,8 @@ const (
 	chainMasq    = "postrtg"
 	natTable     = "nat"
 	natChain     = "FLANNEL-POSTRTG"
+	filterTable  = "filter"
+	filterChain  = "FLANNEL-FWD"
 )
 
 // traffic keeps flannel's firewall rules: pod traffic is forwarded, and gets the node's address when it leaves the

@@ -10,6 +10,10 @@ import (
 // MetricsPort is the port on which members answer probes, on the loopback interface only.
 const MetricsPort = 12381
 
+// Quota is the size that a member's database may have, in bytes. Some kilobytes for each node are in use; the rest is
+// room for the history of an hour.
+const Quota = 512 << 20
+
 // Paths are where a member finds its files.
 type Paths struct {
 	// Data is the folder that holds the member's own folder, TLS the one with tls.crt, tls.key and ca.crt.
@@ -38,6 +42,7 @@ type etcdConfig struct {
 	StrictReconfigCheck     bool         `json:"strict-reconfig-check"`
 	AutoCompactionMode      string       `json:"auto-compaction-mode"`
 	AutoCompactionRetention string       `json:"auto-compaction-retention"`
+	QuotaBackendBytes       int64        `json:"quota-backend-bytes"`
 	EnableGRPCGateway       bool         `json:"enable-grpc-gateway"`
 	ClientSecurity          etcdSecurity `json:"client-transport-security"`
 	PeerSecurity            etcdSecurity `json:"peer-transport-security"`
@@ -72,7 +77,7 @@ func (m Membership) EtcdConfig(member Member, p Paths) (string, error) {
 		ListenPeerURLs: member.PeerURL, ListenClientURLs: member.ClientURL, ListenMetricsURLs: p.MetricsURL,
 		AdvertisePeerURLs: member.PeerURL, AdvertiseClientURLs: member.ClientURL,
 		InitialCluster: cluster, InitialClusterState: state, InitialClusterToken: m.Token,
-		StrictReconfigCheck: true, AutoCompactionMode: "periodic", AutoCompactionRetention: "1h",
+		StrictReconfigCheck: true, AutoCompactionMode: "periodic", AutoCompactionRetention: "1h", QuotaBackendBytes: Quota,
 		ClientSecurity: security, PeerSecurity: security, TLSMinVersion: "TLS1.2",
 	})
 	return string(out), err

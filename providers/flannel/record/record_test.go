@@ -95,7 +95,7 @@ func TestOnlyTheFounderIsToldThatTheClusterIsNew(t *testing.T) {
 	for state, want := range map[State][]string{
 		New:      {"initial-cluster-state: new", "initial-cluster: a-t=https://192.0.2.1:12380"},
 		Existing: {"initial-cluster-state: existing"},
-		Learner:  {"initial-cluster-state: existing", "data-dir: /var/lib/etcd/a-t", "client-cert-auth: true", "listen-metrics-urls: http://127.0.0.1:12381"},
+		Learner:  {"initial-cluster-state: existing", "data-dir: /var/lib/etcd/a-t", "client-cert-auth: true", "listen-metrics-urls: http://127.0.0.1:12381", "quota-backend-bytes: 536870912"},
 	} {
 		m.Members[0].State = state
 		config, err := m.EtcdConfig(m.Members[0], PodPaths())

@@ -54,7 +54,8 @@ func (e *HeldError) Error() string {
 }
 
 // Plan decides which subnet a node takes, given what etcd holds: the one that is reserved for it, else one that it
-// holds or held before, else one that is free. It does not look at the clock: a lease in the snapshot is alive.
+// holds or held before, else one that is free. It does not look at the clock: a lease in the snapshot is alive. Leases
+// of another length than the network's subnets hold nothing, since no agent follows them.
 func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 	reservation, reserved := snap.Reservations[req.Node]
 	claim := Claim{ReservationRevision: reservation.Revision, Guarded: !reserved}
@@ -81,7 +82,7 @@ func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 		}
 		if mine.holds(l) {
 			claim.Release = append(claim.Release, l)
-		} else if l.IPv4.Overlaps(claim.IPv4) {
+		} else if l.IPv4.Overlaps(claim.IPv4) && l.IPv4.Bits() == req.Network.IPv4SubnetLen {
 			return Claim{}, &HeldError{Subnet: claim.IPv4, Holder: l.PublicIP()}
 		}
 	}
@@ -104,13 +105,13 @@ func (c *Claim) complete(req Request, snap Snapshot) error {
 		if req.Open.IsValid() {
 			open = req.Open
 		}
-		c.IPv4, err = choose(open, n.IPv4SubnetLen, req.Node, req.PreviousIPv4, snap.Taken(req.Node, false))
+		c.IPv4, err = choose(open, n.IPv4SubnetLen, req.Node, req.PreviousIPv4, snap.Taken(req.Node, false, n.IPv4SubnetLen))
 		c.Guarded = true
 	}
 	if !n.DualStack() {
 		c.IPv6 = netip.Prefix{}
 	} else if err == nil && !agentconfig.Usable(n.IPv6, n.IPv6SubnetLen, c.IPv6) {
-		c.IPv6, err = choose(n.IPv6, n.IPv6SubnetLen, req.Node, req.PreviousIPv6, snap.Taken(req.Node, true))
+		c.IPv6, err = choose(n.IPv6, n.IPv6SubnetLen, req.Node, req.PreviousIPv6, snap.Taken(req.Node, true, n.IPv6SubnetLen))
 		c.Guarded = true
 	}
 	return err

@@ -98,8 +98,6 @@ func TestPlanRefusesWhatAnotherNodeHolds(t *testing.T) {
 	}{
 		{"another node holds the very subnet", snapshot([]store.Lease{held("10.1.15.0/24", "192.168.0.200", 7)},
 			reserved("node-1", "10.1.15.0/24", "192.168.0.100"))},
-		{"another node holds a part of it", snapshot([]store.Lease{held("10.1.15.128/25", "192.168.0.200", 7)},
-			reserved("node-1", "10.1.15.0/24", "192.168.0.100"))},
 		{"two reservations are for the same subnet, and the other node was first", snapshot(
 			[]store.Lease{held("10.1.15.0/24", "192.168.0.200", 7)},
 			reserved("node-1", "10.1.15.0/24", ""), reserved("node-2", "10.1.15.0/24", "192.168.0.200"))},
@@ -108,6 +106,20 @@ func TestPlanRefusesWhatAnotherNodeHolds(t *testing.T) {
 		if claim, err := store.Plan(prefix, req, tt.snap); !errors.As(err, &refused) || refused.Holder.String() != "192.168.0.200" {
 			t.Errorf("%s: the claim is %+v, the error %v", tt.why, claim, err)
 		}
+	}
+}
+
+// TestPlanIgnoresLeasesOfAnotherLength: agents do not follow them, and one over the whole network would keep every
+// node from getting a subnet.
+func TestPlanIgnoresLeasesOfAnotherLength(t *testing.T) {
+	req := request("node-1", "192.168.0.100")
+	odd := []store.Lease{held("10.1.15.128/25", "192.168.0.200", 7), held("10.1.0.0/16", "192.168.0.200", 7), held("10.1.15.7/32", "192.168.0.200", 7)}
+	claim, err := store.Plan(prefix, req, snapshot(odd, reserved("node-1", "10.1.15.0/24", "192.168.0.100")))
+	if err != nil || claim.IPv4.String() != "10.1.15.0/24" {
+		t.Errorf("a node with a reservation: the claim is %+v, the error %v", claim, err)
+	}
+	if claim, err := store.Plan(prefix, req, snapshot(odd)); err != nil || !claim.IPv4.IsValid() {
+		t.Errorf("a new node: the claim is %+v, the error %v", claim, err)
 	}
 }
 

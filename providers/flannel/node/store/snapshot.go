@@ -64,15 +64,15 @@ type Snapshot struct {
 	Unreadable []string
 }
 
-// Taken returns every subnet of the given family that a lease or a reservation holds, but for the node's own
-// reservation.
-func (s Snapshot) Taken(node string, v6 bool) []netip.Prefix {
+// Taken returns every subnet of the given family and length that a lease or a reservation holds, but for the node's
+// own reservation.
+func (s Snapshot) Taken(node string, v6 bool, length int) []netip.Prefix {
 	var out []netip.Prefix
 	add := func(v4Subnet, v6Subnet netip.Prefix) {
 		if v6 {
 			v4Subnet = v6Subnet
 		}
-		if v4Subnet.IsValid() {
+		if v4Subnet.IsValid() && v4Subnet.Bits() == length {
 			out = append(out, v4Subnet)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -28,15 +29,12 @@ func (s *Store) Watch(ctx context.Context, after int64, handle func([]Event)) er
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
 	prefix := s.config.Etcd.Prefix
-	leases := s.client.Watch(ctx, agentconfig.SubnetDir(prefix), clientv3.WithPrefix(), clientv3.WithRev(after+1))
-	reservations := s.client.Watch(ctx, agentconfig.ReservationDir(prefix), clientv3.WithPrefix(), clientv3.WithRev(after+1))
+	// One watch over the range from the first reservation to the last lease, so that a lease and its reservation, which
+	// one transaction writes, are seen together.
+	end := clientv3.GetPrefixRangeEnd(agentconfig.SubnetDir(prefix))
+	changes := s.client.Watch(ctx, agentconfig.ReservationDir(prefix), clientv3.WithRange(end), clientv3.WithRev(after+1))
 	for {
-		var resp clientv3.WatchResponse
-		var ok bool
-		select {
-		case resp, ok = <-leases:
-		case resp, ok = <-reservations:
-		}
+		resp, ok := <-changes
 		if err := resp.Err(); err != nil {
 			return fmt.Errorf("watch etcd: %w", err)
 		}
@@ -53,6 +51,9 @@ func decodeEvents(prefix string, in []*clientv3.Event) []Event {
 	var out []Event
 	for _, e := range in {
 		event := Event{Key: string(e.Kv.GetKey()), Revision: e.Kv.GetModRevision()}
+		if !strings.HasPrefix(event.Key, agentconfig.SubnetDir(prefix)) && !strings.HasPrefix(event.Key, agentconfig.ReservationDir(prefix)) {
+			continue // it is between the two
+		}
 		if e.Type != clientv3.EventTypeDelete {
 			event.Lease, event.Reservation, _ = decode(prefix, e.Kv)
 			if event.Lease == nil && event.Reservation == nil {

@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// TestThreeMembersOutliveTheirCA deletes the Secret of the CA under three real members, which are killed meanwhile, as
+// the operator is; and then every Secret.
+func TestThreeMembersOutliveTheirCA(t *testing.T) {
+	w := newWorld(t, &operatorv1.FlannelConfig{})
+	w.now = time.Now().Add(-72 * time.Hour) // members use the real clock, in which no certificate may be of the future
+	nodes := []string{"cp-0", "cp-1", "cp-2"}
+	for i, name := range nodes {
+		w.node(name, i+1, true)
+	}
+	w.settle(nodes...)
+	if _, err := w.loop.link.etcd.Commit(t.Context(), Change{Put: map[string][]byte{"/keep": []byte("me")}}); err != nil {
+		t.Fatal(err)
+	}
+	first := w.signer(record.ClientSecret)
+	w.now = w.now.Add(time.Minute) // a CA is named after the second of its making
+
+	w.loseSecret(operatorNamespace, record.AuthoritySecret)
+	w.trustMoves(func(updated int) {
+		w.kill(nodes[(updated+1)%3])
+		w.restart()
+	})
+	w.settle(nodes...)
+	if got := w.signer(record.ClientSecret); got != first {
+		t.Errorf("the client's certificate was signed by %s before agents had the time to trust it", got)
+	}
+	w.now = w.now.Add(policy().Overlap)
+	w.until("the new CA has signed everything", func() bool { return w.signed(first) == 0 })
+	w.settle(nodes...)
+
+	w.loseSecret(operatorNamespace, record.AuthoritySecret)
+	for _, name := range w.leaves() {
+		w.loseSecret(record.Namespace, name)
+	}
+	w.trustMoves(func(int) { w.now = w.now.Add(stalledGrace) })
+	w.settle(nodes...)
+	if got, err := w.loop.link.etcd.Read(t.Context(), "/keep"); err != nil || len(got) != 1 {
+		t.Errorf("what was kept: %v, error %v", got, err)
+	}
+}
+
+// trustMoves takes turns until every member has another bundle, and calls a function for each that has.
+func (w *world) trustMoves(each func(updated int)) {
+	w.t.Helper()
+	before, seen := w.members().Members[0].Trust, 0
+	w.until("every member has the new bundle", func() bool {
+		updated := 0
+		for _, m := range w.members().Members {
+			if m.Trust != before {
+				updated++
+			}
+		}
+		if updated > seen {
+			seen = updated
+			each(updated)
+		} else if updated > 0 {
+			w.now = w.now.Add(time.Second) // a member that cannot get ready is waited for
+		}
+		return updated == len(w.members().Members)
+	})
+}
+
+func (w *world) leaves() []string {
+	out := []string{record.ClientSecret}
+	for _, m := range w.members().Members {
+		out = append(out, record.MemberSecret(m.Node))
+	}
+	return out
+}
+
+func (w *world) loseSecret(namespace, name string) {
+	w.t.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	if err := w.api.Delete(w.t.Context(), s); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// signer returns the name of the CA that has signed what is in a Secret.
+func (w *world) signer(name string) string {
+	w.t.Helper()
+	var s corev1.Secret
+	if err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: name}, &s); err != nil {
+		w.t.Fatal(err)
+	}
+	cert, _, err := certs.Pair{Certificate: s.Data[corev1.TLSCertKey], Key: s.Data[corev1.TLSPrivateKeyKey]}.Parse()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return cert.Issuer.CommonName
+}
+
+// signed returns how many certificates a CA has signed.
+func (w *world) signed(by string) (n int) {
+	w.t.Helper()
+	for _, name := range w.leaves() {
+		if w.signer(name) == by {
+			n++
+		}
+	}
+	return n
+}

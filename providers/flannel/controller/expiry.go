@@ -1,0 +1,56 @@
+package controller
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// Expiry is when a certificate of the managed etcd expires.
+type Expiry struct {
+	// Secret is the Secret that holds it.
+	Secret client.ObjectKey
+	// Certificate is authority for the CA, certificate for what it has signed.
+	Certificate string
+	NotAfter    time.Time
+}
+
+// reportExpiry reports when the certificates of the managed etcd expire; what cannot be read is left out.
+func (c *Controller) reportExpiry(ctx context.Context, in inputs) error {
+	if c.deps.Expires == nil {
+		return nil
+	}
+	if in.settings.Managed == nil {
+		c.deps.Expires(nil)
+		return nil
+	}
+	list := []Expiry{{Secret: client.ObjectKey{Namespace: c.deps.Namespace, Name: record.AuthoritySecret}, Certificate: "authority"}}
+	for _, name := range slices.Sorted(maps.Keys(requests(in.members.Members))) {
+		list = append(list, Expiry{Secret: client.ObjectKey{Namespace: record.Namespace, Name: name}, Certificate: "certificate"})
+	}
+	var out []Expiry
+	for _, e := range list {
+		data, err := c.readSecret(ctx, e.Secret.Namespace, e.Secret.Name)
+		if err != nil {
+			return err
+		}
+		block, _ := pem.Decode(data[corev1.TLSCertKey])
+		if block == nil {
+			continue
+		}
+		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
+			e.NotAfter = cert.NotAfter
+			out = append(out, e)
+		}
+	}
+	c.deps.Expires(out)
+	return nil
+}
