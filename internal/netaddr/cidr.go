@@ -94,12 +94,13 @@ func completeIPv4(addr, bits string) (string, bool) {
 }
 
 // Special names the kind of addresses that a pool lies in and that can be given neither to pods nor to services
-// ("loopback", "multicast", "link-local", "unspecified"). It is empty for all other pools.
+// ("loopback", "multicast", "link-local", "reserved", "unspecified"). It is empty for all other pools.
 func Special(p netip.Prefix) string {
 	for _, s := range [...]struct{ cidr, kind string }{
 		{"127.0.0.0/8", "loopback"}, {"::1/128", "loopback"},
 		{"224.0.0.0/4", "multicast"}, {"ff00::/8", "multicast"},
 		{"169.254.0.0/16", "link-local"}, {"fe80::/10", "link-local"},
+		{"240.0.0.0/4", "reserved"},
 		{"0.0.0.0/8", "unspecified"}, {"::/128", "unspecified"},
 	} {
 		if Contains(netip.MustParsePrefix(s.cidr), p) {

@@ -162,7 +162,7 @@ func TestFamilies(t *testing.T) {
 func TestSpecialAddressesAreNamed(t *testing.T) {
 	for cidr, want := range map[string]string{
 		"127.1.0.0/16": "loopback", "224.0.0.0/8": "multicast", "169.254.0.0/17": "link-local", "0.1.0.0/16": "unspecified",
-		"fe80::/64": "link-local", "ff02::/16": "multicast", "10.0.0.0/8": "", "fd00::/8": "", "0.0.0.0/0": "", "100.64.0.0/10": "",
+		"fe80::/64": "link-local", "ff02::/16": "multicast", "240.0.0.0/8": "reserved", "255.255.0.0/16": "reserved", "10.0.0.0/8": "", "fd00::/8": "", "0.0.0.0/0": "", "100.64.0.0/10": "",
 	} {
 		if got := Special(netip.MustParsePrefix(cidr)); got != want {
 			t.Errorf("Special(%s) = %q, want %q", cidr, got, want)

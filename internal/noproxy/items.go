@@ -11,7 +11,7 @@ import (
 
 // validateNoProxy checks each item of the list. Its index counts as in the text, empty ones included.
 func validateNoProxy(at *field.Path, list string) field.ErrorList {
-	if strings.TrimSpace(list) == "" || strings.TrimSpace(list) == "*" {
+	if strings.TrimSpace(list) == "" || strings.TrimSpace(list) == everything {
 		return nil
 	}
 	var errs field.ErrorList
@@ -34,7 +34,7 @@ func checkItem(item string) string {
 	switch {
 	case item == "" || isDomain(item):
 		return ""
-	case item == "*":
+	case item == everything:
 		return "* means everything, and must then be the only item"
 	case strings.Contains(item, "://"):
 		return "is a URL; write the host only"
@@ -50,14 +50,23 @@ func checkItem(item string) string {
 	return hint(item)
 }
 
-// isDomain reports whether an item is a domain; a dot before or after it is tolerated.
+// isDomain reports whether an item is a domain, in either case; a dot before or after it is tolerated. A name whose last
+// label is a number is none: clients read it as an address.
 func isDomain(item string) bool {
-	name := strings.TrimSuffix(strings.TrimPrefix(item, "."), ".")
-	return len(validation.IsDNS1123Subdomain(name)) == 0 && !brokenAddress(name)
+	name := strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(item, "."), "."))
+	return len(validation.IsDNS1123Subdomain(name)) == 0 && !endsInNumber(name)
+}
+
+func endsInNumber(name string) bool {
+	return strings.Trim(name[strings.LastIndex(name, ".")+1:], digits) == ""
 }
 
 func checkCIDR(item, address, length string) string {
-	if _, err := netip.ParsePrefix(item); err == nil {
+	prefix, err := netip.ParsePrefix(item)
+	if err == nil && prefix.Bits() == 0 {
+		return "contains every address, so that no connection to an address would use the proxy; list the networks that are reached without it, or write * alone to reach everything without it"
+	}
+	if err == nil {
 		return ""
 	}
 	a, err := netip.ParseAddr(address)
@@ -72,9 +81,6 @@ func hint(item string) string {
 	if rest, ok := strings.CutPrefix(item, "*."); ok && isDomain(rest) {
 		return fmt.Sprintf("use %q for all subdomains", "."+rest)
 	}
-	if lower := strings.ToLower(item); lower != item && isDomain(lower) {
-		return fmt.Sprintf("names are written in small letters; did you mean %q?", lower)
-	}
 	if bare := strings.TrimSuffix(strings.TrimPrefix(item, "["), "]"); bare != item {
 		if _, err := netip.ParseAddr(bare); err == nil {
 			return fmt.Sprintf("write an address without brackets: %q", bare)
@@ -88,6 +94,9 @@ func hint(item string) string {
 	}
 	if brokenAddress(strings.Trim(item, ".")) {
 		return "looks like an address, and is none: each of its four numbers is from 0 to 255"
+	}
+	if strings.Trim(item, digits+".") == "" {
+		return "looks like a part of an address, and is none: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8"
 	}
 	return `is neither a domain nor an address nor a CIDR; write for example "example.com", ".example.com", "10.0.0.1" or "10.0.0.0/16"`
 }

@@ -50,9 +50,17 @@ type Cluster struct {
 	ProxyInternalAPIServer bool
 }
 
+// everything is the NO_PROXY of a user who wants no destination to be reached through the proxy. Many clients know it only
+// if it is alone.
+const everything = "*"
+
 // Merge returns NO_PROXY: what the user lists and what the cluster needs, each once, in order, separated by commas. It is
-// empty if there are problems.
+// empty if there are problems. A user's * stays alone: it contains all that the cluster needs.
 func Merge(user string, c Cluster) (string, []Problem) {
+	items := Items(user)
+	if slices.Equal(items, []string{everything}) {
+		return everything, nil
+	}
 	entries := []string{"127.0.0.1", "localhost", ".svc", ".cluster.local"}
 	if c.HostedControlPlane {
 		entries = append(entries, ".hypershift.local")
@@ -65,17 +73,18 @@ func Merge(user string, c Cluster) (string, []Problem) {
 	if len(problems) > 0 {
 		return "", problems
 	}
-	entries = append(entries, Items(user)...)
+	entries = append(entries, items...)
 	slices.Sort(entries)
 	return strings.Join(slices.Compact(entries), ","), nil
 }
 
-// Items returns the items of a list that are separated by commas, without blanks around them and without empty ones.
+// Items returns the items of a list that are separated by commas, without blanks around them and without empty ones, in
+// lower case: names are the same in either case, and not every client knows that.
 func Items(list string) []string {
 	var items []string
 	for item := range strings.SplitSeq(list, ",") {
 		if item = strings.TrimSpace(item); item != "" {
-			items = append(items, item)
+			items = append(items, strings.ToLower(item))
 		}
 	}
 	return items

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -116,11 +117,23 @@ func checkHost(host string) (problems []string) {
 	return problems
 }
 
-// isHost reports whether a text is a DNS name or an IPv4 address. Names of hosts with an underscore or capital letters
-// are resolved by most.
+// isHost reports whether a text can be the name of a host, or is an IPv4 address. Clients and resolvers take more than DNS
+// does: underscores, capital letters, hyphens at the ends, and letters of all scripts.
 func isHost(name string) bool {
-	plain := strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".")), "_", "-")
-	return len(validation.IsDNS1123Subdomain(plain)) == 0 && !brokenAddress(plain)
+	name = strings.TrimSuffix(name, ".")
+	if len(name) > validation.DNS1123SubdomainMaxLength || brokenAddress(name) {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || strings.ContainsFunc(label, notInHost) {
+			return false
+		}
+	}
+	return true
+}
+
+func notInHost(r rune) bool {
+	return r != '-' && r != '_' && !unicode.In(r, unicode.Letter, unicode.Digit, unicode.Mark)
 }
 
 // brokenAddress reports whether a text looks like an IPv4 address, and is none.

@@ -29,7 +29,11 @@ func TestWhatWorksIsAccepted(t *testing.T) {
 		"a name without a password":       {HTTPProxy: "http://token@proxy"},
 		"addresses":                       {HTTPProxy: "http://10.0.0.1:3128", HTTPSProxy: "http://[fd00::1]:3128"},
 		"capitals, and a name with _":     {HTTPProxy: "HTTP://Proxy_1.Example.com:1"},
+		"hyphens at the ends of a host":   {HTTPProxy: "http://-8080:8080/", HTTPSProxy: "http://proxy-:8080"},
+		"a host in another script":        {HTTPProxy: "http://прокси.example.com:3128", HTTPSProxy: "http://bücher.example:3128"},
 		"everything directly":             {HTTPProxy: "http://proxy", NoProxy: "*"},
+		"names in capital letters":        {HTTPProxy: "http://proxy", NoProxy: "Example.COM,.Svc"},
+		"numbers before the last label":   {HTTPProxy: "http://proxy", NoProxy: "123.example,10.in-addr.arpa"},
 		"dots, blanks, and a comma more":  {HTTPProxy: "http://proxy", NoProxy: ".a.b, c.d. ,10.0.0.1,fd00::/8,, 10.0.0.5/8,svc"},
 		"the metadata name with dot":      {HTTPProxy: "http://proxy", NoProxy: "metadata.google.internal."},
 		"an endpoint through the one set": {HTTPProxy: "http://proxy", ReadinessEndpoints: []string{"http://a", "https://b:8443/c"}},
@@ -63,10 +67,10 @@ func TestEveryMistakeIsNamedAtOnceWithAWayOut(t *testing.T) {
 			`spec.httpProxy: Invalid value: "https://p": scheme "https" not allowed (http); a proxy for http destinations that is itself reached over TLS is not supported, most proxies for https destinations are reached over http, too`}},
 		{"an http endpoint, and a proxy for https only", configv1.ProxySpec{HTTPSProxy: "http://p", ReadinessEndpoints: []string{"http://a"}}, []string{
 			`spec.readinessEndpoints[0]: Invalid value: "http://a": an http endpoint is asked through httpProxy, which is not set: set it, or give an https endpoint`}},
-		{"items that are none", configv1.ProxySpec{HTTPProxy: "http://p", NoProxy: "*.example.com,10.0.0.0/33,Example.com,[::1],a:80,10.0.0.1:80,10.0.0.256,x/8,*,http://a,_"}, []string{
+		{"items that are none", configv1.ProxySpec{HTTPProxy: "http://p", NoProxy: "*.example.com,10.0.0.0/33,*.Example.com,[::1],a:80,10.0.0.1:80,10.0.0.256,x/8,*,http://a,_"}, []string{
 			`spec.noProxy[0]: Invalid value: "*.example.com": invalid noProxy: use ".example.com" for all subdomains`,
 			`spec.noProxy[1]: Invalid value: "10.0.0.0/33": invalid noProxy: "33" is not the length of a prefix; it is from 0 to 32 for such an address`,
-			`spec.noProxy[2]: Invalid value: "Example.com": invalid noProxy: names are written in small letters; did you mean "example.com"?`,
+			`spec.noProxy[2]: Invalid value: "*.Example.com": invalid noProxy: use ".Example.com" for all subdomains`,
 			`spec.noProxy[3]: Invalid value: "[::1]": invalid noProxy: write an address without brackets: "::1"`,
 			`spec.noProxy[4]: Invalid value: "a:80": invalid noProxy: ports are not looked at; did you mean "a"?`,
 			`spec.noProxy[5]: Invalid value: "10.0.0.1:80": invalid noProxy: ports are not looked at; did you mean "10.0.0.1"?`,
@@ -75,13 +79,18 @@ func TestEveryMistakeIsNamedAtOnceWithAWayOut(t *testing.T) {
 			`spec.noProxy[8]: Invalid value: "*": invalid noProxy: * means everything, and must then be the only item`,
 			`spec.noProxy[9]: Invalid value: "http://a": invalid noProxy: is a URL; write the host only`,
 			`spec.noProxy[10]: Invalid value: "_": invalid noProxy: is neither a domain nor an address nor a CIDR; write for example "example.com", ".example.com", "10.0.0.1" or "10.0.0.0/16"`}},
+		{"everything but by its addresses, and parts of addresses", configv1.ProxySpec{HTTPProxy: "http://p", NoProxy: "0.0.0.0/0,::/0,123.10,10."}, []string{
+			`spec.noProxy[0]: Invalid value: "0.0.0.0/0": invalid noProxy: contains every address, so that no connection to an address would use the proxy; list the networks that are reached without it, or write * alone to reach everything without it`,
+			`spec.noProxy[1]: Invalid value: "::/0": invalid noProxy: contains every address, so that no connection to an address would use the proxy; list the networks that are reached without it, or write * alone to reach everything without it`,
+			`spec.noProxy[2]: Invalid value: "123.10": invalid noProxy: looks like a part of an address, and is none: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8`,
+			`spec.noProxy[3]: Invalid value: "10.": invalid noProxy: looks like a part of an address, and is none: an address has four numbers; write a network as a CIDR, for example 10.0.0.0/8`}},
 		{"addresses and ports", configv1.ProxySpec{HTTPProxy: "http://fd00::1:3128", HTTPSProxy: "http://[10.0.0.1]:0"}, []string{
 			`spec.httpProxy: Invalid value: "http://fd00:xxxxx": has more than one colon after the scheme; write an IPv6 address in brackets, http://[2001:db8::1]:3128`,
 			`spec.httpsProxy: Invalid value: "http://[10.0.0.1]:0": has brackets around what is not an IPv6 address`,
 			`spec.httpsProxy: Invalid value: "http://[10.0.0.1]:0": invalid port number: "0"; give one from 1 to 65535`}},
-		{"an open bracket and a host that is none", configv1.ProxySpec{HTTPProxy: "http://[::1", HTTPSProxy: "http://-x-"}, []string{
+		{"an open bracket and a host that is none", configv1.ProxySpec{HTTPProxy: "http://[::1", HTTPSProxy: "http://x..y"}, []string{
 			`spec.httpProxy: Invalid value: "http://[:xxxxx": has a "[" without "]"; write an IPv6 address as http://[2001:db8::1]:3128`,
-			`spec.httpsProxy: Invalid value: "http://-x-": its host is neither a name nor an address`}},
+			`spec.httpsProxy: Invalid value: "http://x..y": its host is neither a name nor an address`}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			if diff := cmp.Diff(row.want, messages(row.spec)); diff != "" {

@@ -81,6 +81,8 @@ func TestWhatMayBeWrittenDownIs(t *testing.T) {
 		{why: "a network that this version cannot install", config: good(func(s *configv1.NetworkSpec) { s.NetworkType = "OVNKubernetes" }), says: []string{"spec.networkType: "}},
 		{why: "a typing error", config: good(func(s *configv1.NetworkSpec) { s.NetworkType = "Flanel" }), says: []string{"did you mean Flannel?"}},
 		{why: "somebody else's network", config: good(func(s *configv1.NetworkSpec) { s.NetworkType = "Calico" }), write: true},
+		{why: "two pools of one family, for which Network.operator has the settings of kube-proxy",
+			config: good(pods(entry("10.0.0.0/22", 24), entry("10.2.0.0/22", 23)), services("192.168.0.0/20"), func(s *configv1.NetworkSpec) { s.NetworkType = "None" }), write: true},
 		{why: "what the network itself wants", config: good(pods(entry("10.128.0.0/14", 0))), says: []string{"spec.clusterNetwork[0].hostPrefix: is required by network type Flannel"}},
 		{why: "the pool has the address of a node", config: good(), cluster: facts.Cluster{NodeAddresses: map[string][]netip.Addr{"a": {netip.MustParseAddr("10.128.0.1")}}},
 			says: []string{"spec.clusterNetwork[0].cidr: 10.128.0.0/14 contains node a address 10.128.0.1"}},

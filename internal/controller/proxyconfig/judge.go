@@ -50,13 +50,29 @@ func mergeNoProxy(w *world) (string, []noproxy.Problem) {
 	if w.infra != nil {
 		c.Infrastructure = &w.infra.Status
 	}
-	if w.install != nil {
-		var err error
-		if c.MachineNetworks, err = noproxy.MachineNetworks([]byte(w.install.Data[installKey])); err != nil {
-			return "", []noproxy.Problem{{Source: noproxy.InstallConfig, Message: fmt.Sprintf("ConfigMap %s/%s: %v", installNamespace, installName, err)}}
-		}
+	var problem string
+	if c.MachineNetworks, problem = machineNetworks(w.install); problem != "" {
+		return "", []noproxy.Problem{{Source: noproxy.InstallConfig, Message: fmt.Sprintf("ConfigMap %s/%s: %s", installNamespace, installName, problem)}}
 	}
 	return noproxy.Merge(w.proxy.Spec.NoProxy, c)
+}
+
+// machineNetworks returns the networks of machines that the ConfigMap of OpenShift's installer names, or why they cannot be
+// known. No ConfigMap is no problem: the cluster was made by another installer. One without the install-config is: without
+// these networks nodes would reach one another through the proxy.
+func machineNetworks(cm *corev1.ConfigMap) (cidrs []string, problem string) {
+	if cm == nil {
+		return nil, ""
+	}
+	document := cm.Data[installKey]
+	if strings.TrimSpace(document) == "" {
+		return nil, fmt.Sprintf("it has no key %s, which names the networks of machines (its keys: %s); restore the key, or delete the ConfigMap and list these networks in spec.noProxy of the Proxy", installKey, keys(cm))
+	}
+	cidrs, err := noproxy.MachineNetworks([]byte(document))
+	if err != nil {
+		return nil, err.Error()
+	}
+	return cidrs, ""
 }
 
 // newRound lists the endpoints with the proxy that each is asked through.

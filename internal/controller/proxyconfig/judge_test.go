@@ -30,6 +30,7 @@ func TestReasonsAreThoseThatPeopleKnow(t *testing.T) {
 	infra := &configv1.Infrastructure{Status: configv1.InfrastructureStatus{APIServerInternalURL: "https://a:6443"}}
 	network := &configv1.Network{Status: configv1.NetworkStatus{ServiceNetwork: []string{"172.30.0.0/16"}, ClusterNetwork: []configv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14"}}}}
 	broken := &corev1.ConfigMap{Data: map[string]string{installKey: "networking: []"}}
+	misnamed := &corev1.ConfigMap{Data: map[string]string{"config": "networking: {}"}}
 	for _, row := range []struct {
 		why, reason string
 		world       world
@@ -41,6 +42,8 @@ func TestReasonsAreThoseThatPeopleKnow(t *testing.T) {
 		{"no network", reasonNetwork, world{proxy: &configv1.Proxy{Spec: set}, infra: infra, system: system}, false},
 		{"no infrastructure", reasonInfra, world{proxy: &configv1.Proxy{Spec: set}, network: network, system: system}, false},
 		{"an install-config that is none", reasonCluster, world{proxy: &configv1.Proxy{Spec: set}, infra: infra, network: network, install: broken, system: system}, false},
+		{"an install-config without data", reasonCluster, world{proxy: &configv1.Proxy{Spec: set}, infra: infra, network: network, install: &corev1.ConfigMap{}, system: system}, false},
+		{"an install-config under another key", reasonCluster, world{proxy: &configv1.Proxy{Spec: set}, infra: infra, network: network, install: misnamed, system: system}, false},
 		{"a list alone", reasonInvalid, world{proxy: &configv1.Proxy{Spec: configv1.ProxySpec{NoProxy: ".a"}}, infra: infra, network: network, system: system}, false},
 		{"no trust of the system's", reasonGenerate, world{proxy: &configv1.Proxy{Spec: set}, infra: infra, network: network, system: systemTrust{problem: "x"}}, true},
 		{"authorities that are not there", reasonInvalid, world{proxy: &configv1.Proxy{Spec: configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: "x"}}}, system: system}, false},
