@@ -147,6 +147,24 @@ func (h History) Healthy(before int) (Revision, bool) {
 	return Revision{}, false
 }
 
+// Applied returns the record of the newest revision that was applied and can be read.
+func (h History) Applied() (Record, bool) {
+	for _, r := range slices.Backward(h) {
+		if r.Outcome != OutcomeApplied && r.Outcome != OutcomeHealthy {
+			continue
+		}
+		spec, err := r.Snapshot()
+		if err != nil {
+			continue
+		}
+		return Record{
+			State: StateApplied, Applied: spec, Number: r.Number, OperatorVersion: r.OperatorVersion, Images: r.Images,
+			Acknowledged: r.Acknowledged, By: r.By, Forced: r.Forced, Kind: r.Kind,
+		}, true
+	}
+	return Record{}, false
+}
+
 // Next returns the number for a new revision: one more than all that the history and the record have.
 func (h History) Next(r Record) int {
 	next := r.Number

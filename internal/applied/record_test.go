@@ -144,6 +144,10 @@ func TestDecide(t *testing.T) {
 		want  Decision
 	}{
 		{"nothing was ever there", Found{InventoryEmpty: true}, Fresh},
+		{"record and inventory were lost, and the history was not", Found{InventoryEmpty: true, History: History{{Number: 1, Spec: []byte(a), Outcome: OutcomeHealthy}}}, Recovered},
+		{"... of which nothing was ever applied", Found{InventoryEmpty: true, History: History{{Number: 1, Spec: []byte(a), Outcome: OutcomeAbandoned}}}, Forced},
+		{"... of which nothing can be read", Found{InventoryEmpty: true, History: History{{Number: 1, Spec: []byte("["), Outcome: OutcomeApplied}}}, Forced},
+		{"only the record was deleted: the history does not stop what is forced", Found{History: History{{Number: 1, Spec: []byte(a), Outcome: OutcomeApplied}}}, Forced},
 		{"the record was deleted under a network in use", Found{}, Forced},
 		{"an operator that kept no state wrote it", Found{Record: true, Data: map[string]string{KeyApplied: a}}, Normal},
 		{"... and nothing is in the inventory yet: still no fresh cluster", Found{Record: true, InventoryEmpty: true, Data: map[string]string{KeyApplied: a}}, Normal},
@@ -290,5 +294,29 @@ func TestTheNumberOfTheBaselineSurvivesACrashAtEveryStep(t *testing.T) {
 	done, revision, err := reread(applying).MarkApplied(noon)
 	if err != nil || reread(done).BaselineNumber() != 4 || revision.Acknowledged != "hash" {
 		t.Errorf("applied: baseline %d, acknowledged %q, %v", done.BaselineNumber(), revision.Acknowledged, err)
+	}
+}
+
+func TestADamagedRecordIsReplacedByWhatIsKnown(t *testing.T) {
+	a, b := snapshot(t, "10.0.0.0/16"), snapshot(t, "10.1.0.0/16")
+	history := History{
+		{Number: 1, Spec: []byte(a.String()), Outcome: OutcomeHealthy, OperatorVersion: "v1"},
+		{Number: 2, Spec: []byte("{"), Outcome: OutcomeApplied},
+		{Number: 3, Spec: []byte(b.String()), Outcome: OutcomeAbandoned},
+	}
+	for _, tc := range []struct {
+		why  string
+		data map[string]string
+		want Snapshot
+	}{
+		{"the newest revision that was applied and can be read", map[string]string{KeyApplied: "{", KeyState: "applied"}, a},
+		{"an emptied record", nil, a},
+		{"what was under way, if that can be read", map[string]string{KeyApplied: "{", KeyIntent: b.String(), KeyState: "applying"}, b},
+		{"nothing, if it cannot: what is there is neither the old nor the new", map[string]string{KeyApplied: a.String(), KeyIntent: "{", KeyState: "applying"}, Snapshot{}},
+	} {
+		decision, r, err := Decide(Found{Record: true, Data: tc.data, History: history})
+		if decision != Corrupt || err == nil || !r.Current().Equal(tc.want) {
+			t.Errorf("%s: %s, %s, %v", tc.why, decision, r.Current(), err)
+		}
 	}
 }

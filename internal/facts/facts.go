@@ -37,6 +37,8 @@ type Cluster struct {
 	OldestKernel KernelVersion
 	// MTUMigration is how far the nodes have come with a change of the MTU.
 	MTUMigration MTUMigration
+	// Services is what the cluster has for Services already.
+	Services Services
 	// TLS is what programs that serve TLS are told, by the cluster's TLS profile. The zero value leaves them alone.
 	TLS tlsprofile.Settings
 }

@@ -73,6 +73,9 @@ func allowed(f provider.Field) provider.Field {
 	if within(f.Path, "spec.clusterNetwork") || within(f.Path, "spec.serviceNetwork") {
 		f.Class, f.Disruption = provider.Rolling, provider.PodsRestart
 	}
+	if within(f.Path, "spec.serviceNetwork") {
+		f.Reason = "Services keep their addresses, which the API server allocates; the network's own pods restart node by node"
+	}
 	if f.Path == "spec.clusterNetwork.cidr" {
 		f.Reason = "nodes keep their blocks and pods their addresses; the network's own pods restart node by node, and blocks of what is new are given out once all nodes know the larger pool"
 	}
@@ -158,6 +161,9 @@ func verdictOf(changes []Change) Verdict {
 	}
 	return hardest
 }
+
+// AcknowledgementPattern is a regular expression for every hash that can acknowledge a change.
+const AcknowledgementPattern = "[0-9a-f]{32}"
 
 // acknowledgement is the hash that names exactly some changes of exactly one revision. So it is used up by the
 // rollout of the change, since that is another revision, and it is worth nothing for any other change.

@@ -3,10 +3,12 @@ package pipeline
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -30,18 +32,21 @@ type change struct {
 	// active is true while the nodes go from one MTU to another, or back.
 	active   bool
 	platform string
+	services facts.Services
 }
 
 // check refuses changes that would cut or mislead traffic of a network in use. Every unsafe one is told, with what
 // is applied and what is wanted. Whatever is not told is safe.
 func check(_ context.Context, s *state) error {
 	prev, next := s.result.Previous, s.result.Spec
+	unserved := s.checkServed()
 	if prev == nil || s.trusted {
 		return nil
 	}
-	c := change{prev: prev, next: next, traits: s.result.Traits, platform: s.in.Cluster.Platform, fields: s.registry.Fields(next.DefaultNetwork.Type), active: s.in.Cluster.MTUMigration.Active}
+	c := change{prev: prev, next: next, traits: s.result.Traits, platform: s.in.Cluster.Platform, services: s.in.Cluster.Services, fields: s.registry.Fields(next.DefaultNetwork.Type), active: s.in.Cluster.MTUMigration.Active}
 	errs := c.checkType()
 	errs = append(errs, c.checkPools()...)
+	errs = append(errs, unserved...)
 	if prev.DefaultNetwork.Type == next.DefaultNetwork.Type {
 		errs = append(errs, s.network.CheckChange(prev, next)...)
 		errs = append(errs, s.checkLinks(prev, next)...)
@@ -110,8 +115,15 @@ func (c change) checkService() field.ErrorList {
 	if c.migrating() {
 		return forbid(servicePath, RuleDuringMigration, "cannot change ServiceNetwork during migration; put it back to %s", list(c.prev.ServiceNetwork))
 	}
+	right, or := CorrectedServices(c.prev.ServiceNetwork, c.services), ""
+	if right != nil && slices.EqualFunc(right, c.next.ServiceNetwork, sameNetwork) {
+		return nil // Services have addresses of the API server's range, whatever was written before
+	}
+	if right != nil {
+		or = fmt.Sprintf(", or write %s, which the API server has", list(right))
+	}
 	return forbid(servicePath, RuleServiceChange,
-		"unsupported change to ServiceNetwork from %s to %s: services would keep their old addresses; put it back", list(c.prev.ServiceNetwork), list(c.next.ServiceNetwork))
+		"unsupported change to ServiceNetwork from %s to %s: services would keep their old addresses; put it back%s", list(c.prev.ServiceNetwork), list(c.next.ServiceNetwork), or)
 }
 
 // forbid makes one field error of a rule.

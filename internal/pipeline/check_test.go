@@ -26,7 +26,7 @@ func TestSafeChangesAreSilent(t *testing.T) {
 	}{
 		{"nothing changed", spec(), spec(), ""},
 		{"all that is safe", spec(), spec(func(s *operatorv1.NetworkSpec) {
-			s.DeployKubeProxy, s.UseMultiNetworkPolicy, s.LogLevel, s.DisableNetworkDiagnostics = new(false), new(true), osv1.Debug, true
+			s.UseMultiNetworkPolicy, s.LogLevel, s.DisableNetworkDiagnostics = new(true), osv1.Debug, true
 			s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "1m"}
 			s.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{{Name: "a", Type: osv1.NetworkTypeRaw}}
 		}), ""},

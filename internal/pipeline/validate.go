@@ -31,6 +31,7 @@ const (
 	RuleCIDRSyntax       = "cidr-syntax"
 	RuleCIDRHostBits     = "cidr-host-bits"
 	RuleCIDRSpecial      = "cidr-special"
+	RuleServiceSize      = "service-network-size"
 	RulePoolOverlap      = "pool-overlap"
 	RuleHostPrefix       = "hostprefix-range"
 	RuleFamilySymmetry   = "family-symmetry"
@@ -38,6 +39,7 @@ const (
 	RuleDualStack        = "dual-stack-unsupported"
 	RuleNodeAddress      = "node-address-in-pool"
 	RulePoolCapacity     = "pool-capacity"
+	RuleNodeFamily       = "node-ip-family"
 	RuleDeadline         = "progress-deadline-range"
 )
 
@@ -66,6 +68,7 @@ func validate(_ context.Context, s *state) error {
 		errs = append(errs, validateRollout(spec)...)
 		errs = append(errs, validatePools(pools, traits)...)
 		errs = append(errs, s.validateNodes(pools)...)
+		errs = append(errs, s.validateServiceCIDRs(pools)...)
 		errs = append(errs, s.network.Validate(spec)...)
 		for _, c := range s.registry.Components {
 			errs = append(errs, c.Validate(spec, traits)...)

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -16,10 +17,11 @@ import (
 // would block every other edit, too.
 func (s *state) validateNodes(p pools) field.ErrorList {
 	errs := append(s.nodesInPools(p), s.tooManyNodes(p)...)
+	errs = append(errs, s.nodesWithoutFamily(p)...)
 	if len(errs) == 0 || s.in.Applied == nil || !samePools(s.in.Applied, s.result.Spec) {
 		return errs
 	}
-	s.result.Warnings = refusals(errs, lookup{}, lookupIn(s.result.Spec))
+	s.result.Warnings = append(s.result.Warnings, refusals(errs, lookup{}, lookupIn(s.result.Spec))...)
 	return nil
 }
 
@@ -45,6 +47,45 @@ func (s *state) nodesInPools(p pools) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// nodesWithoutFamily refuses to add an IP family to a network in use while nodes have no internal address of it: their
+// pods would get addresses that no other node reaches. A node whose addresses are not known yet does not count.
+func (s *state) nodesWithoutFamily(p pools) field.ErrorList {
+	if s.in.Applied == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, one := range p.service {
+		if one.err != nil || slices.ContainsFunc(s.in.Applied.ServiceNetwork, func(cidr string) bool {
+			applied := lenient(cidr)
+			return !applied.IsValid() || netaddr.SameFamily(applied, one.prefix)
+		}) {
+			continue
+		}
+		family := "IPv6"
+		if one.prefix.Addr().Is4() {
+			family = "IPv4"
+		}
+		if without := s.nodesLacking(one.prefix.Addr().Is4()); len(without) > 0 {
+			detail := fmt.Sprintf("adds %s, and these nodes have no internal address of it: %s; give them one in .status.addresses, with --node-ip of the kubelet, or leave the %s networks out",
+				family, some(without), family)
+			errs = append(errs, field.Invalid(servicePath.Index(i), one.text, detail).WithOrigin(RuleNodeFamily))
+		}
+	}
+	return errs
+}
+
+// nodesLacking lists the nodes that have internal addresses, and none of an IP family.
+func (s *state) nodesLacking(v4 bool) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.in.Cluster.NodeAddresses)) {
+		addresses := s.in.Cluster.NodeAddresses[name]
+		if len(addresses) > 0 && !slices.ContainsFunc(addresses, func(a netip.Addr) bool { return a.Unmap().Is4() == v4 }) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // some lists up to three of many.

@@ -80,6 +80,9 @@ func validatePools(p pools, t provider.Traits) field.ErrorList {
 	for _, one := range p.all() {
 		errs = append(errs, validateCIDR(one)...)
 	}
+	for _, one := range p.service {
+		errs = append(errs, validateServiceSize(one)...)
+	}
 	for _, one := range p.cluster {
 		errs = append(errs, validateHostPrefix(one, t)...)
 	}
@@ -132,6 +135,18 @@ func validateCIDR(p pool) field.ErrorList {
 		return field.ErrorList{field.Invalid(p.cidrPath, p.text, detail).WithOrigin(RuleCIDRSpecial)}
 	}
 	return nil
+}
+
+// leastServiceBits is how many bits of its service network the API server wants for addresses: it does not start with fewer
+// than 8 addresses.
+const leastServiceBits = 3
+
+func validateServiceSize(p pool) field.ErrorList {
+	if p.err != nil || p.prefix.Addr().BitLen()-p.prefix.Bits() >= leastServiceBits {
+		return nil
+	}
+	detail := fmt.Sprintf("is too small for Services: the API server needs at least %d addresses; use a /%d or a shorter prefix", 1<<leastServiceBits, p.prefix.Addr().BitLen()-leastServiceBits)
+	return field.ErrorList{field.Invalid(p.cidrPath, p.text, detail).WithOrigin(RuleServiceSize)}
 }
 
 // validateHostPrefix keeps the block of a node inside its pool, and large enough for a pod. A provider that gives

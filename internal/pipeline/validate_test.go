@@ -60,6 +60,8 @@ func TestValidateTellsEachFault(t *testing.T) {
 		{"an octet is missing", podPools("10.128.0/9 23"), "spec.clusterNetwork[0].cidr cidr-syntax", `"10.128.0/9" is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/9`},
 		{"host bits in a pool", podPools("10.128.0.5/14 23"), "spec.clusterNetwork[0].cidr cidr-host-bits", `"10.128.0.5/14" has host bits set; did you mean 10.128.0.0/14?`},
 		{"host bits in services", services("172.30.0.1/16"), "spec.serviceNetwork[0] cidr-host-bits", `"172.30.0.1/16" has host bits set; did you mean 172.30.0.0/16?`},
+		{"addresses that are reserved", services("255.255.0.0/16"), "spec.serviceNetwork[0] cidr-special", `"255.255.0.0/16" lies in the reserved addresses, which cannot be routed; choose a private network, e.g. 10.128.0.0/14`},
+		{"one address for all Services", services("10.96.0.0/32"), "spec.serviceNetwork[0] service-network-size", `"10.96.0.0/32" is too small for Services: the API server needs at least 8 addresses; use a /29 or a shorter prefix`},
 		{"loopback", services("127.0.0.0/16"), "spec.serviceNetwork[0] cidr-special", `"127.0.0.0/16" lies in the loopback addresses, which cannot be routed; choose a private network, e.g. 10.128.0.0/14`},
 		{"no services", services(), "spec.serviceNetwork service-network-required", "must have at least 1 entry, e.g. 172.30.0.0/16"},
 		{"no pools", podPools(), "spec.clusterNetwork cluster-network-required", "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23"},
@@ -229,5 +231,35 @@ func TestAPoolDoesNotGrowOverANode(t *testing.T) {
 	if len(r) != 1 || r[0].Rule != RuleNodeAddress || r[0].Field != "spec.clusterNetwork[0].cidr" ||
 		!strings.Contains(r[0].Message, "10.128.0.0/12 contains node n address 10.132.0.7; pods could not reach it; choose a range outside the machine network") {
 		t.Errorf("%+v", r)
+	}
+}
+
+func TestAFamilyIsAddedOnlyWhereAllNodesHaveIt(t *testing.T) {
+	addr := netip.MustParseAddr
+	nodes := map[string][]netip.Addr{"a": {addr("192.0.2.1")}, "b": {addr("192.0.2.2"), addr("2001:db8::2")}, "new": nil}
+	single, dual := spec(typed(ovn)), spec(typed(ovn), dualStack)
+	for _, tc := range []struct {
+		why           string
+		applied, next *operatorv1.NetworkSpec
+		nodes         map[string][]netip.Addr
+		want          string
+	}{
+		{"one node lacks it", single, dual, nodes, "adds IPv6, and these nodes have no internal address of it: a; "},
+		{"the other family", spec(typed(ovn), podPools("fd01::/48 64"), services("fd02::/112")), spec(typed(ovn), podPools("fd01::/48 64", "10.128.0.0/14 23"), services("fd02::/112", "172.30.0.0/16")),
+			map[string][]netip.Addr{"a": {addr("2001:db8::1")}}, "adds IPv4, and these nodes have no internal address of it: a; "},
+		{"all have it", single, dual, map[string][]netip.Addr{"b": nodes["b"], "new": nil}, ""},
+		{"it is in use already", dual, dual, nodes, ""},
+		{"it is removed", dual, single, nodes, ""},
+		{"nothing is in use", nil, dual, nodes, ""},
+	} {
+		var told string
+		for _, r := range refusalsFor(t, Input{Desired: tc.next, Applied: tc.applied, Cluster: facts.Cluster{HostMTU: 1500, NodeAddresses: tc.nodes}}, Validate) {
+			if r.Rule == RuleNodeFamily {
+				told = r.Field + ": " + r.Message
+			}
+		}
+		if (tc.want == "") != (told == "") || tc.want != "" && !(strings.HasPrefix(told, "spec.serviceNetwork[1]: ") && strings.Contains(told, tc.want)) {
+			t.Errorf("%s: %q", tc.why, told)
+		}
 	}
 }

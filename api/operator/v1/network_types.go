@@ -138,7 +138,8 @@ type NetworkSpec struct {
 	UseMultiNetworkPolicy *bool `json:"useMultiNetworkPolicy,omitempty"`
 
 	// deployKubeProxy says whether a kube-proxy is deployed. When it is left out, one is deployed exactly when
-	// the provider of the default network does not serve services itself. Safe to change.
+	// the provider of the default network does not serve Services itself. It needs an acknowledgement to
+	// remove kube-proxy where no other component serves Services.
 	// Change class: rolling; disruption: connections reset.
 	// +optional
 	DeployKubeProxy *bool `json:"deployKubeProxy,omitempty"`

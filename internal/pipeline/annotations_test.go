@@ -1,0 +1,33 @@
+package pipeline
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAnnotationsWithoutEffectAreNamed(t *testing.T) {
+	hash := strings.Repeat("0a", 16)
+	for _, row := range []struct {
+		why, name, value string
+		problem          bool
+	}{
+		{"a pause", PausedAnnotation, "true", false},
+		{"no pause", PausedAnnotation, "false", false},
+		{"a pause that is none", PausedAnnotation, "yes", true},
+		{"another case", PausedAnnotation, "True", true},
+		{"a hash", AcknowledgeAnnotation, hash, false},
+		{"no hash", AcknowledgeAnnotation, "nonsense", true},
+		{"a hash that was removed", AcknowledgeAnnotation, "", false},
+		{"permission", AllowUnsafeAnnotation, "true", false},
+		{"an empty permission", AllowUnsafeAnnotation, "", true},
+		{"an annotation of a third party", "example.com/paused", "yes", false},
+	} {
+		got := AnnotationProblems(map[string]string{row.name: row.value})
+		if (len(got) > 0) != row.problem || row.problem && !strings.Contains(got[0], row.name) {
+			t.Errorf("%s: %q", row.why, got)
+		}
+	}
+	if got := AnnotationProblems(nil); got != nil {
+		t.Errorf("without annotations: %q", got)
+	}
+}
