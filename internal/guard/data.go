@@ -35,6 +35,8 @@ const (
 	keyCIDRs        = "spec.clusterNetwork.cidr"
 	keyHostPrefixes = "spec.clusterNetwork.hostPrefix"
 	keyServices     = "spec.serviceNetwork"
+	keyServiceCIDR  = "service-cidr"
+	keyUnserved     = "unserved-without-kube-proxy"
 	keyMulti        = "spec.disableMultiNetwork"
 )
 
@@ -75,6 +77,12 @@ func data(registry pipeline.Registry, a Applied) (map[string]string, error) {
 		keyGrow:         strconv.FormatBool(a.Traits.GrowPools), keyConvert: strconv.FormatBool(a.Traits.ConvertDualStack),
 		keyServices: strings.Join(masked(spec.ServiceNetwork), ","),
 		keyMulti:    strconv.FormatBool(spec.DisableMultiNetwork != nil && *spec.DisableMultiNetwork),
+	}
+	if deploys := spec.DeployKubeProxy; deploys != nil && *deploys && registry.NeedsKubeProxy(a.Traits.Type, a.Cluster) {
+		d[keyUnserved] = "true"
+	}
+	if right := pipeline.CorrectedServices(spec.ServiceNetwork, a.Cluster.Services); right != nil {
+		d[keyServiceCIDR] = strings.Join(masked(right), ",")
 	}
 	var cidrs, prefixes []string
 	for _, e := range spec.ClusterNetwork {

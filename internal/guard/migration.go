@@ -166,7 +166,7 @@ func (p *problems) migration() {
 	p.variable("turned", "variables.to == "+applied(keyFrom)+" && variables.from == "+applied(keyTo))
 	p.variable("newAnnouncement", "variables.own && variables.announced && variables.both && !variables.sameAnnouncement")
 	p.variable("underWay", applied(keyTo)+" != '' && "+applied(keyReached)+" != 'true'")
-	p.problem("variables.own && object.spec.?migration.?mtu.?machine.hasValue()",
+	p.problem("variables.own && object.?spec.?migration.?mtu.?machine.hasValue()",
 		fmt.Sprintf("%q", at+".machine: this network does not change the links of machines: change those first, on all nodes, then the MTU of pods; to lower both, lower that of pods first; remove the field ("+pipeline.RuleMigrationMTU+")"))
 	p.problem("variables.own && variables.announced && !variables.both",
 		fmt.Sprintf("%q + "+applied(keyMTU)+" + %q", at+".network: from and to are both needed: the MTU that is applied (", "), and the one that is wanted ("+pipeline.RuleMigrationMTU+")"))
@@ -188,7 +188,7 @@ func (p *problems) migration() {
 
 // fittingMTU adds the problem that the MTU itself is set to something else than what is announced.
 func (p *problems) fittingMTU() {
-	mtu := "string(object.spec.?defaultNetwork.?flannelConfig.?mtu.orValue(''))"
+	mtu := "string(object.?spec.?defaultNetwork.?flannelConfig.?mtu.orValue(''))"
 	p.problem(fmt.Sprintf("variables.own && variables.announced && variables.from != '' && variables.to != '' && !(%s in ['', '0', variables.from, variables.to])", mtu),
 		fmt.Sprintf("%q + %s + '\" -> \"' + %s + %q + variables.from + ' or ' + variables.to + %q", "spec.defaultNetwork.flannelConfig.mtu: \"", applied(keyMTU), mtu,
 			"\": must be left out, or be ", ", while spec.migration.mtu goes from the one to the other ("+pipeline.RuleMigrationMTU+")"))
@@ -220,7 +220,7 @@ func (p *problems) nothingElse(all bool) {
 // arguments compares those of kube-proxy, in any order. Its mode is kept when it is left out.
 func (p *problems) arguments() {
 	const mode = "proxy-mode="
-	at := "object.spec.?kubeProxyConfig.?proxyArguments.orValue({})"
+	at := "object.?spec.?kubeProxyConfig.?proxyArguments.orValue({})"
 	p.variable("arguments", fmt.Sprintf("%[1]s.map(k, k + '=' + %[1]s[k].join(',')).filter(a, a != '%[2]s')", at, mode))
 	p.variable("argumentsBefore", applied(keyArguments)+".split('\\n').filter(a, a != '')")
 	p.problem(fmt.Sprintf("variables.moving && variables.own && !(variables.arguments.all(a, a in variables.argumentsBefore) && variables.argumentsBefore.all(b, b in variables.arguments || "+

@@ -30,7 +30,7 @@ func TestTheShortFormIsGuardedAsTheLongOne(t *testing.T) {
 	config := shortForm()
 	d.Create(t, config)
 	for why, change := range map[string]func(*networkoperatorv1.NetworkConfigSpec){
-		"nothing that counts": func(s *networkoperatorv1.NetworkConfigSpec) { s.DeployKubeProxy = new(false) },
+		"nothing that counts": func(s *networkoperatorv1.NetworkConfigSpec) { s.DeployKubeProxy = new(true) },
 		"another pool":        func(s *networkoperatorv1.NetworkConfigSpec) { s.ClusterNetworks[0].CIDR = "10.200.0.0/16" },
 		"another length":      func(s *networkoperatorv1.NetworkConfigSpec) { s.ClusterNetworks[0].HostSubnetLength = 9 },
 		"other services":      func(s *networkoperatorv1.NetworkConfigSpec) { s.ServiceNetwork = "172.30.0.0/16" },

@@ -17,7 +17,7 @@ const AllowDeletion = "networkoperator.openshift.io/allow-deletion"
 
 // AllowUnsafe is the annotation with which somebody says that an unsafe change of an object may be stored. It is not
 // applied before it is forced: the operator checks it, too.
-const AllowUnsafe = "networkoperator.openshift.io/allow-unsafe"
+const AllowUnsafe = pipeline.AllowUnsafeAnnotation
 
 // operator is the user name of the operator, for whom nothing is refused here.
 const operator = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
@@ -46,7 +46,8 @@ func Policies(fields []provider.Field) ([]admissionv1.ValidatingAdmissionPolicy,
 			},
 		})
 	}
-	return policies, bindings
+	ownPolicies, ownBindings := permissions()
+	return append(policies, ownPolicies...), append(bindings, ownBindings...)
 }
 
 // policy is what all of them have in common.
@@ -78,32 +79,16 @@ func edits(name, group, resource, object string, p problems) admissionv1.Validat
 	out.Spec.MatchConditions = append(out.Spec.MatchConditions,
 		admissionv1.MatchCondition{Name: "the-one", Expression: fmt.Sprintf("object.metadata.name == %q", object)},
 		admissionv1.MatchCondition{Name: "not-allowed", Expression: fmt.Sprintf("object.metadata.?annotations[?%q].orValue('') != 'true'", AllowUnsafe)},
-		admissionv1.MatchCondition{Name: "spec-changes", Expression: "oldObject == null || !has(oldObject.spec) || object.spec != oldObject.spec"},
+		admissionv1.MatchCondition{Name: "spec-changes", Expression: "oldObject == null || object.?spec != oldObject.?spec"},
 	)
 	out.Spec.Variables = append(out.Spec.Variables, admissionv1.Variable{Name: "acknowledged", Expression: fmt.Sprintf(
-		"object.metadata.?annotations[?%[1]q].orValue('') != '' && object.metadata.?annotations[?%[1]q].orValue('') != params.data[%[2]q]", pipeline.AcknowledgeAnnotation, keyAcknowledged)})
+		"object.metadata.?annotations[?%[1]q].orValue('').matches(%[3]q) && object.metadata.?annotations[?%[1]q].orValue('') != params.data[%[2]q]",
+		pipeline.AcknowledgeAnnotation, keyAcknowledged, "^"+pipeline.AcknowledgementPattern+"$")})
 	out.Spec.Variables = append(out.Spec.Variables, p.variables...)
 	out.Spec.Variables = append(out.Spec.Variables, admissionv1.Variable{Name: "problems", Expression: "[" + strings.Join(p.texts, ",\n") + "].filter(p, p != '')"})
 	out.Spec.Validations = []admissionv1.Validation{{
 		Expression:        "size(variables.problems) == 0",
 		MessageExpression: fmt.Sprintf("variables.problems.join('; ') + '. To force it, annotate the object with %s=true, change it, and delete the ConfigMap applied-cluster of the operator'", AllowUnsafe),
-	}}
-	return out
-}
-
-// deletions refuses to delete what a network in use stands on.
-func deletions() admissionv1.ValidatingAdmissionPolicy {
-	del := []admissionv1.OperationType{admissionv1.Delete}
-	out := policy("deletions", []admissionv1.NamedRuleWithOperations{
-		on("operator.openshift.io", "networks", del, "cluster"),
-		on("apiextensions.k8s.io", "customresourcedefinitions", del,
-			"networks.operator.openshift.io", "networkconfigs.networkoperator.openshift.io", "networkguards.networkoperator.openshift.io"),
-		on("", "namespaces", del, "openshift-network-operator"),
-	})
-	out.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf("oldObject.metadata.?annotations[?%q].orValue('') == 'true'", AllowDeletion),
-		MessageExpression: fmt.Sprintf("request.resource.resource + ' ' + request.name + ': must not be deleted while a network of type ' + params.data['spec.defaultNetwork.type'] + ' is in use: the network stays as it is, and nobody looks after it; to delete it nevertheless, annotate it with %s=true (deletion-in-use)'",
-			AllowDeletion),
 	}}
 	return out
 }

@@ -54,16 +54,17 @@ const (
 // networkProblems are those of Network/cluster.
 func networkProblems(fields []provider.Field) problems {
 	var p problems
-	p.variable("cidrs", pools("object.spec.?clusterNetwork", "e.cidr"))
-	p.variable("hostPrefixes", "object.spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
-	p.variable("services", services("object.spec.?serviceNetwork.orValue([])"))
-	p.announcement("object.spec.?migration.?mtu.hasValue()",
-		"string(object.spec.?migration.?mtu.?network.?from.orValue(''))", "string(object.spec.?migration.?mtu.?network.?to.orValue(''))")
+	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
+	p.variable("hostPrefixes", "object.?spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
+	p.variable("services", services("object.?spec.?serviceNetwork.orValue([])"))
+	p.announcement("object.?spec.?migration.?mtu.hasValue()",
+		"string(object.?spec.?migration.?mtu.?network.?from.orValue(''))", "string(object.?spec.?migration.?mtu.?network.?to.orValue(''))")
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
 	p.fixed(fields)
 	p.migration()
 	p.nothingElse(true)
-	p.variable("disableMultiNetwork", "string(object.spec.?disableMultiNetwork.orValue(false))")
+	p.unserved()
+	p.variable("disableMultiNetwork", "string(object.?spec.?disableMultiNetwork.orValue(false))")
 	p.changed("spec.disableMultiNetwork", keyMulti, "variables.disableMultiNetwork", "false",
 		"pods that run would have networks that nobody serves, or none that they were to have"+putBack, "multi-network-change")
 	return p
@@ -72,13 +73,14 @@ func networkProblems(fields []provider.Field) problems {
 // shortProblems are those of NetworkConfig/default.
 func shortProblems(fields []provider.Field) problems {
 	var p problems
-	p.variable("cidrs", pools("object.spec.?clusterNetworks", "e.cidr"))
-	p.variable("hostPrefixes", "object.spec.?clusterNetworks.orValue([]).map(e, string((cidr(e.cidr).ip().family() == 4 ? 32 : 128) - int(e.hostSubnetLength))).join(',')")
-	p.variable("services", services("[object.spec.?serviceNetwork.orValue('')]"))
+	p.variable("cidrs", pools("object.?spec.?clusterNetworks", "e.cidr"))
+	p.variable("hostPrefixes", "object.?spec.?clusterNetworks.orValue([]).map(e, string((cidr(e.cidr).ip().family() == 4 ? 32 : 128) - int(e.hostSubnetLength))).join(',')")
+	p.variable("services", services("[object.?spec.?serviceNetwork.orValue('')]"))
 	p.announcedElsewhere()
 	p.pools("spec.clusterNetworks", "spec.clusterNetworks[].hostSubnetLength (as a prefix)", "spec.serviceNetwork")
 	p.fixed(fields)
 	p.fittingMTU()
+	p.unserved()
 	p.nothingElse(false)
 	return p
 }
@@ -86,12 +88,12 @@ func shortProblems(fields []provider.Field) problems {
 // configProblems are those of Network.config/cluster.
 func configProblems() problems {
 	var p problems
-	p.variable("cidrs", pools("object.spec.?clusterNetwork", "e.cidr"))
-	p.variable("hostPrefixes", "object.spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
-	p.variable("services", services("object.spec.?serviceNetwork.orValue([])"))
+	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
+	p.variable("hostPrefixes", "object.?spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
+	p.variable("services", services("object.?spec.?serviceNetwork.orValue([])"))
 	p.announcedElsewhere()
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
-	p.variable("networkType", "object.spec.?networkType.orValue('')")
+	p.variable("networkType", "object.?spec.?networkType.orValue('')")
 	p.changed("spec.networkType", "spec.defaultNetwork.type", "variables.networkType",
 		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", "pods would lose their network"+putBack, pipeline.RuleTypeChange)
 	return p
@@ -116,12 +118,19 @@ func (p *problems) pools(cidrs, prefixes, services string) {
 	p.variable("growable", fmt.Sprintf("!variables.moving && params.data[?%q].orValue('') == 'true' && variables.pools.size() == variables.poolsBefore.size()", keyGrow))
 	p.variable("grows", "variables.growable && "+grownFrom("variables.pools[0]", "variables.poolsBefore[0]")+
 		" && variables.pools.all(c, variables.poolsBefore.exists(o, "+grownFrom("c", "o")+"))")
-	p.movable(services, keyServices, "variables.services", converts, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
+	corrected := fmt.Sprintf("!variables.moving && variables.services == params.data[?%q].orValue('')", keyServiceCIDR)
+	p.movable(services, keyServices, "variables.services", converts+" || "+corrected, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
 	p.movable(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts,
 		"pods would keep their old addresses"+putBack+", or, where the network's pools can grow, write a shorter prefix that begins at the same address", pipeline.RuleClusterChange)
 	p.movable(prefixes, keyHostPrefixes, "variables.hostPrefixes",
 		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1",
 		"nodes hold blocks of the old length"+putBack, pipeline.RuleHostPrefixChange)
+}
+
+// unserved adds the problem that kube-proxy is removed and nothing else serves Services.
+func (p *problems) unserved() {
+	p.problem(fmt.Sprintf("params.data[?%q].orValue('') == 'true' && string(object.?spec.?deployKubeProxy.orValue('')) == 'false' && !variables.acknowledged", keyUnserved),
+		fmt.Sprintf("%q", fmt.Sprintf("%s: no other component that serves Services was found: without kube-proxy new connections to Services fail%s (%s)", pipeline.ServiceProxyPath, acknowledge, pipeline.RuleUnserved)))
 }
 
 // grownFrom is an expression for whether a pool is another one, or that with a shorter prefix.
@@ -137,7 +146,7 @@ func (p *problems) fixed(fields []provider.Field) {
 			continue
 		}
 		name := strings.ReplaceAll(strings.TrimPrefix(f.Path, "spec.defaultNetwork."), ".", "_")
-		p.variable(name, fmt.Sprintf("string(object.%s.orValue(''))", strings.ReplaceAll(f.Path, ".", ".?")))
+		p.variable(name, fmt.Sprintf("string(object.?%s.orValue(''))", strings.ReplaceAll(f.Path, ".", ".?")))
 		value := "variables." + name
 		unless := fmt.Sprintf("%[1]s == '' || %[1]s == '0'", value)
 		why := f.Reason + putBack
@@ -156,7 +165,7 @@ func (p *problems) fixed(fields []provider.Field) {
 		}
 		p.changed(f.Path, f.Path, value, unless, why, f.Fixed)
 	}
-	etcd := "object.spec.?defaultNetwork.?flannelConfig.?etcd"
+	etcd := "object.?spec.?defaultNetwork.?flannelConfig.?etcd"
 	p.variable("etcd", etcd+".?external.hasValue() ? 'external' : 'managed'")
 	p.changed("spec.defaultNetwork.flannelConfig.etcd", keyEtcd, "variables.etcd", fmt.Sprintf("!%[1]s.?external.hasValue() && !%[1]s.?managed.hasValue()", etcd),
 		"the subnets that nodes hold are written in the etcd that is in use"+putBack, "flannel-etcd-change")
