@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -33,6 +34,8 @@ type Options struct {
 	WithoutProjectCRDs bool
 	// ServiceCIDR is the service network of the server; empty is 10.96.0.0/16.
 	ServiceCIDR string
+	// EtcdQuota is how many bytes the etcd behind the server takes before it is full; 0 is its own default of 2 GiB.
+	EtcdQuota int
 }
 
 // Server is a running API server.
@@ -130,6 +133,9 @@ func (s *Server) environment(options Options) (*envtest.Environment, error) {
 		ControlPlaneStopTimeout:  startTimeout,
 	}
 	env.ControlPlane.Etcd = &envtest.Etcd{Out: s.log, Err: s.log}
+	if options.EtcdQuota > 0 {
+		env.ControlPlane.Etcd.Configure().Set("quota-backend-bytes", strconv.Itoa(options.EtcdQuota))
+	}
 	apiserver := env.ControlPlane.GetAPIServer()
 	apiserver.Out, apiserver.Err = s.log, s.log
 	if env.ControlPlane.Etcd.Path, err = dieWithParent(s.dir, programs.etcd); err != nil {

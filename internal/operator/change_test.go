@@ -95,6 +95,14 @@ func TestCorruptRecordIsAConditionAndNeverAFreshInstall(t *testing.T) {
 	if !c.is("Available", osv1.ConditionTrue, "")() {
 		t.Errorf("the network is said to be down: %+v", c.condition("Available"))
 	}
+	c.damage()
+	c.eventually("drift is repaired from the history", c.has("backend", "host-gw"))
+	if !c.is("Degraded", osv1.ConditionTrue, "CorruptAppliedConfig")() {
+		t.Errorf("the damaged record is no longer reported: %+v", c.condition("Degraded"))
+	}
+	if c.configMap(operatorNamespace, "applied-cluster")["applied"] == good {
+		t.Error("the damaged record was overwritten")
+	}
 
 	content, err := json.Marshal(map[string]any{"data": map[string]string{"applied": good}})
 	if err != nil {
@@ -104,6 +112,43 @@ func TestCorruptRecordIsAConditionAndNeverAFreshInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.eventually("restored, the record does its work again", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
+}
+
+// TestRecordAndInventoryThatAreLostAreNoFreshInstall deletes what the operator knows of its own work while an unsafe edit is
+// refused, which stays refused as long as the history is there, and is forced and marked when it is not.
+func TestRecordAndInventoryThatAreLostAreNoFreshInstall(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.create(newNetwork())
+	r := c.start()
+	c.eventually("the network is recorded", c.recorded)
+	c.edit(func(f *operatorv1.FlannelConfig) { f.Backend = operatorv1.FlannelBackendVXLAN })
+	c.eventually("an unsafe edit is refused", c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig"))
+	r.stop()
+
+	lose := func(names ...string) {
+		for _, name := range names {
+			if err := c.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: name}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	lose("applied-cluster", "network-inventory")
+	r = c.start()
+	c.eventually("the record is restored", c.recorded)
+	c.damage()
+	c.eventually("and what was applied is repaired", c.has("backend", "host-gw"))
+	if h := c.history(); len(h) != 1 || h[0]["forced"] == true {
+		t.Errorf("the history is %v", h)
+	}
+	if !c.is("Degraded", osv1.ConditionTrue, "InvalidOperatorConfig")() {
+		t.Errorf("the edit is not refused: %+v", c.condition("Degraded"))
+	}
+	r.stop()
+
+	lose("applied-cluster", "network-inventory", "applied-history")
+	c.start()
+	c.eventually("without any record the edit is applied", c.has("backend", "vxlan"))
+	c.eventually("and marked as forced", func() bool { h := c.history(); return len(h) == 1 && h[0]["forced"] == true })
 }
 
 func TestDeletedNetworkLeavesEverythingAsItIs(t *testing.T) {

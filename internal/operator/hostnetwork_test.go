@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,7 +98,7 @@ func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 	})
 	user := "system:serviceaccount:" + operatorNamespace + ":" + serviceAccount
 	for _, r := range c.Requests(t) {
-		if r.User.Username == user && (r.Response.Code == http.StatusForbidden || r.Response.Code == http.StatusUnauthorized) {
+		if r.User.Username == user && denied(r) {
 			t.Errorf("%s %s was answered %d", r.Verb, r.URI, r.Response.Code)
 		}
 	}

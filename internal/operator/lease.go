@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"time"
@@ -10,11 +11,12 @@ import (
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// leaseName is the name of the lease that the replica which works holds. It is the one of OpenShift's operator,
-// so that the two never work at the same time.
-const leaseName = "network-operator-lock"
+// leaseName is the name of the lease that the replica which works holds.
+const leaseName = status.LeaseName
 
 // How long a lease lasts, how long its holder tries to renew it before it stops, and how often. One that ends in order hands
 // over at once, and one that is started again in its pod goes on at once. A replica that is gone is replaced after
@@ -44,9 +46,47 @@ func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client for the lease: %w", err)
 	}
-	return &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: s.Namespace, Name: leaseName},
-		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+	return &releasingLock{
+		Interface: &resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: s.Namespace, Name: leaseName},
+			Client:     leases,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
+		},
+		fence: s.fence,
 	}, nil
+}
+
+// releasingLock is a lease that is released at any moment at which the operator stops. A request that takes or renews it
+// is not cut short by the stop: the API server might carry it out all the same, and the library releases only what it knows
+// that it has. And it closes the fence before it releases the lease: a loop that has not ended in time writes nothing after
+// another replica has it.
+type releasingLock struct {
+	resourcelock.Interface
+	fence *fence
+}
+
+// Create takes a lease that does not exist yet.
+func (l *releasingLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := uncancelled(ctx)
+	defer cancel()
+	return l.Interface.Create(ctx, record)
+}
+
+// Update takes or renews the lease, or releases it if the record names no holder.
+func (l *releasingLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	ctx, cancel := uncancelled(ctx)
+	defer cancel()
+	if record.HolderIdentity == "" && l.fence != nil {
+		l.fence.close()
+	}
+	return l.Interface.Update(ctx, record)
+}
+
+// uncancelled returns a context that ends at the deadline of another one, and not with it before.
+func uncancelled(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithoutCancel(ctx), func() {}
+	}
+	return context.WithDeadline(context.WithoutCancel(ctx), deadline)
 }

@@ -30,6 +30,7 @@ func TestOperatorThatIsStartedAgainInItsPodGoesOnAtOnce(t *testing.T) {
 	victim.mu.Lock()
 	victim.cutAt = victim.writes + 1
 	victim.mu.Unlock()
+	c.eventually("the leader is known by the name of its lease, as alerts expect", func() bool { return figures(t)["leader_election_master_status "+leaseName] == 1 })
 	c.eventually("it is cut off", victim.cut)
 	last := c.lease()
 	first.stop()

@@ -61,7 +61,7 @@ var (
 func loops(s *shared) []loop {
 	cached := s.manager.GetClient()
 	rollout := &network.Controller{
-		Client: cached, Pods: podsIn(s.manager.GetCache()), Nodes: nodesIn(s.manager.GetCache()), Operands: s.operands, Applier: s.applier,
+		Client: cached, Live: s.manager.GetAPIReader(), Pods: podsIn(s.manager.GetCache()), Nodes: nodesIn(s.manager.GetCache()), Operands: s.operands, Applier: s.applier,
 		Pipeline: pipeline.Pipeline{Registry: s.Registry, Log: s.Log}, Facts: s.Facts, Namespace: s.Namespace,
 		Board: s.board, Changed: s.network, Events: events{s.manager.GetEventRecorder(network.Name)},
 		Level: s.Level, Now: time.Now, Log: s.Log.With("loop", network.Name),

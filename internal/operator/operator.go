@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -40,6 +41,14 @@ const (
 // discoveryTimeout is how long the API server may take to say which kinds it serves.
 const discoveryTimeout = 10 * time.Second
 
+// How the operator stops. Its loops have loopsStop to end; then it releases the lease, which takes at most renewDeadline when
+// the API server does not answer; and Run returns after stopLimit even if a goroutine does not end. That is less than the
+// terminationGracePeriodSeconds of the pod, so that the lease is released before the process is killed.
+const (
+	loopsStop = 12 * time.Second
+	stopLimit = loopsStop + renewDeadline + 2*time.Second
+)
+
 // Options are what Run works with. Config, Namespace, Registry, Level and Log must be set.
 type Options struct {
 	// Config reaches the API server, at an address that does not need the network.
@@ -63,6 +72,9 @@ type Options struct {
 	// Level is that of Log, which Network/cluster sets.
 	Level *slog.LevelVar
 	Log   *slog.Logger
+
+	// loopsStop is how long loops may take to end; 0 is the constant.
+	loopsStop time.Duration
 }
 
 // shared is what the loops share.
@@ -81,6 +93,8 @@ type shared struct {
 	network, status *trigger.Trigger
 	// operandChanged is set once the network loop exists.
 	operandChanged func(spec bool)
+	// fence lets writes through only while the operator has the lease; nil without one.
+	fence *fence
 	// end ends the operator in order; Kubernetes starts it again.
 	end func()
 }
@@ -105,10 +119,27 @@ func Run(ctx context.Context, o Options) error {
 	if err := s.manager.Add(s.operands); err != nil {
 		return fmt.Errorf("add cache of operands: %w", err)
 	}
-	if err := s.manager.Start(ctx); err != nil {
-		return fmt.Errorf("run: %w", err)
+	return endWithin(ctx, s.manager.Start, stopLimit)
+}
+
+// endWithin runs a function until it returns. After the end of the context it waits for the function at most for a limit.
+func endWithin(ctx context.Context, run func(context.Context) error, limit time.Duration) error {
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	var late <-chan time.Time
+	for done := ctx.Done(); ; {
+		select {
+		case err := <-ended:
+			if err != nil {
+				return fmt.Errorf("run: %w", err)
+			}
+			return nil
+		case <-done:
+			done, late = nil, time.After(limit)
+		case <-late:
+			return fmt.Errorf("the operator did not stop within %s", limit)
+		}
 	}
-	return nil
 }
 
 // share makes what the loops share.
@@ -119,7 +150,8 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	reach.QPS, reach.Burst = requestsPerSecond, requestsAtOnce
 	reach.UserAgent = "cluster-network-operator/" + o.Facts.ReleaseVersion
 	if !o.WithoutLease {
-		reach.Wrap((&fence{now: time.Now}).wrap)
+		s.fence = newFence()
+		reach.Wrap(s.fence.wrap)
 	}
 	httpClient, err := rest.HTTPClientFor(reach)
 	if err != nil {
@@ -163,14 +195,16 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		return nil, err
 	}
 	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
-	ever, yes := time.Duration(-1), true
+	graceful, yes := cmp.Or(s.loopsStop, loopsStop), true
 	mgr, err := manager.New(api, manager.Options{
-		Scheme:                              scheme,
-		MapperProvider:                      func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
-		Cache:                               cacheOptions(append(providerNamespaces(), s.Namespace)),
-		Client:                              client.Options{Cache: &client.CacheOptions{}},
-		Logger:                              logr.FromSlogHandler(s.Log.Handler()),
-		LeaderElection:                      !s.WithoutLease,
+		Scheme:         scheme,
+		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
+		Cache:          cacheOptions(append(providerNamespaces(), s.Namespace)),
+		Client:         client.Options{Cache: &client.CacheOptions{}},
+		Logger:         logr.FromSlogHandler(s.Log.Handler()),
+		LeaderElection: !s.WithoutLease,
+		// It is the label of leader_election_master_status: the lock itself is the one below.
+		LeaderElectionID:                    leaseName,
 		LeaderElectionReleaseOnCancel:       true,
 		LeaderElectionResourceLockInterface: lock,
 		LeaseDuration:                       &lease,
@@ -178,7 +212,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		RetryPeriod:                         &retry,
 		Metrics:                             s.metricsOptions(),
 		HealthProbeBindAddress:              orNowhere(s.HealthAddress),
-		GracefulShutdownTimeout:             &ever,
+		GracefulShutdownTimeout:             &graceful,
 		// Names are unique in loops; a test runs several operators in one process.
 		Controller: config.Controller{SkipNameValidation: &yes},
 	})

@@ -7,10 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
 // settleCRD is how long changes of CustomResourceDefinitions are collected: a definition is changed several times
@@ -25,12 +27,26 @@ func settleCRD() []time.Duration {
 type starter struct {
 	*shared
 	pending []loop
+	// add runs what a loop adds to its manager.
+	add func(manager.Runnable) error
 	// told is what the log says of loops that wait, so that it says it once.
 	told string
 }
 
-// Start starts the loops that can be started, and the others when a CustomResourceDefinition appears.
+// Start starts the loops that can be started, and the others when a CustomResourceDefinition appears. It returns when all
+// loops have ended: on the first error, or when the context ends.
 func (s *starter) Start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	s.add = func(r manager.Runnable) error {
+		group.Go(func() error { return r.Start(ctx) })
+		return nil
+	}
+	group.Go(func() error { return s.watchDefinitions(ctx) })
+	return group.Wait()
+}
+
+// watchDefinitions starts the loops that can be started, until the context ends.
+func (s *starter) watchDefinitions(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	informer, err := s.manager.GetCache().GetInformer(ctx, definitions())
 	if err != nil {
@@ -128,16 +144,11 @@ func (s *starter) startReady() error {
 			waiting, kinds = append(waiting, l), append(kinds, l.name+" for "+missing)
 			continue
 		}
-		mgr := s.manager
+		mgr := lateManager{Manager: s.manager, add: s.add}
 		if l.secrets {
-			mgr = s.withSecrets
+			mgr.Manager = s.withSecrets
 		}
-		if len(l.owns) > 0 {
-			if mgr, err = withOwn(mgr, s.reach, l.owns); err != nil {
-				return err
-			}
-		}
-		if err := l.setup(mgr); err != nil {
+		if err := s.start(l, mgr); err != nil {
 			return err
 		}
 		s.Log.Debug("loop started", "loop", l.name)
@@ -151,6 +162,28 @@ func (s *starter) startReady() error {
 	}
 	return nil
 }
+
+// start starts a loop, with a cache of its own if it has one.
+func (s *starter) start(l loop, mgr manager.Manager) error {
+	if len(l.owns) > 0 {
+		var err error
+		if mgr, err = withOwn(mgr, s.reach, l.owns); err != nil {
+			return err
+		}
+	}
+	return l.setup(mgr)
+}
+
+// lateManager is the manager for loops that start while it runs, maybe for a moment only. Adding to a manager that is
+// stopping can block for ever, and with it the stop: the manager waits for the starter, which waits for the manager
+// (runnableGroup.Add holds the lock that its StopAndWait and its reconcile wait for). So nothing is added to it.
+type lateManager struct {
+	manager.Manager
+	add func(manager.Runnable) error
+}
+
+// Add runs a runnable until the starter ends.
+func (m lateManager) Add(r manager.Runnable) error { return m.add(r) }
 
 // missing returns a kind that a loop needs and the API server does not serve, or nothing.
 func (s *starter) missing(l loop) (string, error) {

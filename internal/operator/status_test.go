@@ -181,7 +181,8 @@ func TestEventsSayWhyPodsAreRefused(t *testing.T) {
 	})
 	// The new form of the DaemonSet has no pod.
 	c.edit(func(f *operatorv1.FlannelConfig) { f.Interface = "eth7" })
-	c.eventually("the edit is applied", c.has("interface", "eth7"))
+	before := d.Generation
+	c.eventually("the edit is applied to the DaemonSet", func() bool { return c.daemonSet(nil).Generation > before })
 	c.daemonSet(func(d *appsv1.DaemonSet) {
 		d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, DesiredNumberScheduled: 2, CurrentNumberScheduled: 1, UpdatedNumberScheduled: 1, NumberAvailable: 1}
 	})

@@ -17,15 +17,22 @@ import (
 type damage func(b *testing.B, o *unstructured.Unstructured) (repaired func(*unstructured.Unstructured) bool)
 
 // restored is from the damage until the object is as it was. All operands take their turns.
+//
+// No object is harmed more than twice a minute: what is changed five times within one counts as a fight between two
+// clients, which is repaired with back-off.
 func (c *cluster) restored(b *testing.B, harm damage) {
 	operands := c.operands(b)
+	const apart = 30 * time.Second
+	harmed := map[manifest.Key]time.Time{}
 	var took, floor times
 	for b.Loop() {
 		for i := range *samples {
 			entry := operands[i%len(operands)]
 			s := c.follow(b, entry.Key.GroupKind().WithVersion(entry.Version), client.ObjectKey{Namespace: entry.Key.Namespace, Name: entry.Key.Name})
+			time.Sleep(time.Until(harmed[entry.Key].Add(apart)))
 			floor = append(floor, c.write(b))
 			start := time.Now()
+			harmed[entry.Key] = start
 			repaired := harm(b, s.now)
 			took = append(took, s.until(b, entry.Key.String()+" is as it was", repaired).Sub(start))
 			s.stop()
