@@ -51,12 +51,23 @@ func newClusterWith(t testing.TB, options apitest.Options) *cluster {
 	if err := c.Client.Status().Update(t.Context(), node); err != nil {
 		t.Fatal(err)
 	}
+	c.anotherProxy()
 	c.base = map[string]bool{}
 	for key := range c.everything() {
 		c.base[key] = true
 	}
 	c.kubelet()
 	return c
+}
+
+// anotherProxy creates a kube-proxy of others, so that this operator's may be removed.
+func (c *cluster) anotherProxy() {
+	c.Helper()
+	labels := map[string]string{"k8s-app": "kube-proxy"}
+	c.create(&appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-proxy", Labels: labels}, Spec: appsv1.DaemonSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-proxy", Image: "kube-proxy:v1"}}}},
+	}})
 }
 
 // kubelet has probes of the MTU answer and workloads work, until the test ends.

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -28,22 +29,79 @@ func (c *cluster) undisturbed() (map[string]string, *process) {
 	return c.installed(), p
 }
 
-// done reports whether an operator has nothing more to do.
-func (c *cluster) done(p *process) bool {
-	n := c.network()
-	return n.Generation > 0 && n.Status.ObservedGeneration == n.Generation &&
-		c.configMap(applied.ConfigMapName)["state"] == string(applied.StateApplied) && p.line.Idle() > quiet
+// busy says what an operator has to do still, or nothing.
+func (c *cluster) busy(p *process) string {
+	if n := c.network(); n.Generation == 0 || n.Status.ObservedGeneration != n.Generation {
+		return fmt.Sprintf("the status is of generation %d, the network of %d", n.Status.ObservedGeneration, n.Generation)
+	}
+	if missing := c.unrecorded(); missing != "" {
+		return missing
+	}
+	if idle := p.line.Idle(); idle <= quiet {
+		return fmt.Sprintf("the last call was made %s ago", idle)
+	}
+	return ""
+}
+
+// unrecorded says what the record lacks of the specification of the network, or nothing if all of it is applied. The record
+// may have more: what was left to the defaults.
+func (c *cluster) unrecorded() string {
+	record, err := applied.Decode(c.configMap(applied.ConfigMapName))
+	if err != nil {
+		return err.Error()
+	}
+	if record.State != applied.StateApplied {
+		return "the state in the record is " + string(record.State)
+	}
+	asked, err := applied.NewSnapshot(&c.network().Spec)
+	if err != nil {
+		return err.Error()
+	}
+	return lacks("spec", tree(asked), tree(record.Applied))
+}
+
+// tree is a specification as a tree of JSON values.
+func tree(s applied.Snapshot) any {
+	var v any
+	if err := json.Unmarshal([]byte(s.String()), &v); err != nil {
+		return err.Error()
+	}
+	return v
+}
+
+// lacks names a value that is asked for and is not there, or nothing. An empty value asks for nothing.
+func lacks(path string, want, have any) string {
+	switch want := want.(type) {
+	case nil:
+	case map[string]any:
+		there, _ := have.(map[string]any)
+		for key, value := range want {
+			if missing := lacks(path+"."+key, value, there[key]); missing != "" {
+				return missing
+			}
+		}
+	case []any:
+		there, _ := have.([]any)
+		for i, value := range want {
+			if i >= len(there) {
+				return fmt.Sprintf("%s[%d] is not recorded", path, i)
+			}
+			if missing := lacks(fmt.Sprintf("%s[%d]", path, i), value, there[i]); missing != "" {
+				return missing
+			}
+		}
+	default:
+		if want != "" && want != have {
+			return fmt.Sprintf("%s is recorded as %v, and shall be %v", path, have, want)
+		}
+	}
+	return ""
 }
 
 // finishes waits until an operator has nothing more to do.
 func (c *cluster) finishes(p *process, what string) {
 	c.Helper()
-	c.eventually(what, func() string {
-		if !c.done(p) {
-			return "the operator still works"
-		}
-		return ""
-	})
+	c.eventually(what, func() string { return c.busy(p) })
 }
 
 func (c *cluster) network() *operatorv1.Network {
@@ -57,8 +115,8 @@ func (c *cluster) reaches(want map[string]string, after string) {
 	c.Helper()
 	c.eventually("after "+after+" the state is that of an undisturbed operator", func() string {
 		// Listing everything costs more than a look at the record.
-		if c.configMap(applied.ConfigMapName)["state"] != string(applied.StateApplied) {
-			return "the record does not say that it is applied"
+		if missing := c.unrecorded(); missing != "" {
+			return missing
 		}
 		return cmp.Diff(want, c.installed())
 	})
@@ -155,10 +213,10 @@ func (c *cluster) succeed(k int, before, want map[string]string) (heir *process,
 	victim := c.start(faults.NewLine(faults.DeadAfter(k)))
 	c.eventually("the victim dies, or has nothing more to do", func() string {
 		died = victim.line.Writes() > k || k > 0 && victim.line.Writes() == k
-		if !died && !c.done(victim) {
-			return "it still works"
+		if died {
+			return ""
 		}
-		return ""
+		return c.busy(victim)
 	})
 	_ = victim.end() // it says that it could not reach anything
 	after := fmt.Sprintf("death after write %d", k)

@@ -66,9 +66,9 @@ func agents() *corev1.ConfigMap {
 
 func TestWhoKeepsChangingAnObjectIsNamedAndNotFoughtWith(t *testing.T) {
 	for _, other := range []struct{ manager, sentence string }{
-		{"kubectl-edit", "kubectl-edit keeps changing or deleting ConfigMap openshift-flannel/flannel-config, "},
+		{"kubectl-edit", "ConfigMap openshift-flannel/flannel-config is being modified by kubectl-edit; "},
 		// OpenShift's operator uses this very name.
-		{network.FieldManager, "another operator that calls itself cluster-network-operator/operconfig, too, keeps changing or deleting ConfigMap openshift-flannel/flannel-config, "},
+		{network.FieldManager, "ConfigMap openshift-flannel/flannel-config is being modified by another operator with the field manager cluster-network-operator/operconfig; "},
 	} {
 		t.Run(other.manager, func(t *testing.T) {
 			t.Parallel()

@@ -23,6 +23,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -49,6 +50,8 @@ const (
 	// patience is how long loops that have not said anything since the start are waited for: before that their
 	// silence would be published as good news.
 	patience = 30 * time.Second
+	// firstRetry and lastRetry bound the time between two attempts to write the status.
+	firstRetry, lastRetry = 5 * time.Millisecond, 15 * time.Second
 )
 
 // Events tells users what happens to their network, in a word and a sentence.
@@ -104,7 +107,9 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.nodes.dirty.Store(true)
 	c.Wake.Delay = collect
 	c.Board.OnChange(c.Wake.Fire)
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
+	// What cannot be written is tried again soon: Degraded must not wait for the back-off to reach it.
+	retries := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
+	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile), RateLimiter: retries})
 	if err != nil {
 		return fmt.Errorf("make %s controller: %w", Name, err)
 	}
@@ -153,6 +158,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	in.Findings, in.Starting, in.Deadline = findings, waited < patience, deadline(network)
 	decision := status.Decide(in)
+	c.memory.seen(decision)
 	if err := c.publish(ctx, network, in, decision, rollout); err != nil {
 		return reconcile.Result{}, err
 	}

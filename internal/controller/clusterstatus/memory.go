@@ -57,6 +57,10 @@ func (m *memory) load(ctx context.Context) error {
 	return nil
 }
 
+// seen keeps since when each problem has existed, also if nothing can be written: a webhook that refuses every write is
+// then Degraded after two minutes like any other problem. What is announced once waits for save.
+func (m *memory) seen(d status.Decision) { m.of.Seen = d.Memory.Seen }
+
 // save keeps the memory of a decision, and writes it if it differs from what was written last.
 func (m *memory) save(ctx context.Context, d status.Decision) error {
 	lost := m.lost.Swap(false)

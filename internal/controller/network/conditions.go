@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/rollout"
@@ -29,12 +30,19 @@ const (
 	reasonPaused     = "Paused"
 	reasonNotServed  = "NotServed"
 	reasonPools      = "PoolsInUse"
+	reasonUnserved   = "ServicesUnserved"
+	reasonServices   = "ServiceNetworkWrong"
 	reasonMigration  = "NetworkMigrationInProgress"
+	reasonAnnotation = "AnnotationIgnored"
 )
 
 // componentPools is what is said of the address pools: that they do not fit the nodes is no fault of the network's
 // components, and holds nothing up.
 const componentPools = "AddressPools"
+
+// componentServices is what is said of Services: that nothing serves them, or that they have other addresses, is no fault of
+// the network's components either.
+const componentServices = "Services"
 
 // eventKept is the reason of the event for objects that are kept.
 const eventKept = "ObjectsKept"
@@ -46,17 +54,21 @@ const mostErrors = 10
 func (p *pass) findings(err error) []status.Finding {
 	var found []status.Finding
 	switch {
-	case paused(p.network):
+	case pipeline.Paused(p.network):
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonPaused,
 			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is taken away (cno resume)", pipeline.PausedAnnotation, pausedBy(p.network))})
 	case !p.managed:
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
 			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
 	}
+	if problems := pipeline.AnnotationProblems(p.network.Annotations); len(problems) > 0 {
+		found = append(found, status.Finding{Effect: status.Noted, Reason: reasonAnnotation, Message: strings.Join(problems, "; ")})
+	}
 	found = append(found, p.recordFindings(err)...)
 	found = append(found, p.refusalFindings()...)
 	found = append(found, p.migrationFindings()...)
 	found = append(found, p.poolFindings()...)
+	found = append(found, p.serviceFindings()...)
 	found = append(found, p.turnFindings()...)
 	found = append(found, p.renderFindings()...)
 	found = append(found, p.applyFindings()...)
@@ -82,12 +94,22 @@ func pausedBy(n *operatorv1.Network) string {
 // recordFindings tells of a record that cannot be read or written.
 func (p *pass) recordFindings(err error) []status.Finding {
 	switch {
+	case p.corrupt != nil && p.memory.record.Baseline() != nil:
+		return degraded("", reasonCorrupt, fmt.Sprintf("The operator repairs the objects of %s, and applies no change: %v", p.keptRevision(), p.corrupt))
 	case p.corrupt != nil:
 		return degraded("", reasonCorrupt, fmt.Sprintf("Nothing is changed: %v", p.corrupt))
 	case err != nil && p.applyErr == nil && p.failed == nil:
 		return passing("", reasonRecord, fmt.Sprintf("Error while looking at the cluster: %v", err))
 	}
 	return nil
+}
+
+// keptRevision names what is repaired while the record is damaged.
+func (p *pass) keptRevision() string {
+	if p.memory.record.Unfinished() {
+		return "the rollout that was under way"
+	}
+	return fmt.Sprintf("revision %d in %s", p.memory.record.Number, applied.HistoryConfigMapName)
 }
 
 // refusalFindings tells of a specification that is invalid, or whose change is refused.
@@ -143,10 +165,39 @@ func (p *pass) migrationFindings() []status.Finding {
 
 // poolFindings tells of pools in use that do not fit the nodes, which would have been refused when they were new.
 func (p *pass) poolFindings() []status.Finding {
-	if len(p.result.Warnings) == 0 {
+	pools := p.warnings(func(rule string) bool { return rule != pipeline.RuleUnserved && rule != pipeline.RuleServiceCIDR })
+	if len(pools) == 0 {
 		return nil
 	}
-	return []status.Finding{{Component: componentPools, Effect: status.Degraded, Reason: reasonPools, Message: p.result.Warnings.Error(), Aside: true, Immediate: true}}
+	return []status.Finding{{Component: componentPools, Effect: status.Degraded, Reason: reasonPools, Message: pools.Error(), Aside: true, Immediate: true}}
+}
+
+// serviceFindings reports that no component serves Services, or that the specification has other addresses for them than the
+// API server.
+func (p *pass) serviceFindings() []status.Finding {
+	var found []status.Finding
+	if unserved := p.warnings(func(rule string) bool { return rule == pipeline.RuleUnserved }); len(unserved) > 0 {
+		p.again = sooner(p.again, servicesKept) // another component is not watched
+		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonUnserved, Message: unserved.Error(), Immediate: true})
+	}
+	if wrong := p.warnings(func(rule string) bool { return rule == pipeline.RuleServiceCIDR }); len(wrong) > 0 {
+		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonServices, Message: wrong.Error(), Aside: true, Immediate: true})
+	}
+	if p.result.Refused != nil && pipeline.RefusalsOf(p.result.Refused).Has(pipeline.RuleUnserved) {
+		p.again = sooner(p.again, servicesKept)
+	}
+	return found
+}
+
+// warnings are those of the pipeline that are about some rules.
+func (p *pass) warnings(about func(rule string) bool) pipeline.Refusals {
+	var found pipeline.Refusals
+	for _, w := range p.result.Warnings {
+		if about(w.Rule) {
+			found = append(found, w)
+		}
+	}
+	return found
 }
 
 // renderFindings tells of components that could not be rendered, or wait for something.

@@ -71,7 +71,13 @@ func TestConditionsOfAPass(t *testing.T) {
 		{"pools in use do not fit the nodes", func(p *pass) {
 			p.result.Warnings = pipeline.Refusals{{Field: "spec.clusterNetwork[0].cidr", Rule: "node-address", Message: "contains node a"}}
 		}, []string{"Degraded PoolsInUse spec.clusterNetwork[0].cidr: contains node a (node-address)"}},
-		{"a corrupt record", func(p *pass) { p.corrupt = errors.New("x") }, []string{"Degraded CorruptAppliedConfig Nothing is changed: x"}},
+		{"a corrupt record, of which nothing is known", func(p *pass) { p.corrupt = errors.New("x") }, []string{"Degraded CorruptAppliedConfig Nothing is changed: x"}},
+		{"no component serves Services", func(p *pass) {
+			p.result.Warnings = pipeline.Refusals{{Field: "spec.deployKubeProxy", Rule: pipeline.RuleUnserved, Message: "no component serves Services"}}
+		}, []string{"Degraded ServicesUnserved spec.deployKubeProxy: no component serves Services (services-unserved)"}},
+		{"Services have other addresses", func(p *pass) {
+			p.result.Warnings = pipeline.Refusals{{Field: "spec.serviceNetwork[0]", Rule: pipeline.RuleServiceCIDR, Message: "is another one"}}
+		}, []string{"Degraded ServiceNetworkWrong spec.serviceNetwork[0]: is another one (service-network-api-server)"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			at := time.Unix(0, 0)

@@ -15,7 +15,6 @@ import (
 	"log/slog"
 	"time"
 
-	osv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -68,6 +67,8 @@ type Events interface {
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
+	// Live reads from the API server itself, what is not watched.
+	Live client.Reader
 	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
 	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
 	// Nodes returns all nodes, for looking at only.
@@ -99,6 +100,8 @@ type Controller struct {
 	last report.Rollout
 	// fights are the objects that others change over and over.
 	fights fights
+	// surroundings is what was read of Services.
+	surroundings surroundings
 	// waiting is true if something is to be deleted once workloads are ready.
 	waiting waiting
 }
@@ -146,7 +149,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, nil
 	}
 	c.Level.Set(logging.Level(network.Spec.OperatorLogLevel))
-	p := pass{Controller: c, network: &network, managed: network.Spec.ManagementState != osv1.Unmanaged && !paused(&network)}
+	p := pass{Controller: c, network: &network, managed: pipeline.Managed(&network)}
 	err := p.run(ctx)
 	if ctx.Err() != nil {
 		return reconcile.Result{}, err // what was cut short says nothing about the network
@@ -160,8 +163,6 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
-
-func paused(n *operatorv1.Network) bool { return n.Annotations[pipeline.PausedAnnotation] == "true" }
 
 // deleted notes that there is no Network. What was applied stays, and is no longer looked after.
 func (c *Controller) deleted() {

@@ -14,11 +14,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// reasonFight is the reason of the condition, and of the event, that somebody else changes the same object over and over.
+// reasonFight is the reason of the condition, and of the event, that another client changes the same object repeatedly.
 const reasonFight = "FightDetected"
 
-// An object that was put right fightAfter times within fightWindow is fought over. It is then left alone, at first for
-// firstTruce and, as long as it is changed again each time, for twice as long up to lastTruce.
+// An object that was restored fightAfter times within fightWindow is fought over. It is then restored firstTruce after each time
+// it was changed. Only where nothing but its labels and annotations is changed does that become twice as long each time, up to
+// lastTruce: an object that is missing, or that does something else than what is wanted, may let unsafe changes in or take
+// the network from nodes, and one client must not be able to switch off its repair.
 const (
 	fightAfter  = 5
 	fightWindow = time.Minute
@@ -26,8 +28,8 @@ const (
 	lastTruce   = 30 * time.Minute
 )
 
-// somebody is who changes an object when nothing says who.
-const somebody = "somebody"
+// unknownClient stands for the client that changes an object when its managed fields do not name it.
+const unknownClient = "an unknown client"
 
 // fights remembers which objects were put right, and when. Nothing of it outlives the process: the next one puts right
 // what it finds, and notices soon enough.
@@ -54,7 +56,7 @@ func (f *fight) recent(now time.Time) []time.Time {
 	return slices.DeleteFunc(slices.Clone(f.repairs), func(at time.Time) bool { return now.Sub(at) > fightWindow })
 }
 
-// rest takes out of a plan what is to be left alone now, and forgets the fights that are over. It returns the actions that
+// rest takes out of a plan what is not to be restored yet, and forgets the fights that are over. It returns the actions that
 // go on with a fight, and after how long to look again; 0 is never.
 func (fs fights) rest(p *plan.Plan, now time.Time) (goOn []plan.Action, again time.Duration) {
 	changed := map[manifest.Key]bool{}
@@ -92,6 +94,20 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
+// cosmetic reports whether an action restores nothing but labels and annotations. Those of a namespace do work: they admit
+// pods. DaemonSets, admission policies and what belongs to them are never left as they are.
+func cosmetic(a plan.Action) bool {
+	switch {
+	case a.Verb != plan.Apply, len(a.Reasons) == 0, a.Key.Group == "admissionregistration.k8s.io":
+		return false
+	case slices.Contains([]string{"Namespace", "DaemonSet", "NetworkGuard"}, a.Key.Kind):
+		return false
+	}
+	return !slices.ContainsFunc(a.Reasons, func(why string) bool {
+		return !strings.HasPrefix(why, "metadata.labels") && !strings.HasPrefix(why, "metadata.annotations")
+	})
+}
+
 // wrote notes that an object was written.
 func (fs fights) wrote(a plan.Action, now time.Time) {
 	f, hash := fs[a.Key], manifest.Hash(a.Object)
@@ -101,8 +117,10 @@ func (fs fights) wrote(a plan.Action, now time.Time) {
 	}
 	f.repairs = append(f.recent(now), now)
 	switch {
-	case f.truce > 0:
+	case f.truce > 0 && cosmetic(a):
 		f.truce = min(2*f.truce, lastTruce)
+	case f.truce > 0:
+		f.truce = firstTruce
 	case len(f.repairs) >= fightAfter:
 		f.truce = firstTruce
 	default:
@@ -112,7 +130,7 @@ func (fs fights) wrote(a plan.Action, now time.Time) {
 }
 
 // blame notes who has changed an object, as its managed fields tell: whoever wrote it last. Their times are in seconds; of
-// two writes within one, that of somebody else is meant.
+// two writes within one, that of the other client counts.
 func (f *fight) blame(fields []metav1.ManagedFieldsEntry) {
 	var own, other metav1.ManagedFieldsEntry
 	for _, e := range fields {
@@ -130,22 +148,22 @@ func (f *fight) blame(fields []metav1.ManagedFieldsEntry) {
 	case own.Time != nil:
 		f.who, f.same = own.Manager, true
 	default:
-		f.who, f.same = somebody, false
+		f.who, f.same = unknownClient, false
 	}
 }
 
 // sentence says who changes an object, what became of it and what to do. It is the same as long as nothing changes.
 func (f *fight) sentence(key manifest.Key) string {
-	who, out := f.who, "have "+f.who+" leave it alone"
+	who, verb, out := f.who, "modified", "stop that client"
 	switch {
 	case f.same:
-		who = fmt.Sprintf("another operator that calls itself %s, too,", f.who)
+		who = "another operator with the field manager " + f.who
 		out = "stop one of the two operators"
-	case f.who == somebody:
-		out = "find out who in the audit log of the API server"
+	case f.who == unknownClient:
+		verb, out = "modified or deleted", "find that client in the audit log of the API server and stop it"
 	}
-	return fmt.Sprintf("%s keeps changing or deleting %s, which was put right each time; it is left alone now, and put right ever more seldom. "+
-		"To end this, %s, or have this operator stand by with the annotation %s=true of Network/cluster", who, key, out, pipeline.PausedAnnotation)
+	return fmt.Sprintf("%s is being %s by %s; the operator restored it %d times and now retries with back-off. "+
+		"To resolve, %s or pause this operator with the annotation %s=true of Network/cluster", key, verb, who, fightAfter, out, pipeline.PausedAnnotation)
 }
 
 // findings tell of every fight.

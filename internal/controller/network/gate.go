@@ -30,6 +30,9 @@ func (p *pass) render(ctx context.Context, cluster facts.Cluster) error {
 	if !p.managed || p.result.Spec == nil {
 		return nil
 	}
+	if p.corrupt != nil {
+		return p.renderKept(ctx, in)
+	}
 	wanted, err := applied.NewSnapshot(p.result.Spec)
 	if err != nil {
 		return err
@@ -63,6 +66,19 @@ func (p *pass) render(ctx context.Context, cluster facts.Cluster) error {
 		in.Cluster, p.facts, p.turn = cluster, cluster, rollout.Turn{}
 		p.result, p.failed = p.Pipeline.Reconcile(ctx, in)
 	}
+	return nil
+}
+
+// renderKept renders what is known to be applied while the record is damaged, as it was applied: a change is checked, and
+// waits. Nothing of that could be recorded.
+func (p *pass) renderKept(ctx context.Context, in pipeline.Input) error {
+	record, refused := p.memory.record, p.result.Refused
+	if record.Images != nil {
+		in.Cluster.ReleaseVersion, in.Cluster.Images = record.OperatorVersion, record.Images
+	}
+	p.facts = in.Cluster
+	p.result, p.failed = p.Pipeline.InForce(ctx, in)
+	p.result.Refused = refused
 	return nil
 }
 

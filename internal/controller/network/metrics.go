@@ -17,6 +17,9 @@ const (
 	phaseRollOut = "rollout"
 )
 
+// repairable are the kinds whose repairs are counted from 0 on.
+var repairable = [...]string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Deployment", "Namespace", "Role", "RoleBinding", "Service", "ServiceAccount"}
+
 // Metrics are how long passes take, what is refused, and what is put right. A nil Metrics counts nothing.
 type Metrics struct {
 	phases   *prometheus.HistogramVec
@@ -46,7 +49,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Name: "cluster_network_operator_actions_total",
 		Help: "What was done to objects of the network, by verb: create, apply, recreate or delete.",
 	}, []string{"verb"}))
-	return m, errors.Join(errs[:]...)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	for _, kind := range repairable {
+		m.repairs.WithLabelValues(kind) // rate() sees the first repair only of a counter that was 0 before
+	}
+	return m, nil
 }
 
 // phase notes how long a phase of a pass took.

@@ -37,7 +37,7 @@ type pass struct {
 	desired []manifest.Object
 	// rendered is true once desired is known.
 	rendered bool
-	// corrupt says why the record cannot be read.
+	// corrupt says why the record cannot be read. What is known to be applied is repaired all the same.
 	corrupt error
 	// failed is the error of the pipeline, applyErr that of carrying out the plan.
 	failed, applyErr error
@@ -58,13 +58,15 @@ func (p *pass) run(ctx context.Context) error {
 	var err error
 	begun := p.Now()
 	if p.memory, err = p.records.load(ctx); err != nil {
-		if isCorrupt(err) {
-			p.corrupt = err
-			return nil // only a change of the record helps, and is an event
+		if !isCorrupt(err) {
+			return err
 		}
-		return err
+		p.corrupt = err
 	}
-	cluster, err := p.Cluster(ctx)
+	if p.corrupt != nil && p.memory.record.Baseline() == nil {
+		return nil // only a change of the record helps, and is an event
+	}
+	cluster, err := p.cluster(ctx, without(&p.network.Spec))
 	if err != nil {
 		return err
 	}
@@ -130,8 +132,13 @@ func (p *pass) retryable() error {
 	return p.failed
 }
 
-// Cluster gathers the facts as they are now.
+// Cluster gathers the facts as they are now, but for those of Services, which are at most a minute old.
 func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
+	return c.cluster(ctx, false)
+}
+
+// cluster is Cluster. A specification without kube-proxy is compared with what serves Services now.
+func (c *Controller) cluster(ctx context.Context, without bool) (facts.Cluster, error) {
 	known := c.Facts
 	var err error
 	if known.Platform, err = c.platform(ctx); err != nil {
@@ -147,6 +154,9 @@ func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
 		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
 	}
 	if known.MTUMigration, err = c.mtuMigration(ctx); err != nil {
+		return facts.Cluster{}, err
+	}
+	if known.Services, err = c.services(ctx, without); err != nil {
 		return facts.Cluster{}, err
 	}
 	return Facts(known, nodes, hostmtu.Settled(cm.Data)), nil

@@ -35,7 +35,7 @@ type records struct {
 	log       *slog.Logger
 }
 
-// load reads everything. An *applied.CorruptError comes with the decision Corrupt.
+// load reads everything. An *applied.CorruptError comes with the decision Corrupt, and with what is known to be applied.
 func (r records) load(ctx context.Context) (memory, error) {
 	var m memory
 	data, _, err := r.read(ctx, plan.InventoryName)
@@ -57,7 +57,7 @@ func (r records) load(ctx context.Context) (memory, error) {
 	if err != nil {
 		return m, err
 	}
-	m.decision, m.record, err = applied.Decide(applied.Found{Record: exists, Data: data, InventoryEmpty: len(m.inventory) == 0})
+	m.decision, m.record, err = applied.Decide(applied.Found{Record: exists, Data: data, InventoryEmpty: len(m.inventory) == 0, History: m.history})
 	return m, err
 }
 

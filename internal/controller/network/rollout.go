@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,9 +38,12 @@ func (p *pass) rollOut(ctx context.Context) error {
 		return err
 	}
 	p.rest(ctx, &todo)
-	record, err := p.begin(ctx)
-	if err != nil {
-		return err
+	record := p.memory.record
+	if p.corrupt == nil {
+		p.notFresh()
+		if record, err = p.begin(ctx); err != nil {
+			return err
+		}
 	}
 	p.look(todo.Actions)
 	if !todo.Converged() {
@@ -47,7 +51,22 @@ func (p *pass) rollOut(ctx context.Context) error {
 			return err
 		}
 	}
+	if p.corrupt != nil {
+		p.applied = record.State == applied.StateApplied
+		return nil
+	}
 	return p.finish(ctx, record)
+}
+
+// notFresh takes a cluster with live objects of the operator for what it is, although records, inventory and history are
+// lost: a network is in use, and the specification is applied to it without a check.
+func (p *pass) notFresh() {
+	if p.memory.decision != applied.Fresh {
+		return
+	}
+	if slices.ContainsFunc(p.desired, func(o manifest.Object) bool { _, live := p.Operands.Live(o.Key()); return live }) {
+		p.memory.decision = applied.Forced
+	}
 }
 
 // rest leaves alone what others change over and over, and finds out who they are where it does not. What cannot be read
@@ -83,6 +102,13 @@ func (p *pass) begin(ctx context.Context) (applied.Record, error) {
 		start.Acknowledged = p.result.Acknowledgement
 	}
 	record := before.Begin(start)
+	if p.memory.decision == applied.Recovered {
+		p.Log.Warn("record and inventory are missing; changes are checked against the history", "revision", before.Number)
+		p.Events.Warning(p.network, "RecordRecovered", fmt.Sprintf("the record of the applied network is missing, and is restored from revision %d in %s", before.Number, applied.HistoryConfigMapName))
+		if err := p.records.save(ctx, before); err != nil {
+			return before, err
+		}
+	}
 	if !maps.Equal(record.Encode(), before.Encode()) {
 		if outcome, told := p.outcome(before); told {
 			if err := p.records.remember(ctx, p.memory.history, before.Revision(outcome, p.Now())); err != nil {
@@ -91,7 +117,7 @@ func (p *pass) begin(ctx context.Context) (applied.Record, error) {
 			p.memory.history = p.memory.history.Append(before.Revision(outcome, p.Now()))
 		}
 		if forced {
-			p.Events.Warning(p.network, "ForcedChange", "the record of the applied network was deleted: the specification is applied without checking that the change is safe")
+			p.Events.Warning(p.network, "ForcedChange", "the record of the applied network is missing: the specification is applied without checking that the change is safe")
 		}
 		p.Log.Info("rolling out", "revision", record.Number, "hash", intent.Hash(), "forced", forced)
 		if err := p.records.save(ctx, record); err != nil {

@@ -58,7 +58,8 @@ func networkChanged() predicate.Predicate {
 	return predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
-			return before[pipeline.AcknowledgeAnnotation] != after[pipeline.AcknowledgeAnnotation] || before[pipeline.PausedAnnotation] != after[pipeline.PausedAnnotation]
+			return slices.ContainsFunc([]string{pipeline.AcknowledgeAnnotation, pipeline.PausedAnnotation, pipeline.AllowUnsafeAnnotation},
+				func(name string) bool { return before[name] != after[name] })
 		},
 	})
 }

@@ -108,9 +108,17 @@ func (c *Controller) tell(pki *networkv1.OperatorPKI, happened ...happening) {
 		if h.warning {
 			kind = corev1.EventTypeWarning
 		}
-		c.Events.Eventf(about, nil, kind, h.reason, "Reconcile", "%s", h.message[:min(len(h.message), 1000)])
+		c.Events.Eventf(about, nil, kind, h.reason, "Reconcile", "%s", noteOf(h.message))
 		c.Log.Info(h.message, "namespace", pki.Namespace, "name", pki.Name, "reason", h.reason)
 	}
+}
+
+// longestNote is how many bytes of a message an event has; the API server takes 1024.
+const longestNote = 1000
+
+// noteOf is a message as the note of an event: its beginning, without half a character at the end.
+func noteOf(message string) string {
+	return strings.ToValidUTF8(message[:min(len(message), longestNote)], "")
 }
 
 // troubles are the failures of the cluster's own OperatorPKIs by now.

@@ -2,6 +2,7 @@ package pki
 
 import (
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +28,14 @@ func (m *Metrics) expires(key client.ObjectKey, p *plan) {
 	m.expiration.WithLabelValues(key.Namespace, key.Name, "authority").Set(float64(p.Signs.NotAfter.Unix()))
 	m.expiration.WithLabelValues(key.Namespace, key.Name, "certificate").Set(float64(p.Leaf.NotAfter.Unix()))
 }
+
+// Set notes when a certificate that is none of an OperatorPKI expires. Name is its Secret.
+func (m *Metrics) Set(key client.ObjectKey, certificate string, notAfter time.Time) {
+	m.expiration.WithLabelValues(key.Namespace, key.Name, certificate).Set(float64(notAfter.Unix()))
+}
+
+// Forget removes a certificate that was noted with Set.
+func (m *Metrics) Forget(key client.ObjectKey) { m.forget(key) }
 
 func (m *Metrics) forget(key client.ObjectKey) {
 	m.expiration.DeletePartialMatch(prometheus.Labels{"namespace": key.Namespace, "name": key.Name})

@@ -1,0 +1,19 @@
+package pki
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// TestANoteEndsWithAWholeCharacter: the API server refuses an event whose text is not UTF-8.
+func TestANoteEndsWithAWholeCharacter(t *testing.T) {
+	long := "a" + strings.Repeat("ü", longestNote)
+	note := noteOf(long)
+	if !utf8.ValidString(note) || len(note) > longestNote || !strings.HasPrefix(long, note) {
+		t.Errorf("the note has %d bytes, valid %t", len(note), utf8.ValidString(note))
+	}
+	if short := "short"; noteOf(short) != short {
+		t.Errorf("%q becomes %q", short, noteOf(short))
+	}
+}
