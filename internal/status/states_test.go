@@ -60,6 +60,56 @@ func TestEveryStateIsARowOfTheDocumentationAndNothingElseIs(t *testing.T) {
 	}
 }
 
+func TestEveryReasonHasOneWayOutInCodeAndDocumentation(t *testing.T) {
+	var got []WayOut
+	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\| (.+) \\|$").FindAllStringSubmatch(section(t, "What to do"), -1) {
+		got = append(got, WayOut{match[1], match[2]})
+	}
+	if diff := cmp.Diff(WayOuts(), got); diff != "" {
+		t.Errorf("docs/status.md (-code +documentation):\n%s", diff)
+	}
+	known := map[string]bool{}
+	for _, w := range WayOuts() {
+		if known[w.Reason] {
+			t.Errorf("%s is there twice", w.Reason)
+		}
+		known[w.Reason] = true
+	}
+	condition := ""
+	for line := range strings.Lines(section(t, "What loops say")) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 4 {
+			continue
+		}
+		if c := strings.TrimSpace(cells[1]); c != "" {
+			condition = c
+		}
+		for _, reason := range regexp.MustCompile("`(\\w+)`").FindAllStringSubmatch(cells[2], -1) {
+			if (condition == "Degraded=True" || condition == "Upgradeable=False") && !known[reason[1]] {
+				t.Errorf("there is no way out of %s", reason[1])
+			}
+		}
+	}
+	for _, s := range States() {
+		if s.Effect == Degraded && !known[s.Reason] {
+			t.Errorf("there is no way out of %s", s.Reason)
+		}
+	}
+}
+
+func TestTheWayOutOfAStalledRolloutIsThatOfItsPods(t *testing.T) {
+	for _, row := range []struct{ reason, message, want string }{
+		{"RolloutHung", "rollout is not making progress: pod p on node n is in ImagePullBackOff State (image x)", "make the image available"},
+		{"RolloutHung", "rollout is not making progress - last change then", "cno rollback"},
+		{"FightDetected", "pod p is in ImagePullBackOff State", "stop the client"},
+		{"NeverHeardOf", "", "cno status"},
+	} {
+		if got := WayOutOf(row.reason, row.message); !strings.Contains(got, row.want) {
+			t.Errorf("%s: %s", row.reason, got)
+		}
+	}
+}
+
 func TestEveryControllerHasItsRowInTheDocumentation(t *testing.T) {
 	var got []string
 	for _, match := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(section(t, "Other controllers"), -1) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,6 +19,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -26,62 +29,84 @@ const (
 	clusterOperatorName = "network"
 )
 
-// open makes a client for a cluster.
-func open(config *rest.Config) (client.Reader, error) {
+// open makes a client for a cluster, and the clock of its API server.
+func open(config *rest.Config, now func() time.Time) (client.Reader, *kubeconfig.Clock, error) {
+	config = rest.CopyConfig(config)
+	clock := kubeconfig.NewClock(config, now)
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1.AddToScheme, configv1.Install} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("make scheme: %w", err)
+			return nil, nil, fmt.Errorf("make scheme: %w", err)
 		}
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, nil, fmt.Errorf("make client: %w", err)
 	}
-	return c, nil
+	return c, clock, nil
 }
 
-// gather reads what there is. Kinds that are not served and what one may not see are as good as absent, but for the
-// network itself.
+// gather reads what exists. A kind that is not served is as good as absent; what the user has no permission to read is
+// listed in unreadable. The network itself must be readable.
 func gather(ctx context.Context, c client.Reader, namespace string) (found, error) {
-	var f found
+	f := found{namespace: namespace}
 	network := &operatorv1.Network{}
-	if exists, err := get(ctx, c, client.ObjectKey{Name: operatorv1.NetworkName}, network); err != nil {
+	if exists, err := f.get(ctx, c, client.ObjectKey{Name: operatorv1.NetworkName}, network); err != nil {
 		return f, fmt.Errorf("read network: %w", err)
 	} else if exists {
 		f.network = network
 	}
-	var errs [4]error
-	operator, own, cluster := &appsv1.Deployment{}, &corev1.ConfigMap{}, &configv1.ClusterOperator{}
+	var errs [5]error
+	operator, lease, own, cluster := &appsv1.Deployment{}, &coordinationv1.Lease{}, &corev1.ConfigMap{}, &configv1.ClusterOperator{}
 	var exists bool
-	if exists, errs[0] = get(ctx, c, client.ObjectKey{Namespace: namespace, Name: operatorDeployment}, operator); exists {
+	if exists, errs[0] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: operatorDeployment}, operator); exists {
 		f.operator = operator
 	}
-	if exists, errs[1] = get(ctx, c, client.ObjectKey{Namespace: namespace, Name: decided.ConfigMapName}, own); exists {
+	if exists, errs[1] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: decided.LeaseName}, lease); exists {
+		f.lease = lease
+	}
+	if exists, errs[2] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: decided.ConfigMapName}, own); exists {
 		f.data = own.Data
 	}
-	told := &corev1.ConfigMap{}
-	if exists, errs[2] = get(ctx, c, client.ObjectKey{Namespace: namespace, Name: facts.ConfigMapName}, told); exists {
-		if known, err := facts.Published(told.Data); err == nil {
+	published := &corev1.ConfigMap{}
+	if exists, errs[3] = f.get(ctx, c, client.ObjectKey{Namespace: namespace, Name: facts.ConfigMapName}, published); exists {
+		if known, err := facts.Published(published.Data); err == nil {
 			f.release = known.ReleaseVersion
 		}
 	}
-	if exists, errs[3] = get(ctx, c, client.ObjectKey{Name: clusterOperatorName}, cluster); exists {
+	if exists, errs[4] = f.get(ctx, c, client.ObjectKey{Name: clusterOperatorName}, cluster); exists {
 		f.clusterOperator = cluster
 	}
 	return f, errors.Join(errs[:]...)
 }
 
-// get reads an object, if there is one that may be seen.
-func get(ctx context.Context, c client.Reader, key client.ObjectKey, o client.Object) (bool, error) {
+// get reads an object, if one exists that the user may read.
+func (f *found) get(ctx context.Context, c client.Reader, key client.ObjectKey, o client.Object) (bool, error) {
 	err := c.Get(ctx, key, o)
 	_, isNetwork := o.(*operatorv1.Network)
 	switch {
 	case err == nil:
 		return true, nil
-	case apierrors.IsNotFound(err), meta.IsNoMatchError(err), apierrors.IsForbidden(err) && !isNetwork:
+	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+		return false, nil
+	case apierrors.IsForbidden(err) && !isNetwork:
+		if _, ours := o.(*configv1.ClusterOperator); !ours {
+			f.unreadable = append(f.unreadable, fmt.Sprintf("%s %s", kindOf(o), key))
+		}
 		return false, nil
 	default:
 		return false, fmt.Errorf("read %s: %w", key.Name, err)
+	}
+}
+
+// kindOf names the kind of an object that is read besides the network.
+func kindOf(o client.Object) string {
+	switch o.(type) {
+	case *appsv1.Deployment:
+		return "Deployment"
+	case *coordinationv1.Lease:
+		return "Lease"
+	default:
+		return "ConfigMap"
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // The exit statuses besides those of all commands.
 const (
-	// Ill is a network that is absent, not available or degraded, or an operator that has trouble.
+	// Ill is a network that is absent, not available or degraded, or whose state is unknown.
 	Ill = 1
 	// Moving is a network that works, and is being changed.
 	Moving = 3
@@ -41,14 +41,17 @@ func New(colored func() bool, now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say how the network is, component by component",
-		Long: `Prints how the network is: the operator, the network as a whole, its components, and the
-operator's other controllers that have something to say. The message is that of the gravest
+		Short: "Show the state of the network, component by component",
+		Long: `Prints the state of the network: the operator, the network as a whole, its components, and the
+operator's other controllers that report a condition. The message is that of the most severe
 condition; it names workload, pod, node and container.
 
-Exit status: 0 all is well; 3 the network works and is being changed; 1 it is absent, not
-available or degraded; 2 the cluster does not answer, or the call is wrong. With --watch, it is
-that of the last look.`,
+The state is unknown while the operator does not run, has not renewed its lease for a minute, or
+cannot be observed with the permissions of the user: the conditions may then be out of date.
+
+Exit status: 0 healthy; 3 the network works and is being changed; 1 it is absent, not available
+or degraded, or its state is unknown; 2 the cluster does not answer, or the command line is
+wrong. With --watch, it is that of the last observation.`,
 		Example:           "  cno status\n  cno status --watch\n  cno status -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -57,11 +60,11 @@ that of the last look.`,
 			if err != nil {
 				return err
 			}
-			c, err := open(config)
+			c, clock, err := open(config, now)
 			if err != nil {
 				return err
 			}
-			return run(cmd.Context(), c, o, printer{w: cmd.OutOrStdout(), form: o.form, colored: colored(), now: now})
+			return run(cmd.Context(), c, o, printer{w: cmd.OutOrStdout(), form: o.form, colored: colored(), now: clock.Now})
 		},
 	}
 	o.form.Add(cmd)
@@ -72,7 +75,7 @@ that of the last look.`,
 
 // run looks once or, with --watch, until the context ends.
 func run(ctx context.Context, c client.Reader, o options, p printer) error {
-	v, err := look(ctx, c, o.cluster.Namespace)
+	v, err := look(ctx, c, o.cluster.Namespace, p.now)
 	if err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 			return orExit(nil, v)
 		case <-tick.C:
 		}
-		next, err := look(ctx, c, o.cluster.Namespace)
+		next, err := look(ctx, c, o.cluster.Namespace, p.now)
 		if ctx.Err() != nil {
 			return orExit(nil, v)
 		}
@@ -108,12 +111,12 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 	}
 }
 
-func look(ctx context.Context, c client.Reader, namespace string) (View, error) {
+func look(ctx context.Context, c client.Reader, namespace string, now func() time.Time) (View, error) {
 	f, err := gather(ctx, c, namespace)
 	if err != nil {
 		return View{}, err
 	}
-	return view(f)
+	return view(f, now())
 }
 
 // orExit returns an error, or the exit status for what was seen.
@@ -123,7 +126,7 @@ func orExit(err error, v View) error {
 		return err
 	case v.State == progressing:
 		return &exit.Code{Status: Moving}
-	case v.State != healthy || v.Components[0].Available == "False":
+	case v.State != healthy:
 		return &exit.Code{Status: Ill}
 	default:
 		return nil

@@ -13,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,6 +24,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -58,6 +60,14 @@ func (w *world) Get(_ context.Context, key client.ObjectKey, o client.Object, _ 
 			return missing
 		}
 		w.operator.DeepCopyInto(o)
+	case *coordinationv1.Lease:
+		if w.forbidden {
+			return apierrors.NewForbidden(schema.GroupResource{}, key.Name, errors.New("no"))
+		}
+		if w.lease == nil {
+			return missing
+		}
+		w.lease.DeepCopyInto(o)
 	case *corev1.ConfigMap:
 		switch {
 		case key.Name == decided.ConfigMapName && w.data != nil:
@@ -110,8 +120,14 @@ func well(changed ...osv1.OperatorCondition) *world {
 	}
 	d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1, Conditions: []appsv1.DeploymentCondition{
 		{Type: appsv1.DeploymentAvailable, LastTransitionTime: metav1.NewTime(now.Add(-3 * time.Hour))}}}}
-	d.Namespace = "ons"
-	return &world{found: found{network: n, operator: d, release: "v1", data: map[string]string{decided.KeyVersions: `{"Flannel":"v1","KubeProxy":"v1"}`}}}
+	d.Namespace, d.Name = "ons", "network-operator"
+	return &world{found: found{network: n, operator: d, lease: renewed(2 * time.Second), release: "v1", data: map[string]string{decided.KeyVersions: `{"Flannel":"v1","KubeProxy":"v1"}`}}}
+}
+
+// renewed is a lease that was renewed some time ago.
+func renewed(ago time.Duration) *coordinationv1.Lease {
+	at := metav1.NewMicroTime(now.Add(-ago))
+	return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &at}}
 }
 
 func show(t *testing.T, w *world, o options) (string, int) {
@@ -120,6 +136,7 @@ func show(t *testing.T, w *world, o options) (string, int) {
 	if o.form == "" {
 		o.form = "text"
 	}
+	o.cluster.Namespace = "ons"
 	err := run(t.Context(), w, o, printer{w: &out, form: o.form, now: func() time.Time { return now }})
 	return out.String(), exit.Report(&errOut, "cno", err)
 }
@@ -168,16 +185,16 @@ Flannel     True        False         False      v1        5m
 KubeProxy   True        False         False      v1        5m
 NodeMTU     -           -             False      -         5m
 `, 1},
-		{"nothing is installed", &world{}, `Network: there is no Network.operator.openshift.io/cluster
+		{"nothing is installed", &world{}, `Network: Network.operator.openshift.io/cluster does not exist
 
 NAME       AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
-operator   False       -             -          -         -       there is no Deployment of the operator: nobody looks after the network, and what is said here may be out of date
+operator   False       -             -          -         -       Deployment ons/network-operator does not exist; conditions may be out of date
 `, 1},
 		{"OpenShift says that there is no network", &world{served: true, found: found{clusterOperator: &configv1.ClusterOperator{Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
-			{Type: "Degraded", Status: "True", Reason: "NoOperConfig", Message: "Failed to get networks.operator.openshift.io cluster"}}}}}}, `Network: there is no Network.operator.openshift.io/cluster
+			{Type: "Degraded", Status: "True", Reason: "NoOperConfig", Message: "Failed to get networks.operator.openshift.io cluster"}}}}}}, `Network: Network.operator.openshift.io/cluster does not exist
 
 NAME              AVAILABLE   PROGRESSING   DEGRADED   VERSION   SINCE   MESSAGE
-operator          False       -             -          -         -       there is no Deployment of the operator: nobody looks after the network, and what is said here may be out of date
+operator          False       -             -          -         -       Deployment ons/network-operator does not exist; conditions may be out of date
 clusteroperator   -           -             True       -         -       Failed to get networks.operator.openshift.io cluster
 `, 1},
 	} {
@@ -246,7 +263,7 @@ func TestWatchPrintsWhatHasChangedAndEndsWithTheLastState(t *testing.T) {
 }
 
 func TestColoursMarkRowsAndChangeNothingElse(t *testing.T) {
-	v, err := view(well(condition("FlannelDegraded", "True", "R", "m"), condition("KubeProxyProgressing", "True", "R", "m")).found)
+	v, err := view(well(condition("FlannelDegraded", "True", "R", "m"), condition("KubeProxyProgressing", "True", "R", "m")).found, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,10 +284,67 @@ func TestColoursMarkRowsAndChangeNothingElse(t *testing.T) {
 	}
 }
 
-func TestWhatOneMayNotSeeIsAsGoodAsAbsent(t *testing.T) {
+// Conditions that the operator no longer updates may be outdated.
+func TestTheStateIsUnknownWhileTheOperatorCannotBeObserved(t *testing.T) {
+	with := func(change func(*world)) *world {
+		w := well()
+		change(w)
+		return w
+	}
+	none := int32(0)
+	for _, row := range []struct {
+		why, message string
+		since        time.Duration
+		world        *world
+	}{
+		{"the lease was not renewed", "Lease ons/network-operator-lock was last renewed at 2026-01-02T11:58:59Z", 61 * time.Second, with(func(w *world) { w.lease = renewed(61 * time.Second) })},
+		{"there is no lease", "no replica of the operator holds Lease ons/network-operator-lock", 0, with(func(w *world) { w.lease = nil })},
+		{"no pod is available", "Deployment ons/network-operator has no available pod", 5 * time.Second, with(func(w *world) { w.lease, w.operator.Status.AvailableReplicas = renewed(5*time.Second), 0 })},
+		{"it is scaled to 0", "kubectl -n ons scale deployment network-operator --replicas=1", time.Minute, with(func(w *world) { w.lease, w.operator.Spec.Replicas = renewed(time.Minute), &none })},
+		{"it is not installed", "Deployment ons/network-operator does not exist", 0, with(func(w *world) { w.lease, w.operator = nil, nil })},
+		{"the user has no permission", "no permission to read Deployment ons/network-operator, Lease ons/network-operator-lock", 0, with(func(w *world) { w.forbidden = true })},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			out, status := show(t, row.world, options{})
+			if first := strings.SplitN(out, "\n", 3)[1]; !strings.HasPrefix(first, "State:   unknown (") || !strings.Contains(first, row.message) || status != Ill {
+				t.Errorf("exit status %d:\n%s", status, out)
+			}
+			out, _ = show(t, row.world, options{form: "json"})
+			var v View
+			if err := json.Unmarshal([]byte(out), &v); err != nil {
+				t.Fatal(err)
+			}
+			if v.State != unknown || v.Network.Ready || !strings.Contains(v.Why, row.message) {
+				t.Errorf("state %s, ready %v, because %q", v.State, v.Network.Ready, v.Why)
+			}
+			if since := v.Components[0].Since; row.since != 0 && !since.Equal(now.Add(-row.since)) || row.since == 0 && !since.IsZero() {
+				t.Errorf("since %s, want %s ago", since, row.since)
+			}
+		})
+	}
+}
+
+func TestALeaseThatIsRenewedMakesTheStateKnown(t *testing.T) {
 	w := well()
-	w.forbidden = true
-	if out, status := show(t, w, options{}); !strings.Contains(out, "network ") || status != Ill {
+	w.lease = renewed(time.Minute)
+	if out, status := show(t, w, options{}); !strings.Contains(out, "State:   healthy\n") || status != 0 {
 		t.Errorf("exit status %d:\n%s", status, out)
+	}
+}
+
+func TestAPauseIsShownAndAnAnnotationWithoutEffectToo(t *testing.T) {
+	w := well()
+	w.network.Annotations = map[string]string{pipeline.PausedAnnotation: "true", pipeline.PausedByAnnotation: "eve", pipeline.PausedAtAnnotation: "2026-01-02T11:00:00Z", pipeline.PausedReasonAnnotation: "switches"}
+	if out, _ := show(t, w, options{}); !strings.Contains(out, "State:   healthy\nPaused:  yes by eve since 2026-01-02T11:00:00Z: switches. Nothing is changed or repaired until: cno resume\n\n") {
+		t.Error(out)
+	}
+	out, _ := show(t, w, options{form: "json"})
+	var v View
+	if err := json.Unmarshal([]byte(out), &v); err != nil || v.Paused == nil || *v.Paused != (Pause{By: "eve", Since: "2026-01-02T11:00:00Z", Reason: "switches"}) {
+		t.Errorf("%v: %s", err, out)
+	}
+	w.network.Annotations = map[string]string{pipeline.PausedAnnotation: "yes"}
+	if out, _ := show(t, w, options{}); strings.Contains(out, "Paused:") || !strings.Contains(out, `Warning: the annotation networkoperator.openshift.io/paused is "yes" and has no effect`) {
+		t.Error(out)
 	}
 }

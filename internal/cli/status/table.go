@@ -49,16 +49,26 @@ func dash(text string) string { return cmp.Or(text, "-") }
 // summary writes the lines above the table.
 func (v View) summary(w *strings.Builder) {
 	if v.Network == nil {
-		fmt.Fprint(w, "Network: there is no Network.operator.openshift.io/cluster\n\n")
+		fmt.Fprint(w, "Network: Network.operator.openshift.io/cluster does not exist\n\n")
 		return
 	}
 	fmt.Fprintf(w, "Network: %s, pods %s, services %s\n", cmp.Or(v.Network.Type, "no type"),
 		cmp.Or(strings.Join(v.Network.ClusterNetwork, ", "), "-"), cmp.Or(strings.Join(v.Network.ServiceNetwork, ", "), "-"))
 	fmt.Fprintf(w, "State:   %s", v.State)
-	if v.Network.Generation != v.Network.ObservedGeneration {
-		fmt.Fprintf(w, " (generation %d is not looked at yet; this is of generation %d)", v.Network.Generation, v.Network.ObservedGeneration)
+	if v.Why != "" {
+		fmt.Fprintf(w, " (%s)", v.Why)
 	}
-	fmt.Fprint(w, "\n\n")
+	if v.Network.Generation != v.Network.ObservedGeneration {
+		fmt.Fprintf(w, " (generation %d is not processed yet; the conditions are those of generation %d)", v.Network.Generation, v.Network.ObservedGeneration)
+	}
+	fmt.Fprintln(w)
+	if v.Paused != nil {
+		fmt.Fprintf(w, "Paused:  %s\n", v.Paused)
+	}
+	for _, warning := range v.Warnings {
+		fmt.Fprintf(w, "Warning: %s\n", warning)
+	}
+	fmt.Fprintln(w)
 }
 
 // trimmed drops blanks at the ends of lines, which empty cells leave.
@@ -81,13 +91,13 @@ func (v View) colored(text string) string {
 		}
 	}
 	text = strings.Join(lines, "\n")
-	colors := map[string]string{healthy: green, progressing: yellow, degraded: red, unavailable: red}
+	colors := map[string]string{healthy: green, progressing: yellow, degraded: red, unavailable: red, unknown: yellow}
 	return strings.Replace(text, "State:   "+v.State, "State:   "+colors[v.State]+v.State+plain, 1)
 }
 
 func (c Component) color() string {
 	switch {
-	case c.Available == "False" || c.Degraded == "True":
+	case c.Available == "False" || c.Available == "Unknown" || c.Degraded == "True":
 		return red
 	case c.Progressing == "True":
 		return yellow

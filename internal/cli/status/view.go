@@ -11,15 +11,22 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	decided "github.com/cluster-network-operator/cno/internal/status"
 )
 
-// found is what was read from the cluster. What is not there is nil.
+// found is what was read from the cluster. What does not exist is nil.
 type found struct {
-	network  *operatorv1.Network
-	operator *appsv1.Deployment
+	// namespace is the operator's.
+	namespace string
+	network   *operatorv1.Network
+	operator  *appsv1.Deployment
+	lease     *coordinationv1.Lease
+	// unreadable are the objects that the user has no permission to read.
+	unreadable []string
 	// release is the version of the operator that ran last.
 	release string
 	// data is that of the ConfigMap operator-status.
@@ -33,17 +40,50 @@ const (
 	progressing = "progressing"
 	degraded    = "degraded"
 	unavailable = "unavailable"
+	unknown     = "unknown"
 	absent      = "absent"
 )
 
 // View is the answer, as it is printed as JSON and YAML.
 type View struct {
-	// State is healthy, progressing, degraded, unavailable or absent.
+	// State is healthy, progressing, degraded, unavailable, unknown or absent.
 	State string `json:"state"`
+	// Why is why the state is unknown; empty otherwise.
+	Why string `json:"why,omitempty"`
 	// Network is left out if there is none.
 	Network *Network `json:"network,omitempty"`
+	// Paused is left out unless the operator is paused.
+	Paused *Pause `json:"paused,omitempty"`
+	// Warnings are annotations without effect, in sentences.
+	Warnings []string `json:"warnings,omitempty"`
 	// Components are the operator, the network as a whole, its components, and the operator's other controllers.
 	Components []Component `json:"components"`
+}
+
+// Pause is who has paused the operator, since when (RFC 3339) and why, as far as the annotations say.
+type Pause struct {
+	By     string `json:"by,omitempty"`
+	Since  string `json:"since,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// pause reads a pause from annotations; nil if there is none.
+func pause(annotations map[string]string) *Pause {
+	if annotations[pipeline.PausedAnnotation] != "true" {
+		return nil
+	}
+	return &Pause{By: annotations[pipeline.PausedByAnnotation], Since: annotations[pipeline.PausedAtAnnotation], Reason: annotations[pipeline.PausedReasonAnnotation]}
+}
+
+// String is the pause as a line for people.
+func (p Pause) String() string {
+	text := "yes"
+	for _, part := range [...][2]string{{" by ", p.By}, {" since ", p.Since}, {": ", p.Reason}} {
+		if part[1] != "" {
+			text += part[0] + part[1]
+		}
+	}
+	return text + ". Nothing is changed or repaired until: cno resume"
 }
 
 // Network is the network as it was asked for.
@@ -72,15 +112,15 @@ type Component struct {
 }
 
 // view makes the answer of what was found.
-func view(f found) (View, error) {
-	v := View{State: absent, Components: []Component{operatorRow(f)}}
+func view(f found, now time.Time) (View, error) {
+	v := View{State: absent, Components: []Component{operatorRow(f, now)}}
 	versions, controllers, err := decode(f.data)
 	if err != nil {
 		return v, err
 	}
 	if f.network != nil {
 		conditions := f.network.Status.Conditions
-		v.Network = summary(f.network)
+		v.Network, v.Paused, v.Warnings = summary(f.network), pause(f.network.Annotations), pipeline.AnnotationProblems(f.network.Annotations)
 		whole := row("network", "", conditions, f.network.Status.Version)
 		v.State = state(whole)
 		v.Components = append(v.Components, whole)
@@ -95,6 +135,9 @@ func view(f found) (View, error) {
 	}
 	if f.network == nil && f.clusterOperator != nil {
 		v.Components = append(v.Components, clusterOperatorRow(f.clusterOperator))
+	}
+	if operator := v.Components[0]; f.network != nil && operator.Available != "True" {
+		v.State, v.Why, v.Network.Ready = unknown, operator.Message, false
 	}
 	return v, nil
 }
@@ -128,28 +171,64 @@ func summary(n *operatorv1.Network) *Network {
 	return s
 }
 
-// operatorRow says whether the operator runs: if it does not, all the rest may be out of date.
-func operatorRow(f found) Component {
+// operatorRow is whether the operator works: if it does not, the published conditions may be out of date. It is Unknown if
+// the user has no permission to find out.
+func operatorRow(f found, now time.Time) Component {
 	c := Component{Name: "operator", Version: f.release}
 	d := f.operator
-	if d == nil {
-		c.Available, c.Reason, c.Message = "False", "NotInstalled", "there is no Deployment of the operator: nobody looks after the network, and what is said here may be out of date"
-		return c
+	switch {
+	case len(f.unreadable) > 0:
+		c.Available, c.Reason = "Unknown", "Forbidden"
+		c.Message = fmt.Sprintf("no permission to read %s; run the command as a user with that permission", strings.Join(f.unreadable, ", "))
+	case d == nil:
+		c.Available, c.Reason = "False", "NotInstalled"
+		c.Message = fmt.Sprintf("Deployment %s/%s does not exist; conditions may be out of date", f.namespace, operatorDeployment)
+	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0:
+		c.Available, c.Reason = "False", "ScaledToZero"
+		c.Message = fmt.Sprintf("Deployment %[1]s/%[2]s is scaled to 0; conditions may be out of date. Run: kubectl -n %[1]s scale deployment %[2]s --replicas=1", d.Namespace, d.Name)
+	case d.Status.AvailableReplicas == 0:
+		c.Available, c.Reason = "False", "NoPod"
+		c.Message = fmt.Sprintf("Deployment %[1]s/%[2]s has no available pod; conditions may be out of date. Run: kubectl -n %[1]s get pods", d.Namespace, d.Name)
+	default:
+		c.Available, c.Progressing = "True", "False"
+		if d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.ObservedGeneration < d.Generation {
+			c.Progressing = "True"
+		}
+		c.led(f, now)
 	}
-	c.Available, c.Progressing = "True", "False"
-	for _, have := range d.Status.Conditions {
+	c.Since = operatorSince(f, c)
+	return c
+}
+
+// led makes the row of an operator whose pods are available False if none of them has renewed the lease lately.
+func (c *Component) led(f found, now time.Time) {
+	text := fmt.Sprintf("no replica of the operator holds Lease %s/%s", f.namespace, decided.LeaseName)
+	if f.lease != nil {
+		last := decided.Renewed(f.lease)
+		if now.Sub(last) <= decided.LeaseStale {
+			return
+		}
+		text = fmt.Sprintf("Lease %s/%s was last renewed at %s", f.namespace, decided.LeaseName, last.UTC().Format(time.RFC3339))
+	}
+	c.Available, c.Reason = "False", "NoLeader"
+	c.Message = fmt.Sprintf("%s; conditions may be out of date. Run: kubectl -n %s logs deployment/%s", text, f.namespace, operatorDeployment)
+}
+
+// operatorSince is since when the operator's row has been as it is: an operator that does not work has not since the last
+// renewal of its lease. It is the zero time if nothing says so.
+func operatorSince(f found, c Component) time.Time {
+	if c.Available == "False" && f.lease != nil {
+		return decided.Renewed(f.lease)
+	}
+	if f.operator == nil || c.Available != "True" {
+		return time.Time{}
+	}
+	for _, have := range f.operator.Status.Conditions {
 		if have.Type == appsv1.DeploymentAvailable {
-			c.Since = have.LastTransitionTime.Time
+			return have.LastTransitionTime.Time
 		}
 	}
-	if d.Status.UpdatedReplicas < d.Status.Replicas || d.Status.ObservedGeneration < d.Generation {
-		c.Progressing = "True"
-	}
-	if d.Status.AvailableReplicas == 0 {
-		c.Available, c.Reason = "False", "NoPod"
-		c.Message = fmt.Sprintf("the operator does not run: see kubectl -n %s get pods; what is said here may be out of date", d.Namespace)
-	}
-	return c
+	return time.Time{}
 }
 
 func clusterOperatorRow(o *configv1.ClusterOperator) Component {

@@ -1,0 +1,75 @@
+package status
+
+import (
+	"slices"
+	"strings"
+)
+
+// WayOut is what a person does about conditions and findings with a reason.
+type WayOut struct{ Reason, Do string }
+
+// defaultWayOut is for reasons without a row.
+const defaultWayOut = "cno status names the component; the logs of its pods are in the archive of cno doctor"
+
+// WayOuts are the rows of the table in docs/status.md. cno doctor prints them.
+func WayOuts() []WayOut {
+	return []WayOut{
+		{string(CrashLoop), "the container's last words are in the cause, its log before the restart in the archive of cno doctor as .previous.log; if the last change caused it: cno rollback"},
+		{string(ImagePull), "make the image available to the nodes, or correct it in the environment of Deployment network-operator (docs/install.md)"},
+		{string(CreateFailed), "create the ConfigMap or Secret that the cause names, or wait for the operator to create it"},
+		{string(Failed), "remove what the cause names, then delete the pod; its workload creates another one"},
+		{string(Unschedulable), "make a node fit: taints, selectors and missing resources are in the cause"},
+		{string(NotReady), "read the pod's log in the archive of cno doctor; flanneld is not ready while it does not reach etcd, then check the etcd pods and their ports between nodes"},
+		{string(Starting), "kubectl describe pod names what the pod waits for: an image, a volume, or an init container"},
+		{reasonRefused, "remove what refuses the pods: the cause names the quota, the policy or the webhook"},
+		{reasonHung, "remove the cause that the message names; if the last change of Network/cluster caused it: cno rollback"},
+		{reasonDown, "repair the pods that the message names; their logs are in the archive of cno doctor"},
+		{reasonNoConfig, "create Network/cluster: kubectl apply -f with one of config/samples, or with what cno history prints"},
+		{reasonFamilies, "give every node internal addresses of the same IP families (kubelet --node-ip)"},
+		{"InvalidOperatorConfig", "correct the field that the message names, or return to the active configuration: cno rollback current"},
+		{"CorruptAppliedConfig", "the message has both ways out: restore the ConfigMap, or delete it"},
+		{"BootstrapError", "make readable what the message names; the operator tries again automatically"},
+		{"RenderError", "provide what the message names, usually an image in the environment of Deployment network-operator"},
+		{"ApplyOperatorConfig", "remove what makes the API server refuse the objects: a webhook (cno doctor names it), a policy, a quota, a missing permission; the operator tries again automatically"},
+		{"FightDetected", "stop the client that the message names, or pause the operator: cno pause"},
+		{"RecordError", "make the ConfigMaps in the operator's namespace writable: the message has the error of the API server; the operator tries again automatically"},
+		{"RolledBack", "correct Network/cluster and apply it again; cno history shows the revision that stalled"},
+		{"ServicesUnserved", "set spec.deployKubeProxy to true, or install a component that serves Services (docs/providers/kube-proxy.md)"},
+		{"ServiceNetworkWrong", "set spec.serviceNetwork to the Service CIDR that the message names; that change is possible while the network is in use"},
+		{"MTUProbeFailed", "kubectl -n openshift-network-operator get pods shows the probe of each node and why it fails"},
+		{"MTUTooSmall", "raise the MTU of the interfaces of these nodes, or lower that of the network with spec.migration.mtu (docs/mtu-migration.md)"},
+		{"MTUOutliers", "raise the MTU of the interfaces of these nodes to that of the others"},
+		{"PoolsInUse", "give these nodes other addresses, or add a pool (docs/safety.md)"},
+		{"NodeUnreachable", "cno connectivity test names the hop that fails; check the node, its link and the agent's pod on it"},
+		{"TargetUnreachable", "check the pods of the Service or the API server that the message names; cno connectivity test names the hop that fails"},
+		{"SourceIsolated", "check the node of the source and the agent's pod on it; cno connectivity test names the hop that fails"},
+		{"InvalidAllowlist", "correct ConfigMap cni-sysctl-allowlist in openshift-multus (docs/controllers/allowlist.md)"},
+		{"NoImage", "set the image that the message names in the environment of Deployment network-operator"},
+		{"AllowlistNotDistributed", "repair the pods that the message names in namespace openshift-multus"},
+		{"NetworkMigrationInProgress", "finish the migration of the MTU and remove spec.migration"},
+		{"MTUMigrationPreflight", "wait, or remove spec.migration to go back (docs/mtu-migration.md)"},
+		{"MTUMigrationRouting", "wait, or remove spec.migration to go back (docs/mtu-migration.md)"},
+		{"MTUMigrationFinishing", "wait: cno status --watch"},
+		{"MTUMigrationFinished", "remove spec.migration"},
+		{"Paused", "cno diff shows what the operator will do; end the pause: cno resume"},
+		{"Unmanaged", "set spec.managementState to Managed"},
+	}
+}
+
+// WayOutOf is what to do about a condition or a finding. A rollout that stalls is resolved by what stalls its pods, which its
+// message names.
+func WayOutOf(reason, message string) string {
+	if reason == reasonHung {
+		for _, kind := range troubles {
+			if kind != NotReady && kind != Starting && strings.Contains(message, verb(kind)) {
+				reason = string(kind)
+				break
+			}
+		}
+	}
+	all := WayOuts()
+	if i := slices.IndexFunc(all, func(w WayOut) bool { return w.Reason == reason }); i >= 0 {
+		return all[i].Do
+	}
+	return defaultWayOut
+}
