@@ -2,6 +2,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,15 +24,22 @@ import (
 // Every is how often the cluster is asked.
 const Every = time.Second
 
+// templateGeneration is the label of a DaemonSet's pods that says which generation of the template they are of.
+const templateGeneration = "pod-template-generation"
+
 // mostNames is how many nodes a line names.
 const mostNames = 5
 
 // ErrHung is wrapped by the error of a rollout that does not get further, ErrRefused by that of a specification that
-// the operator does not apply.
+// the operator does not apply, ErrTimeout by that of a rollout that takes longer than it is followed.
 var (
-	ErrHung    = errors.New("the rollout hangs")
+	ErrHung    = errors.New("the rollout is stalled")
 	ErrRefused = errors.New("the operator refuses the specification")
+	ErrTimeout = errors.New("the rollout did not finish in time")
 )
+
+// wayBack ends the errors of rollouts that do not get further.
+const wayBack = ". To return to the last healthy revision: cno rollback"
 
 // Follower follows one rollout. All fields must be set.
 type Follower struct {
@@ -45,10 +53,12 @@ type Follower struct {
 
 	began time.Time
 	said  string
+	// cause is what keeps the rollout from finishing, as the conditions say.
+	cause string
 }
 
-// Rollout follows until the network of a generation is applied and healthy. The error wraps ErrHung, ErrRefused or
-// that of the context.
+// Rollout follows until the network of a generation is applied and its pods of the new revision are ready on all nodes. The
+// error wraps ErrHung, ErrRefused, ErrTimeout with the cause, or that of a context that was canceled.
 func (f *Follower) Rollout(ctx context.Context, generation int64) error {
 	f.began = f.Now()
 	tick := time.NewTicker(Every)
@@ -60,17 +70,29 @@ func (f *Follower) Rollout(ctx context.Context, generation int64) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the rollout (%s): %w", f.said, ctx.Err())
+			return f.ended(ctx.Err())
 		case <-tick.C:
 		}
 	}
+}
+
+// ended is the error for a context that ended before the rollout did.
+func (f *Follower) ended(err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("wait for the rollout (%s): %w", f.said, err)
+	}
+	cause := f.said
+	if f.cause != "" && f.cause != f.said {
+		cause = strings.Trim(cause+"; "+f.cause, "; ")
+	}
+	return fmt.Errorf("%w: %s%s", ErrTimeout, cause, wayBack)
 }
 
 // look asks once, and says what is new.
 func (f *Follower) look(ctx context.Context, generation int64) (done bool, err error) {
 	var network operatorv1.Network
 	if err := f.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
-		return false, fmt.Errorf("read network: %w", err)
+		return f.failed(ctx, "read network", err)
 	}
 	if network.Status.ObservedGeneration < generation {
 		return false, f.say("waiting for the operator to see the change")
@@ -84,19 +106,24 @@ func (f *Follower) look(ctx context.Context, generation int64) (done bool, err e
 	case degraded.Status == osv1.ConditionTrue && strings.HasPrefix(degraded.Reason, "Invalid"):
 		return false, fmt.Errorf("%w: %s", ErrRefused, degraded.Message)
 	case degraded.Status == osv1.ConditionTrue && degraded.Reason == "RolloutHung":
-		return false, fmt.Errorf("%w: %s", ErrHung, degraded.Message)
+		return false, fmt.Errorf("%w: %s%s", ErrHung, degraded.Message, wayBack)
+	}
+	f.cause = progressing.Message
+	if degraded.Status == osv1.ConditionTrue {
+		f.cause = degraded.Message
 	}
 	record, err := f.record(ctx)
 	if err != nil {
-		return false, err
+		return f.failed(ctx, "read record", err)
 	}
-	if record.Unfinished() || progressing.Status == osv1.ConditionTrue || conditions["Available"].Status != osv1.ConditionTrue {
-		lines, err := f.workloads(ctx)
-		if err != nil {
-			return false, err
-		}
+	lines, err := f.workloads(ctx)
+	if err != nil {
+		return f.failed(ctx, "read workloads", err)
+	}
+	settling := record.Settling && degraded.Status != osv1.ConditionTrue
+	if len(lines) > 0 || record.Unfinished() || settling || progressing.Status == osv1.ConditionTrue || conditions["Available"].Status != osv1.ConditionTrue {
 		if len(lines) == 0 {
-			lines = []string{progressing.Message}
+			lines = []string{cmp.Or(progressing.Message, "waiting for the operator to confirm that all pods are ready")}
 		}
 		return false, f.say(strings.Join(lines, "; "))
 	}
@@ -104,6 +131,14 @@ func (f *Follower) look(ctx context.Context, generation int64) (done bool, err e
 		return true, f.say("applied; degraded: " + degraded.Message)
 	}
 	return true, f.say(fmt.Sprintf("applied and healthy: revision %d", record.Number))
+}
+
+// failed is the error of a request; one that was cut off by the end of the context is no news.
+func (f *Follower) failed(ctx context.Context, what string, err error) (bool, error) {
+	if ctx.Err() != nil {
+		return false, f.ended(ctx.Err())
+	}
+	return false, fmt.Errorf("%s: %w", what, err)
 }
 
 func (f *Follower) record(ctx context.Context) (applied.Record, error) {
@@ -123,13 +158,13 @@ func (f *Follower) workloads(ctx context.Context) ([]string, error) {
 	var lines []string
 	for i := range sets.Items {
 		d := &sets.Items[i]
-		done := min(d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
-		if done >= d.Status.DesiredNumberScheduled && d.Status.ObservedGeneration >= d.Generation {
-			continue
-		}
-		slow, err := f.slow(ctx, d)
+		slow, ready, err := f.slow(ctx, d)
 		if err != nil {
 			return nil, err
+		}
+		done := min(ready, d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
+		if done >= d.Status.DesiredNumberScheduled && d.Status.ObservedGeneration >= d.Generation {
+			continue
 		}
 		line := fmt.Sprintf("%s: %d of %d nodes", d.Name, done, d.Status.DesiredNumberScheduled)
 		if slow != "" {
@@ -140,17 +175,19 @@ func (f *Follower) workloads(ctx context.Context) ([]string, error) {
 	return lines, nil
 }
 
-// slow names the nodes whose pod is not of the newest revision, or not ready.
-func (f *Follower) slow(ctx context.Context, d *appsv1.DaemonSet) (string, error) {
+// slow names the nodes whose pod is not of the newest revision, or not ready, and counts those whose pod is both.
+func (f *Follower) slow(ctx context.Context, d *appsv1.DaemonSet) (string, int32, error) {
 	var pods corev1.PodList
 	if err := f.Client.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
-		return "", fmt.Errorf("list pods: %w", err)
+		return "", 0, fmt.Errorf("list pods: %w", err)
 	}
-	newest := fmt.Sprint(d.Generation)
+	newest := newestRevision(d, pods.Items)
 	var names []string
+	var done int32
 	for i := range pods.Items {
-		p := &pods.Items[i]
-		if p.Labels["pod-template-generation"] != newest || !ready(p) {
+		if p := &pods.Items[i]; newest(p) && ready(p) {
+			done++
+		} else {
 			names = append(names, p.Spec.NodeName)
 		}
 	}
@@ -159,7 +196,27 @@ func (f *Follower) slow(ctx context.Context, d *appsv1.DaemonSet) (string, error
 	if more := len(names) - mostNames; more > 0 {
 		names = append(names[:mostNames], fmt.Sprintf("%d more", more))
 	}
-	return strings.Join(names, ", "), nil
+	return strings.Join(names, ", "), done, nil
+}
+
+// newestRevision returns whether a pod is of the newest revision. The generation of the template alone does not decide it:
+// a template that returns to an earlier form keeps the pods of that form, whose hash is the same and whose generation is
+// older. A DaemonSet whose pacing changes keeps its pods as well.
+func newestRevision(d *appsv1.DaemonSet, pods []corev1.Pod) func(*corev1.Pod) bool {
+	newest, known := d.Annotations[appsv1.DeprecatedTemplateGeneration]
+	s := d.Status
+	if !known || s.ObservedGeneration >= d.Generation && s.UpdatedNumberScheduled >= s.DesiredNumberScheduled {
+		return func(*corev1.Pod) bool { return true }
+	}
+	hashes := map[string]bool{}
+	for i := range pods {
+		if l := pods[i].Labels; l[templateGeneration] == newest && l[appsv1.ControllerRevisionHashLabelKey] != "" {
+			hashes[l[appsv1.ControllerRevisionHashLabelKey]] = true
+		}
+	}
+	return func(p *corev1.Pod) bool {
+		return p.Labels[templateGeneration] == newest || hashes[p.Labels[appsv1.ControllerRevisionHashLabelKey]]
+	}
 }
 
 func ready(p *corev1.Pod) bool {

@@ -24,6 +24,9 @@ const (
 	NeedsAcknowledgement = Verdict(pipeline.NeedsAcknowledgement)
 	// Refused: the change is not made; what is applied stays in force.
 	Refused = Verdict(pipeline.Refused)
+	// Blocked: the operator would apply it, and the API server refuses objects that it needs, for example since a webhook
+	// does not answer.
+	Blocked Verdict = "blocked"
 	// Invalid: the specification is wrong in itself.
 	Invalid Verdict = "invalid"
 )
@@ -40,12 +43,17 @@ type Answer struct {
 	// Objects are those that will be created, changed and deleted, in this order of doing. Those of a change that needs
 	// an acknowledgement are told as if it had it.
 	Objects []Object `json:"objects"`
+	// Blocked are the objects that the API server refuses, each with its error. None of them could be applied now.
+	Blocked []string `json:"blocked,omitempty"`
 	// Acknowledgement is the hash that acknowledges the change; empty if none is needed, or none helps. Acknowledged is
 	// true if it was given.
 	Acknowledgement string `json:"acknowledgement,omitempty"`
 	Acknowledged    bool   `json:"acknowledged,omitempty"`
 	// Notes are sentences about what could not be foreseen, and what to know besides.
 	Notes []string `json:"notes,omitempty"`
+
+	// file is where the configuration was read.
+	file string
 }
 
 // Object is what will be done with one object.

@@ -64,14 +64,14 @@ func (c Cluster) Records(ctx context.Context) (Records, error) {
 			return r, err
 		}
 	}
-	if r.Decision, r.Record, err = applied.Decide(applied.Found{Record: recorded, Data: record, InventoryEmpty: len(r.Inventory) == 0}); err != nil {
-		return r, err
-	}
 	history, _, err := c.data(ctx, applied.HistoryConfigMapName)
 	if err != nil {
 		return r, err
 	}
 	if r.History, err = applied.DecodeHistory(history); err != nil {
+		return r, err
+	}
+	if r.Decision, r.Record, err = applied.Decide(applied.Found{Record: recorded, Data: record, InventoryEmpty: len(r.Inventory) == 0, History: r.History}); err != nil {
 		return r, err
 	}
 	if data, there, err := c.data(ctx, facts.ConfigMapName); err != nil {
@@ -103,12 +103,17 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 	}
 	var notes []string
 	if records.Facts != nil {
+		mtu, assumed := known.HostMTU, known.HostMTUAssumed
 		known = *records.Facts
+		known.HostMTU, known.HostMTUAssumed = mtu, assumed // it is no fact before the nodes were asked
 	} else {
 		notes = append(notes, "the operator has not run in this cluster yet: images and the address of the API server are placeholders")
 	}
 	if records.Decision == applied.Forced {
 		notes = append(notes, "the record of what is applied was deleted: the change is forced, and not checked")
+	}
+	if records.Decision == applied.Recovered {
+		notes = append(notes, "the record of what is applied is missing: the change is checked against the last revision in "+applied.HistoryConfigMapName)
 	}
 	mtu, _, err := c.data(ctx, hostmtu.ConfigMap)
 	if err != nil {
@@ -123,11 +128,14 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 		return World{}, records, err
 	}
 	known.MTUMigration = facts.DecodeMTUMigration(migration)
+	if known.Services, err = network.ReadServices(ctx, c.Client); err != nil {
+		return World{}, records, err
+	}
 	settled := hostmtu.Settled(mtu)
 	if settled > 0 {
 		known.HostMTUAssumed = false
-	} else {
-		settled = known.HostMTU
+	} else if settled = known.HostMTU; known.HostMTUAssumed {
+		notes = append(notes, fmt.Sprintf("the MTU of the nodes is not known yet: %d bytes are assumed; give --host-mtu for another", settled))
 	}
 	return World{
 		Input: pipeline.Input{

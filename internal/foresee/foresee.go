@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	osv1 "github.com/openshift/api/operator/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -44,7 +46,7 @@ type DryRun func(context.Context, plan.Action) (*unstructured.Unstructured, erro
 // Foresee says what the operator will do with a configuration. The error is for what nobody can foresee: a cluster that
 // does not answer, a bug.
 func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World) (Answer, error) {
-	a := Answer{Errors: []offline.Problem{}, Changes: []pipeline.Change{}, Objects: []Object{}, Notes: w.Notes}
+	a := Answer{Errors: []offline.Problem{}, Changes: []pipeline.Change{}, Objects: []Object{}, Notes: w.Notes, file: in.File}
 	spec, problems := in.Spec()
 	if len(problems) > 0 {
 		a.Verdict, a.Errors = Invalid, problems
@@ -78,7 +80,16 @@ func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World
 		return a, nil
 	}
 	w.Input.Acknowledged = res.Acknowledgement
-	return a, a.objects(ctx, p, w)
+	err = a.objects(ctx, p, w)
+	if len(a.Blocked) > 0 && a.Applies() {
+		a.Verdict = Blocked
+	}
+	return a, err
+}
+
+// lacksPermission reports whether an error is that the user has no permission, which says nothing about the operator.
+func lacksPermission(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "is forbidden: User ")
 }
 
 // unforeseen explains what keeps everybody from foreseeing.
@@ -176,9 +187,11 @@ func (a *Answer) add(ctx context.Context, action plan.Action, live plan.Lookup, 
 		if dryRun != nil {
 			answered, err := dryRun(ctx, action)
 			switch {
-			case apierrors.IsNotFound(err): // its namespace is yet to be made
+			case apierrors.IsNotFound(err), meta.IsNoMatchError(err): // its namespace or CRD is created first
+			case err != nil && lacksPermission(err):
+				a.Notes = append(a.Notes, fmt.Sprintf("%s: not verified by a dry run: no permission to patch it", action.Key))
 			case err != nil:
-				a.Notes = append(a.Notes, fmt.Sprintf("%s: the API server would not take it as things are: %v", action.Key, err))
+				a.Blocked = append(a.Blocked, fmt.Sprintf("%s: the API server refuses it: %v", action.Key, err))
 			default:
 				after = answered
 			}

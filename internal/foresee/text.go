@@ -25,6 +25,9 @@ func (a Answer) Write(w io.Writer) error {
 	}
 	a.writeChanges(&p)
 	a.writeObjects(&p)
+	for _, b := range a.Blocked {
+		p.line("blocked: %s", b)
+	}
 	for _, n := range a.Notes {
 		p.line("note: %s", n)
 	}
@@ -101,17 +104,19 @@ func (a Answer) summary() string {
 		return fmt.Sprintf("Invalid: %s. Nothing would be changed.", number(len(a.Errors), "error"))
 	case Refused:
 		return "Refused. Nothing would be changed."
+	case Blocked:
+		return fmt.Sprintf("Blocked: the API server refuses %s. cno doctor names the cause and how to remove it.", number(len(a.Blocked), "object"))
 	case NeedsAcknowledgement:
 		if a.Acknowledged {
 			return fmt.Sprintf("Acknowledged: %s. Disruption at worst: %s.", objects, a.Disruption())
 		}
-		return fmt.Sprintf("Needs acknowledgement: %s. Disruption at worst: %s.\nTo make the change: cno apply --acknowledge %s, or annotate the object with %s=%s",
-			objects, a.Disruption(), a.Acknowledgement, pipeline.AcknowledgeAnnotation, a.Acknowledgement)
+		return fmt.Sprintf("Needs acknowledgement: %s. Disruption at worst: %s.\nTo make the change: cno apply -f %s --acknowledge %s, or annotate the object with %s=%s",
+			objects, a.Disruption(), a.file, a.Acknowledgement, pipeline.AcknowledgeAnnotation, a.Acknowledgement)
 	case Unchanged:
 		if len(a.Objects) == 0 {
 			return "Unchanged: nothing to do."
 		}
-		return fmt.Sprintf("Unchanged: the configuration is applied; repairs: %s.", objects)
+		return fmt.Sprintf("Unchanged: the configuration is applied. Objects that differ from it and will be repaired: %s.", objects)
 	}
 	return fmt.Sprintf("Safe: %s changed, %s. Disruption at worst: %s.", number(len(a.Changes), "field"), objects, a.Disruption())
 }

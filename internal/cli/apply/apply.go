@@ -40,7 +40,7 @@ manager cno) if the operator will not refuse it. A disruptive change needs --ack
 the hash that the plan prints: it counts for exactly this change of what is applied now.
 
 Exit status: 0 applied, and with --watch healthy; 1 the configuration is invalid, its change
-refused or not acknowledged, or the rollout hangs or takes too long; 2 the input cannot be
+refused or not acknowledged, or the rollout stalls or takes too long; 2 the input cannot be
 read, the cluster does not answer, or the call is wrong. With -o json or yaml, the plan is
 printed with "applied", and the rollout goes to standard error.`,
 		Example: `  cno apply -f network.yaml --watch

@@ -41,9 +41,9 @@ read, and server-side dry runs say what they would be.
 The configuration is compared with what is applied in the cluster, or with --applied. Without
 both it is planned for a fresh cluster.
 
-Exit status: 0 the operator would apply it, or there is nothing to do; 1 it is invalid or its
-change is refused or not acknowledged; 2 the input cannot be read, the cluster does not answer,
-or the call is wrong.`,
+Exit status: 0 the operator would apply it, or there is nothing to do; 1 it is invalid, its
+change is refused or not acknowledged, or the API server refuses an object of it; 2 the input
+cannot be read, the cluster does not answer, or the command is wrong.`,
 		Example: `  cno plan -f network.yaml
   cno plan -f network.yaml --applied applied.json -o json
   kubectl get networks.operator.openshift.io cluster -o yaml | sed 's/Normal/Debug/' | cno plan -f -`,
@@ -99,11 +99,11 @@ func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pip
 		}
 		known.Images = images
 	}
-	if o.applied == "" && !o.offline && o.cluster.Names() {
-		return o.live(ctx, known)
-	}
 	if known.HostMTU == 0 {
 		known.HostMTU, known.HostMTUAssumed = 1500, true
+	}
+	if o.applied == "" && !o.offline && o.cluster.Names() {
+		return o.live(ctx, known)
 	}
 	in := pipeline.Input{Cluster: known}
 	if o.applied != "" {

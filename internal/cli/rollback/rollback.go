@@ -40,15 +40,18 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "rollback [REVISION]",
-		Short: "Go back to a network that was applied before",
-		Long: `Gives the fields of Network/cluster the values that they had in a revision, by default the last
-one before the present that differs from it and was seen to work. Fields that are the same stay
-as they are written. The way back is planned as any change is: what is unsafe is refused, and
-what is disruptive needs --acknowledge with the hash that the plan prints.
+		Short: "Return to a network that was applied before",
+		Long: `Gives the fields of Network/cluster the values that they had in a revision. The default is the
+active revision if the operator refuses the present specification: that undoes the refused edit.
+Otherwise it is the last healthy revision before the active one that differs from it. "current"
+names the active revision. Fields that are the same stay as they are written.
+
+The way back is planned as any change is: what is unsafe is refused, and what is disruptive needs
+--acknowledge with the hash that the plan prints.
 
 Exit status: 0 done, or nothing to do; 1 the way back is refused or not acknowledged, or the
 rollout hangs; 2 there is no such revision, or the cluster does not answer.`,
-		Example:           "  cno rollback --watch\n  cno rollback 3 --dry-run",
+		Example:           "  cno rollback --watch\n  cno rollback current\n  cno rollback 3 --dry-run",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -83,13 +86,16 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 	if err != nil {
 		return err
 	}
-	target, err := revision(records, name)
-	if err != nil {
-		return err
-	}
 	network, err := cluster.Network(ctx)
 	if err != nil {
 		return fmt.Errorf("read network: %w", err)
+	}
+	if name == "" && refused(ctx, p, world, network.Object) {
+		name = current
+	}
+	target, err := revision(records, name)
+	if err != nil {
+		return err
 	}
 	patch, next, err := back(ctx, p, world, network.Object, target)
 	if err != nil {
@@ -164,9 +170,27 @@ func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, generation
 	return nil
 }
 
-// revision finds the one to go back to: the one that is named, or else the last one that differs and was seen to work, or at
+// current names the active revision.
+const current = "current"
+
+// refused reports whether the operator refuses the specification as it is, for good or until it is acknowledged.
+func refused(ctx context.Context, p pipeline.Pipeline, w foresee.World, object map[string]any) bool {
+	var present operatorv1.Network
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
+		return false // reported by who reads it next
+	}
+	in := w.Input
+	in.Desired, in.Acknowledged = &present.Spec, present.Annotations[pipeline.AcknowledgeAnnotation]
+	_, err := p.Run(ctx, in, pipeline.Check)
+	return pipeline.RefusalsOf(err) != nil
+}
+
+// revision finds the one to return to: the one that is named, or else the last one that differs and was healthy, or at
 // least was applied.
 func revision(r foresee.Records, name string) (applied.Revision, error) {
+	if name == current {
+		name = strconv.Itoa(r.Record.BaselineNumber())
+	}
 	if name != "" {
 		i := slices.IndexFunc(r.History, func(rev applied.Revision) bool { return strconv.Itoa(rev.Number) == name })
 		if i < 0 {
@@ -174,15 +198,15 @@ func revision(r foresee.Records, name string) (applied.Revision, error) {
 		}
 		return r.History[i], nil
 	}
-	current, hash := r.Record.BaselineNumber(), hashOf(r.Record)
+	active, hash := r.Record.BaselineNumber(), hashOf(r.Record)
 	for _, outcome := range []applied.Outcome{applied.OutcomeHealthy, applied.OutcomeApplied} {
 		for _, rev := range slices.Backward(r.History) {
-			if rev.Number < current && rev.Outcome == outcome && rev.Hash != hash {
+			if rev.Number < active && rev.Outcome == outcome && rev.Hash != hash {
 				return rev, nil
 			}
 		}
 	}
-	return applied.Revision{}, errors.New("there is no revision before the present one to go back to; cno history lists those that are kept")
+	return applied.Revision{}, errors.New("no earlier revision differs from the active one; cno history lists the revisions, and cno rollback current undoes an edit that is not applied")
 }
 
 // hashOf names what is applied: going back to the same would change nothing.
