@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"time"
@@ -64,12 +65,30 @@ command's help says what that is for it.`,
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
 		pause.New(time.Now), pause.NewResume(), doctor.New(time.Now), connectivity.New(), uninstall.New(), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
-		), completions())
+		), completions(), versions(root.Version))
 	if name == plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cno"}
 		rename(root)
 	}
 	return root
+}
+
+// versions makes the command that prints the program's version, as the flag does.
+func versions(version string) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this program",
+		Long: `Prints the version of this program, as the flag --version does.
+
+Exit status: 0 printed.`,
+		Example:           `  cno version`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "cno version %s\n", version)
+			return err
+		},
+	}
 }
 
 // completions makes the command that prints scripts for shells.

@@ -39,7 +39,7 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 	if err := group.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	c, err := open(server.Config, ns)
+	c, err := open(server.Config, ns, time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 		if n := len(found.objects["nodes."]); n != count {
 			b.Fatalf("%d nodes: %v", n, found.missing)
 		}
-		if err := found.archive(io.Discard, report{Findings: judge(found, time.Now())}); err != nil {
+		if err := found.archive(io.Discard, report{Findings: judge(found, ns, time.Now())}); err != nil {
 			b.Fatal(err)
 		}
 	}

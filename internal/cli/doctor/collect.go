@@ -11,13 +11,16 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/redact"
 )
 
@@ -31,6 +34,8 @@ const (
 type collector struct {
 	api       dynamic.Interface
 	typed     kubernetes.Interface
+	mapper    meta.RESTMapper
+	clock     *kubeconfig.Clock
 	namespace string
 }
 
@@ -40,6 +45,15 @@ type collected struct {
 	objects map[string][]map[string]any
 	logs    map[string][]byte
 	missing []string
+	// absent are the objects that the operator has applied and that do not exist.
+	absent []string
+	// lease is the operator's, nil if it could not be read.
+	lease *coordinationv1.Lease
+	// refused are the writes that the API server refused in a dry run, webhooks the configuration of each webhook.
+	refused  []refused
+	webhooks map[string]string
+	// forbidden are the sections that the user has no permission to read.
+	forbidden map[string]bool
 }
 
 // section is one part of what is collected: the objects of a resource, in a namespace or in all.
@@ -64,13 +78,16 @@ func (c *collector) collect(ctx context.Context, limit time.Duration) (*collecte
 	if err := c.reachable(ctx); err != nil {
 		return nil, err
 	}
-	found := &collected{objects: map[string][]map[string]any{}, logs: map[string][]byte{}}
+	found := &collected{objects: map[string][]map[string]any{}, logs: map[string][]byte{}, forbidden: map[string]bool{}}
 	group := errgroup.Group{}
 	group.SetLimit(atOnce)
 	for _, s := range c.sections() {
 		group.Go(func() error { found.miss(s.name(), c.read(ctx, s, found)); return nil })
 	}
 	_ = group.Wait() // each section says itself what it misses
+	c.readLease(ctx, found)
+	c.readInventory(ctx, found)
+	c.tryWrites(ctx, found)
 	c.readLogs(ctx, found)
 	slices.Sort(found.missing)
 	return found, nil
@@ -87,6 +104,10 @@ func (f *collected) miss(section string, err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if apierrors.IsForbidden(err) {
+		f.forbidden[section] = true
+		why = "no permission: " + why
+	}
 	f.missing = append(f.missing, redact.Text(fmt.Sprintf("%s: %s", section, why)))
 }
 

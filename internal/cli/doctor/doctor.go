@@ -1,5 +1,6 @@
 // Package doctor is `cno doctor`: what looks wrong with a cluster's network, the worst first, and one archive with all that
-// somebody needs who has to find out why. It reads, and never writes to the cluster; it reads no Secrets.
+// is needed to find out why. It reads, and stores nothing in the cluster: what it sends besides are dry runs. It reads no
+// Secrets.
 package doctor
 
 import (
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
@@ -53,8 +55,9 @@ func New(now func() time.Time) *cobra.Command {
 		Long: `Collects objects, logs, what nodes say of themselves and the results of connectivity checks into
 one archive, and prints what looks wrong, the worst first, each with its cause and a way out.
 
-Nothing is written to the cluster. Secrets are not read; whatever looks like a password, a token
-or a key is taken out of everything else. A part that does not come in time is left out, and
+Nothing is stored in the cluster: whether the operator can write is tried in dry runs. Secrets are
+not read; values that look like passwords, tokens
+or keys are removed from everything else. A part that does not come in time is left out, and
 listed; the archive then has the rest.
 
 Exit status: 0 nothing looks wrong; 1 something does; 2 the cluster does not answer, the archive
@@ -79,7 +82,7 @@ func (o *options) run(cmd *cobra.Command, now func() time.Time) error {
 	if err != nil {
 		return err
 	}
-	c, err := open(config, o.cluster.Namespace)
+	c, err := open(config, o.cluster.Namespace, now)
 	if err != nil {
 		return err
 	}
@@ -87,7 +90,7 @@ func (o *options) run(cmd *cobra.Command, now func() time.Time) error {
 	if err != nil {
 		return err
 	}
-	res := report{Findings: judge(found, now()), Missing: found.missing, Archive: o.file, Time: now().UTC()}
+	res := report{Findings: judge(found, c.namespace, c.clock.Now()), Missing: found.missing, Archive: o.file, Time: now().UTC()}
 	if o.file != "" {
 		if err := o.write(found, res); err != nil {
 			return err
@@ -146,10 +149,19 @@ func (r report) print(w io.Writer) error {
 }
 
 // open makes the clients. They can only read: what would write is refused before it is sent.
-func open(config *rest.Config, namespace string) (*collector, error) {
+func open(config *rest.Config, namespace string, now func() time.Time) (*collector, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
 	config.Wrap(readOnly)
+	clock := kubeconfig.NewClock(config, now)
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
 	api, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
@@ -158,7 +170,7 @@ func open(config *rest.Config, namespace string) (*collector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	return &collector{api: api, typed: typed, namespace: namespace}, nil
+	return &collector{api: api, typed: typed, mapper: mapper, clock: clock, namespace: namespace}, nil
 }
 
 // reachable fails if the API server does not answer at all: then there is nothing to collect.

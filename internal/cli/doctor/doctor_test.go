@@ -123,7 +123,7 @@ func TestNoPlantedSecretIsInTheArchive(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a.tar.gz")
 	o := options{file: file}
-	if err := o.write(found, report{Findings: judge(found, time.Now().Add(time.Hour)), Missing: found.missing}); err != nil {
+	if err := o.write(found, report{Findings: judge(found, ns, time.Now().Add(time.Hour)), Missing: found.missing}); err != nil {
 		t.Fatal(err)
 	}
 	files := unpack(t, file)
@@ -169,7 +169,7 @@ func withLogs(t *testing.T, namespace string, text func() string) *collector {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text())), Request: r}, nil
 		})
 	})
-	c, err := open(config, namespace)
+	c, err := open(config, namespace, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestItOnlyReads(t *testing.T) {
 	ns := server.Namespace(t)
 	server.Create(t, plain(ns, "p"))
 	user := server.User(t, "doctor", "system:masters")
-	c, err := open(user, ns)
+	c, err := open(user, ns, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,8 @@ func TestItOnlyReads(t *testing.T) {
 		if r.User.Username != "doctor" {
 			continue
 		}
-		if seen++; r.Verb != "get" && r.Verb != "list" || strings.Contains(r.URI, "secrets") {
+		dryRun := r.Verb == "patch" && strings.Contains(r.URI, "dryRun=All")
+		if seen++; r.Verb != "get" && r.Verb != "list" && !dryRun || strings.Contains(r.URI, "secrets") {
 			t.Errorf("it asks to %s %s", r.Verb, r.URI)
 		}
 	}
@@ -209,12 +210,14 @@ func TestItOnlyReads(t *testing.T) {
 }
 
 func TestTheWorstComesFirst(t *testing.T) {
-	out, files, status := call(t, "-n", apitest.Shared(t).Namespace(t), "-o", "json")
+	ns := apitest.Shared(t).Namespace(t)
+	deployed(t, apitest.Shared(t), ns, 1)
+	out, files, status := call(t, "-n", ns, "-o", "json")
 	var r report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exit.Refused {
 		t.Fatalf("status %d, %v:\n%s", status, err, out)
 	}
-	if len(r.Findings) == 0 || r.Findings[0].Severity != Critical || !strings.Contains(r.Findings[0].What, "there is no Network") {
+	if len(r.Findings) == 0 || r.Findings[0].Severity != Critical || !strings.Contains(r.Findings[0].What, "Network.operator.openshift.io/cluster does not exist") {
 		t.Errorf("%+v", r.Findings)
 	}
 	for _, f := range r.Findings {
@@ -222,7 +225,7 @@ func TestTheWorstComesFirst(t *testing.T) {
 			t.Errorf("%q says neither why nor what to do: %+v", f.What, f)
 		}
 	}
-	if !strings.Contains(files["report.txt"], "1. critical: there is no Network") {
+	if !strings.Contains(files["report.txt"], "1. critical: Network.operator.openshift.io/cluster does not exist") {
 		t.Errorf("%s", files["report.txt"])
 	}
 }
@@ -241,7 +244,7 @@ func TestWhatDoesNotComeInTimeIsListedAndTheRestIsThere(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	c, err := open(config, ns)
+	c, err := open(config, ns, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,24 +276,25 @@ func TestFindingsNameCauseAndWayOut(t *testing.T) {
 		object  map[string]any
 		want    []string
 	}{
-		{"a degraded network", "networks.operator.openshift.io", object("cluster", conditions(is("Degraded", "True", "InvalidOperatorConfig", "spec.x is wrong"))), []string{"critical", "InvalidOperatorConfig: spec.x is wrong", "cno rollback"}},
+		{"a degraded network", "networks.operator.openshift.io", object("cluster", conditions(is("Degraded", "True", "InvalidOperatorConfig", "spec.x is wrong"))), []string{"critical", "InvalidOperatorConfig: spec.x is wrong", "cno rollback current"}},
 		{"a node without network", "nodes.", object("worker-1", conditions(is("Ready", "False", "KubeletNotReady", "cni plugin not initialized"))), []string{"1 of 1 nodes are not ready: worker-1", "agent's pod on the node"}},
-		{"an agent that is nowhere", "openshift-flannel/daemonsets", object("flanneld", map[string]any{"desiredNumberScheduled": int64(3), "numberAvailable": int64(0)}), []string{"critical", "flanneld is not available on 3 of 3 nodes"}},
-		{"an agent that lacks one", "openshift-flannel/daemonsets", object("flanneld", map[string]any{"desiredNumberScheduled": int64(3), "numberAvailable": int64(2)}), []string{"warning", "1 of 3"}},
-		{"an operator that is not there", "openshift-network-operator/deployments", object("network-operator", map[string]any{}), []string{"critical", "lacks 1 of 1 pods"}},
-		{"an image that nobody has", "openshift-flannel/pods", object("flanneld-x", map[string]any{"containerStatuses": []any{map[string]any{"name": "flanneld", "state": map[string]any{"waiting": map[string]any{"reason": "ErrImagePull", "message": "no such host"}}}}}), []string{"ns/flanneld-x on worker-0", "ErrImagePull: no such host", "make the image available"}},
+		{"an agent that is nowhere", "openshift-flannel/daemonsets", object("flanneld", map[string]any{"desiredNumberScheduled": int64(3), "numberAvailable": int64(0)}), []string{"critical", "DaemonSet openshift-flannel/flanneld: 0 of 3 pods are available"}},
+		{"an agent that lacks one", "openshift-flannel/daemonsets", object("flanneld", map[string]any{"desiredNumberScheduled": int64(3), "numberAvailable": int64(2)}), []string{"warning", "2 of 3 pods are available"}},
+		{"an agent that no node matches", "openshift-flannel/daemonsets", object("flanneld", map[string]any{}), []string{"warning", "DaemonSet openshift-flannel/flanneld runs on no node"}},
+		{"an operator that is not there", "openshift-network-operator/deployments", object("network-operator", map[string]any{}), []string{"critical", "the operator does not work", "Deployment openshift-network-operator/network-operator has no available pod"}},
+		{"an image that no registry has", "openshift-flannel/pods", object("flanneld-x", map[string]any{"containerStatuses": []any{map[string]any{"name": "flanneld", "image": "", "state": map[string]any{"waiting": map[string]any{"reason": "ErrImagePull", "message": "no such host"}}}}}), []string{"ns/flanneld-x on worker-0", "ImagePullBackOff: container flanneld: image : ErrImagePull: no such host", "make the image available"}},
 		{"a check that fails", "podnetworkconnectivitychecks.controlplane.operator.openshift.io", object("a-to-b", conditions(is("Reachable", "False", "TCPConnectError", "i/o timeout"))), []string{"critical", "a-to-b", "TCPConnectError: i/o timeout", "cno connectivity test"}},
 	} {
 		f := &collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}
 		f.objects[row.section] = []map[string]any{row.object}
-		text := fmt.Sprint(judge(f, now))
+		text := fmt.Sprint(judge(f, "openshift-network-operator", now))
 		for _, want := range row.want {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s: no %q in %s", row.why, want, text)
 			}
 		}
 	}
-	if all := judge(&collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}, now); len(all) > 0 {
+	if all := judge(&collected{objects: map[string][]map[string]any{"networks.operator.openshift.io": {well}}}, "openshift-network-operator", now); len(all) > 0 {
 		t.Errorf("of a network that is well: %v", all)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // Severity says how bad a finding is.
@@ -36,23 +37,40 @@ type Finding struct {
 // mostNamed is how many objects a finding names.
 const mostNamed = 5
 
-// judge says what looks wrong, the worst first.
-func judge(f *collected, now time.Time) []Finding {
-	all := []Finding{}
-	all = append(all, judgeNetwork(f.objects[section{resource: networks}.name()])...)
-	for _, name := range sortedSections(f, "/deployments", "/daemonsets") {
-		all = append(all, judgeWorkloads(name, f.objects[name])...)
-	}
+// judge returns what looks wrong, the worst first. namespace is the operator's. An effect whose cause is a finding of its
+// own is left out.
+func judge(f *collected, namespace string, now time.Time) []Finding {
+	all := append([]Finding{}, judgeOperator(f, namespace, now)...)
+	working := len(all) == 0
+	nodes := f.objects[section{resource: nodes}.name()]
+	known := effects{gone: goneNodes(nodes), message: degradedMessage(f)}
+	all = append(all, judgeWrites(f)...)
+	all = append(all, judgeAbsent(f.absent, working)...)
+	all = append(all, judgeNetwork(f)...)
 	for _, name := range sortedSections(f, "/pods") {
-		all = append(all, judgePods(f.objects[name], now)...)
+		all = append(all, judgePods(without(f.objects[name], name == namespace+"/pods" && !working), known, now)...)
 	}
-	all = append(all, judgeNodes(f.objects[section{resource: nodes}.name()])...)
-	all = append(all, judgeChecks(f.objects[section{resource: checks}.name()])...)
+	known.pods = troubledNodes(f, now)
+	for _, name := range sortedSections(f, "/deployments", "/daemonsets") {
+		all = append(all, judgeWorkloads(name, without(f.objects[name], name == namespace+"/deployments" && !working), f, known)...)
+	}
+	all = append(all, judgeNodes(nodes, known)...)
+	all = append(all, judgeChecks(f.objects[section{resource: checks}.name()], known)...)
 	order := []Severity{Critical, Warning, Note}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
 	})
 	return all
+}
+
+// without drops the operator's Deployment and its pods from objects if that is asked for: a finding of its own has them.
+func without(objects []map[string]any, drop bool) []map[string]any {
+	if !drop {
+		return objects
+	}
+	return slices.DeleteFunc(slices.Clone(objects), func(o map[string]any) bool {
+		return name(o) == operatorDeployment || strings.HasPrefix(name(o), operatorDeployment+"-")
+	})
 }
 
 func sortedSections(f *collected, endings ...string) []string {
@@ -66,160 +84,160 @@ func sortedSections(f *collected, endings ...string) []string {
 	return names
 }
 
-// told is a condition of any object; its status is empty if it has none.
-type told struct{ status, reason, message string }
+// state is a condition of any object; its status is empty if it has none.
+type state struct{ status, reason, message string }
 
-func condition(o map[string]any, kind string) told {
+func condition(o map[string]any, kind string) state {
 	list, _, _ := unstructured.NestedSlice(o, "status", "conditions")
 	for _, entry := range list {
 		c, _ := entry.(map[string]any)
 		if c["type"] == kind {
 			text := func(key string) string { s, _ := c[key].(string); return s }
-			return told{text("status"), text("reason"), text("message")}
+			return state{text("status"), text("reason"), text("message")}
 		}
 	}
-	return told{}
+	return state{}
 }
 
-// said joins a reason and a message.
-func (c told) said() string {
+// text joins a reason and a message.
+func (c state) text() string {
 	return strings.Trim(c.reason+": "+c.message, ": ")
 }
 
-func judgeNetwork(objects []map[string]any) []Finding {
-	i := slices.IndexFunc(objects, func(o map[string]any) bool { return name(o) == "cluster" })
-	if i < 0 {
-		return []Finding{{Critical, "there is no Network.operator.openshift.io/cluster", "it was never created, or was deleted; what is deployed stays, and nobody looks after it",
-			"create it: kubectl apply -f with what cno history shows, or one of config/samples"}}
+// judgeNetwork reports the conditions of Network/cluster.
+func judgeNetwork(f *collected) []Finding {
+	if f.forbidden[section{resource: networks}.name()] {
+		return []Finding{{Warning, "the state of the network is unknown", "no permission to read networks.operator.openshift.io", "run the command as a user who may get, list and watch it"}}
 	}
-	o := objects[i]
+	o, _ := f.named(section{resource: networks}.name(), "cluster")
+	if o == nil {
+		return []Finding{{Critical, "Network.operator.openshift.io/cluster does not exist", "it was never created, or was deleted; the network keeps running and is not managed", status.WayOutOf("NoOperConfig", "")}}
+	}
 	var all []Finding
 	for _, row := range []struct {
 		condition, bad string
 		severity       Severity
-		what, wayOut   string
+		what           string
 	}{
-		{"Available", "False", Critical, "the network is not available", "cno status names the component; its pods and logs are in the archive"},
-		{"Degraded", "True", Critical, "the operator cannot do what Network/cluster says", "change what the message names, or go back: cno rollback"},
-		{"Progressing", "True", Note, "the network is being changed", "wait, and follow it: cno status --watch"},
-		{"Upgradeable", "False", Note, "the cluster should not be upgraded now", "change what the message names; a pause ends with cno resume"},
+		{"Available", "False", Critical, "the network is not available"},
+		{"Degraded", "True", Critical, "the network is degraded"},
+		{"Progressing", "True", Note, "the network is being changed"},
+		{"Upgradeable", "False", Note, "the cluster should not be upgraded now"},
 	} {
-		if c := condition(o, row.condition); c.status == row.bad {
-			all = append(all, Finding{row.severity, row.what, c.said(), row.wayOut})
+		c := condition(o, row.condition)
+		repeated := slices.ContainsFunc(all, func(f Finding) bool { return f.Cause == c.text() })
+		if c.status != row.bad || repeated || c.reason == "Paused" {
+			continue
 		}
+		wayOut := status.WayOutOf(c.reason, c.message)
+		if row.condition == "Progressing" {
+			wayOut = "wait, and follow it: cno status --watch"
+		}
+		all = append(all, Finding{row.severity, row.what, cmp.Or(c.text(), "the condition "+row.condition+" has no message"), wayOut})
 	}
-	if (&unstructured.Unstructured{Object: o}).GetAnnotations()[pipeline.PausedAnnotation] == "true" {
-		all = append(all, Finding{Warning, "the operator is paused: nothing is repaired", "the annotation " + pipeline.PausedAnnotation, "cno resume"})
+	return append(all, judgeAnnotations(o)...)
+}
+
+// judgeAnnotations reports a pause, and annotations without effect.
+func judgeAnnotations(o map[string]any) []Finding {
+	annotations := (&unstructured.Unstructured{Object: o}).GetAnnotations()
+	var all []Finding
+	for _, problem := range pipeline.AnnotationProblems(annotations) {
+		all = append(all, Finding{Warning, "an annotation of Network/cluster has no effect", problem, "correct or remove the annotation"})
 	}
-	return all
+	if annotations[pipeline.PausedAnnotation] != "true" {
+		return all
+	}
+	cause := "the annotation " + pipeline.PausedAnnotation
+	if c := condition(o, "Upgradeable"); c.reason == "Paused" {
+		cause = c.message
+	}
+	return append(all, Finding{Warning, "the operator is paused: nothing is repaired", cause, status.WayOutOf("Paused", "")})
 }
 
 func name(o map[string]any) string { return (&unstructured.Unstructured{Object: o}).GetName() }
 
-func judgeWorkloads(section string, objects []map[string]any) []Finding {
+// judgeWorkloads reports workloads that lack pods, unless a finding about these pods or their nodes says so already.
+func judgeWorkloads(section string, objects []map[string]any, f *collected, known effects) []Finding {
+	ns, plural, _ := strings.Cut(section, "/")
 	var all []Finding
 	for _, o := range objects {
-		status, _, _ := unstructured.NestedMap(o, "status")
-		count := func(key string) int64 { n, _, _ := unstructured.NestedInt64(status, key); return n }
-		want, have := count("desiredNumberScheduled"), count("numberAvailable")
-		severity, what := Warning, "is not available on %d of %d nodes"
-		if strings.HasSuffix(section, "/deployments") {
-			spec, _, _ := unstructured.NestedInt64(o, "spec", "replicas")
-			want, have = spec, count("availableReplicas")
-			what = "lacks %d of %d pods"
-		}
-		if have >= want && want > 0 {
+		desired, available, kind := counts(plural, o)
+		if desired == 0 {
+			all = append(all, nowhere(section, o))
 			continue
 		}
-		if have == 0 {
+		if available >= desired || known.explains(ns, name(o), f.objects[ns+"/pods"], desired-available) {
+			continue
+		}
+		severity := Warning
+		if available == 0 {
 			severity = Critical
 		}
-		where := strings.Replace(section, "/", " ", 1) + " " + name(o)
-		if want == 0 {
-			all = append(all, Finding{Warning, where + " is to run nowhere", "no node fits, or it was scaled to zero", "look at its node selector and replicas"})
-			continue
-		}
-		all = append(all, Finding{severity, where + " " + fmt.Sprintf(what, want-have, want), "its pods are not ready; findings about pods say why", "see there; the rest repairs itself"})
+		all = append(all, Finding{severity, fmt.Sprintf("%s %s/%s: %d of %d pods are available", kind, ns, name(o), available, desired),
+			"pods are missing or have just been created", fmt.Sprintf("kubectl -n %s describe %s %s has the events", ns, strings.ToLower(kind), name(o))})
 	}
 	return all
 }
 
-// starting is how long a pod may take before it looks wrong.
-const starting = time.Minute
+// counts are how many pods a workload wants and has.
+func counts(plural string, o map[string]any) (desired, available int64, kind string) {
+	count := func(fields ...string) int64 { n, _, _ := unstructured.NestedInt64(o, fields...); return n }
+	if plural == "deployments" {
+		return count("spec", "replicas"), count("status", "availableReplicas"), "Deployment"
+	}
+	return count("status", "desiredNumberScheduled"), count("status", "numberAvailable"), "DaemonSet"
+}
 
-func judgePods(objects []map[string]any, now time.Time) []Finding {
-	why := map[string][]string{}
-	for _, p := range objects {
-		o := unstructured.Unstructured{Object: p}
-		phase, _, _ := unstructured.NestedString(p, "status", "phase")
-		if podReady(p) || phase == "Succeeded" || now.Sub(o.GetCreationTimestamp().Time) < starting {
+// nowhere is the finding of a workload that wants no pods.
+func nowhere(section string, o map[string]any) Finding {
+	ns, kind, _ := strings.Cut(section, "/")
+	if kind == "deployments" {
+		return Finding{Warning, fmt.Sprintf("Deployment %s/%s is scaled to 0", ns, name(o)), "spec.replicas is 0", fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", ns, name(o))}
+	}
+	return Finding{Warning, fmt.Sprintf("DaemonSet %s/%s runs on no node", ns, name(o)), "no node matches its node selector and affinity", fmt.Sprintf("compare kubectl -n %s get daemonset %s -o yaml with kubectl get nodes --show-labels", ns, name(o))}
+}
+
+// judgePods reports pods that are not ready, one finding for each cause.
+func judgePods(objects []map[string]any, known effects, now time.Time) []Finding {
+	why := map[podProblem][]string{}
+	for _, o := range objects {
+		p, is := troubledPod(o, now)
+		if !is || known.gone[p.Node] || strings.Contains(known.message, p.Name) {
 			continue
 		}
-		node, _, _ := unstructured.NestedString(p, "spec", "nodeName")
-		cause := podCause(p)
-		why[cause] = append(why[cause], fmt.Sprintf("%s/%s on %s", o.GetNamespace(), o.GetName(), cmp.Or(node, "no node")))
+		cause := podProblem{p.Trouble, p.Detail}
+		why[cause] = append(why[cause], fmt.Sprintf("%s/%s on %s", (&unstructured.Unstructured{Object: o}).GetNamespace(), p.Name, cmp.Or(p.Node, "no node")))
 	}
 	var all []Finding
 	for cause, names := range why {
 		slices.Sort(names)
-		all = append(all, Finding{Warning, "pods are not ready: " + some(names), cause, podWayOut(cause)})
+		all = append(all, Finding{Warning, "pods are not ready: " + some(names), cause.text(), status.WayOutOf(string(cause.trouble), cause.detail)})
 	}
 	slices.SortFunc(all, func(a, b Finding) int { return cmp.Compare(a.What, b.What) })
 	return all
 }
 
-// podCause is why a pod is not ready, as its containers say.
-func podCause(p map[string]any) string {
-	for _, s := range containers(p) {
-		container, _ := s["name"].(string)
-		for _, state := range []string{"waiting", "terminated"} {
-			reason, _, _ := unstructured.NestedString(s, "state", state, "reason")
-			message, _, _ := unstructured.NestedString(s, "state", state, "message")
-			last, _, _ := unstructured.NestedString(s, "lastState", "terminated", "message")
-			if reason != "" && reason != "Completed" && reason != "PodInitializing" {
-				return strings.Trim(fmt.Sprintf("container %s: %s: %s", container, reason, strings.TrimSpace(cmp.Or(last, message))), ": ")
-			}
-		}
-	}
-	for _, kind := range []string{"PodScheduled", "Ready"} {
-		if c := condition(p, kind); c.status == "False" {
-			return c.said()
-		}
-	}
-	return "it does not say"
-}
-
-func podWayOut(cause string) string {
-	for _, row := range [][2]string{
-		{"ImagePull", "make the image available to the nodes; docs/install.md says where images are set"},
-		{"CrashLoop", "the end of the log before the last restart says why; it is in the archive as .previous.log"},
-		{"Unschedulable", "make a node fit: taints, selectors and room are in the message"},
-		{"CreateContainerConfig", "create the ConfigMap or Secret that the message names, or wait for the operator to"},
-	} {
-		if strings.Contains(cause, row[0]) {
-			return row[1]
-		}
-	}
-	return "look at its log in the archive, and at the node's kubelet"
-}
-
-func judgeNodes(objects []map[string]any) []Finding {
+// judgeNodes reports nodes that are not ready, unless a pod of the network on them is the cause.
+func judgeNodes(objects []map[string]any, known effects) []Finding {
 	why := map[string][]string{}
 	for _, o := range objects {
-		if c := condition(o, "Ready"); c.status != "True" {
-			cause := cmp.Or(c.said(), "its kubelet has never reported")
+		c, unavailable := condition(o, "Ready"), condition(o, "NetworkUnavailable")
+		switch {
+		case known.pods[name(o)] && strings.Contains(strings.ToLower(c.message), "network"):
+		case c.status != "True":
+			cause := cmp.Or(c.text(), "its kubelet has never reported")
 			why[cause] = append(why[cause], name(o))
-		}
-		if c := condition(o, "NetworkUnavailable"); c.status == "True" {
-			why["NetworkUnavailable: "+c.said()] = append(why["NetworkUnavailable: "+c.said()], name(o))
+		case unavailable.status == "True":
+			why["NetworkUnavailable: "+unavailable.text()] = append(why["NetworkUnavailable: "+unavailable.text()], name(o))
 		}
 	}
 	var all []Finding
 	for cause, names := range why {
 		slices.Sort(names)
-		wayOut := "look at the node: its power, its link and its kubelet"
+		wayOut := "check the node: its power, its link and its kubelet"
 		if strings.Contains(strings.ToLower(cause), "cni") || strings.Contains(cause, "NetworkUnavailable") {
-			wayOut = "look at the agent's pod on the node: it writes the configuration of the container runtime when it is ready"
+			wayOut = "check the agent's pod on the node: it writes the configuration of the container runtime when it is ready"
 		}
 		all = append(all, Finding{Warning, fmt.Sprintf("%d of %d nodes are not ready: %s", len(names), len(objects), some(names)), cause, wayOut})
 	}
@@ -227,19 +245,20 @@ func judgeNodes(objects []map[string]any) []Finding {
 	return all
 }
 
-func judgeChecks(objects []map[string]any) []Finding {
+// judgeChecks reports connectivity checks that fail, but for those of nodes that do not answer.
+func judgeChecks(objects []map[string]any, known effects) []Finding {
 	var names []string
 	cause := ""
 	for _, o := range objects {
-		if c := condition(o, "Reachable"); c.status == "False" {
-			names, cause = append(names, name(o)), cmp.Or(cause, c.said())
+		if c := condition(o, "Reachable"); c.status == "False" && !known.ofGone(name(o)) {
+			names, cause = append(names, name(o)), cmp.Or(cause, c.text())
 		}
 	}
 	if len(names) == 0 {
 		return nil
 	}
 	slices.Sort(names)
-	return []Finding{{Critical, "connectivity checks fail: " + some(names), cause, "cno connectivity test says which hop fails"}}
+	return []Finding{{Critical, "connectivity checks fail: " + some(names), cmp.Or(cause, "the checks have no message"), "cno connectivity test names the hop that fails"}}
 }
 
 // some names the first few.

@@ -3,13 +3,18 @@ package doctor
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readOnly refuses every request that is not a read, and every read of Secrets, whatever the code above may do.
+// readOnly refuses every request that is neither a read nor a dry run, and every read of Secrets, independently of
+// the code that uses the client.
 func readOnly(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		dryRun := r.Method == http.MethodPatch && slices.Equal(r.URL.Query()["dryRun"], []string{metav1.DryRunAll})
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !dryRun {
 			return nil, fmt.Errorf("%s %s: this command only reads", r.Method, r.URL.Path)
 		}
 		if strings.Contains(r.URL.Path+"/", "/secrets/") {

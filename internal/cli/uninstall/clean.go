@@ -45,10 +45,10 @@ func (r *remover) cleaners(ctx context.Context, sets []object) ([]leaver, error)
 			return nil, fmt.Errorf("read %s: %w", o, err)
 		}
 		if l.cleaner, err = cleaner(l.set, image); err != nil {
-			r.stays = append(r.stays, fmt.Sprintf("on every node, what %s has made: %v; restart the node to be rid of routes, devices and rules", o, err))
+			r.stays = append(r.stays, unclean(o, err.Error()))
 		}
-		if folders := hostFolders(l.set.Spec.Template.Spec); len(folders) > 0 {
-			r.stays = append(r.stays, fmt.Sprintf("on every node, the folders %s of %s, with what its own cleanup does not remove; delete them there by hand, once nothing else uses them", strings.Join(folders, ", "), o))
+		if directories := hostDirectories(l.set.Spec.Template.Spec); len(directories) > 0 {
+			r.stays = append(r.stays, fmt.Sprintf("on every node, the directories %s of %s, with what its own cleanup does not remove; delete them there by hand, once nothing else uses them", strings.Join(directories, ", "), o))
 		}
 		out = append(out, l)
 	}
@@ -68,7 +68,7 @@ func (r *remover) image(ctx context.Context) string {
 	return known.Images[ownImage]
 }
 
-func hostFolders(pod corev1.PodSpec) []string {
+func hostDirectories(pod corev1.PodSpec) []string {
 	var out []string
 	for _, v := range pod.Volumes {
 		if v.HostPath != nil && v.HostPath.Type != nil && *v.HostPath.Type == corev1.HostPathDirectoryOrCreate {
@@ -128,11 +128,16 @@ func (r *remover) clean(ctx context.Context, l leaver) error {
 		return nil
 	}
 	r.say("cleaning the nodes of %s", l.object)
-	if err := r.create(ctx, l.cleaner); err != nil {
+	err := r.create(ctx, l.cleaner)
+	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		r.stays = append(r.stays, unclean(l.object, "its namespace was deleted first, so that no pod can clean nodes"))
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	last := &appsv1.DaemonSet{}
-	err := r.until(ctx, patience, "clean nodes", func() error {
+	err = r.until(ctx, patience, "clean nodes", func() error {
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(l.cleaner), last); err != nil {
 			return err
 		}

@@ -41,7 +41,9 @@ type parts struct {
 	doors, operator, clients, leavers, custom, rest, kinds, namespaces []object
 	// unrecorded is true if objects were applied, and nobody knows which.
 	unrecorded bool
-	stays      []string
+	// adopted existed before the operator took it over: it stays, unless it is part of what installs the operator.
+	adopted []object
+	stays   []string
 }
 
 func (p parts) all() []object {
@@ -83,6 +85,12 @@ func (r *remover) find(ctx context.Context) (parts, error) {
 	for _, look := range []func(context.Context, *parts) error{r.findDoors, r.findApplied, r.findRights, r.findKinds, r.findNamespaces} {
 		if err := look(ctx, &p); err != nil {
 			return p, err
+		}
+	}
+	deleted := p.all()
+	for _, o := range p.adopted {
+		if !slices.Contains(deleted, o) {
+			p.stays = append(p.stays, o.String()+": it was there before the operator took it over")
 		}
 	}
 	return p, nil
@@ -128,14 +136,13 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 		o := object{schema.GroupVersionKind{Group: e.Key.Group, Version: e.Version, Kind: e.Key.Kind}, e.Key.Namespace, e.Key.Name}
 		if e.Adopted {
 			adopted[o.String()] = true
-			p.stays = append(p.stays, o.String()+": it was there before the operator took it over")
+			p.adopted = append(p.adopted, o)
 		}
 	}
 	onPods := map[string]bool{}
 	for _, gvk := range applied() {
 		found, err := r.list(ctx, gvk, "", func(o *unstructured.Unstructured) bool {
-			onHost, _, _ := unstructured.NestedBool(o.Object, "spec", "template", "spec", "hostNetwork")
-			onPods[object{gvk, o.GetNamespace(), o.GetName()}.String()] = gvk.Group == "apps" && !onHost
+			onPods[object{gvk, o.GetNamespace(), o.GetName()}.String()] = gvk.Group == "apps" && !onHost(o)
 			return o.GetLabels()[manifest.LabelManagedBy] == manifest.ManagedBy
 		})
 		if err != nil {
@@ -154,6 +161,13 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 				p.rest = append(p.rest, o)
 			}
 		}
+	}
+	lost, err := r.lost(ctx, inventory, p.leavers)
+	if err != nil {
+		return err
+	}
+	for _, o := range lost {
+		p.stays = append(p.stays, unclean(o, "it was deleted before nodes were cleaned"))
 	}
 	p.unrecorded = !recorded && len(p.clients)+len(p.leavers)+len(p.rest) > 0
 	return nil

@@ -10,9 +10,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/guard"
 )
 
 type crd = apiextensionsv1.CustomResourceDefinition
@@ -37,12 +40,12 @@ func (r *remover) remove(ctx context.Context, p parts) error {
 	if err != nil {
 		return err
 	}
-	r.say("ending the operator")
-	if err := r.deleteAll(ctx, p.doors, p.operator); err != nil {
+	if err := r.dataOnNodes(ctx, p.rest); err != nil {
 		return err
 	}
-	if err := r.podsGone(ctx, r.Namespace, "name="+deployment); err != nil {
-		return fmt.Errorf("wait for the operator to end: %w", err)
+	r.say("ending the operator")
+	if err := r.endOperator(ctx, p); err != nil {
+		return err
 	}
 	if err := r.deleteAll(ctx, p.clients); err != nil {
 		return err
@@ -69,6 +72,28 @@ func (r *remover) remove(ctx context.Context, p parts) error {
 		}
 	}
 	return nil
+}
+
+// endOperator deletes the operator, and then the policies, which it would recreate. The policies let its Deployment be deleted for
+// the annotation.
+func (r *remover) endOperator(ctx context.Context, p parts) error {
+	for _, o := range p.operator {
+		resource, err := r.resource(o)
+		if err != nil {
+			return err
+		}
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, guard.AllowDeletion)
+		if _, err := resource.Patch(ctx, o.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("annotate %s: %w", o, err)
+		}
+	}
+	if err := r.deleteAll(ctx, p.operator); err != nil {
+		return err
+	}
+	if err := r.podsGone(ctx, r.Namespace, "name="+deployment); err != nil {
+		return fmt.Errorf("wait for the operator to end: %w", err)
+	}
+	return r.deleteAll(ctx, p.doors)
 }
 
 func (r *remover) resource(o object) (dynamic.ResourceInterface, error) {

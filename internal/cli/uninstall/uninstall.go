@@ -49,9 +49,9 @@ what was applied, --force goes by the label of its objects.
 
 Pods that run lose their network. Without --yes it only says what it would do. What stays is
 listed, with how to be rid of it: what was there before the operator took it over, kinds that
-belong to OpenShift (both are not ours to delete), folders on nodes that no program of the network
-empties (delete them there by hand), and nodes that do not answer (restart them: routes, devices
-and rules are gone then).
+belong to OpenShift (both are not ours to delete), directories on nodes that no program of the
+network empties (delete them there by hand), and nodes that do not answer (restart them: routes,
+devices and rules are gone then).
 
 Exit status: 0 everything is gone but what is listed, or, without --yes, nothing is there; 1
 there is something to take away and --yes is missing, or something could not be; 2 the cluster

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
@@ -113,7 +114,92 @@ func TestACleanerIsTheAgentWithAnotherCommand(t *testing.T) {
 	if got, err := cleaner(set, "operator:1"); got != nil || err != nil {
 		t.Errorf("%v, %v", got, err)
 	}
-	if folders := hostFolders(set.Spec.Template.Spec); !slices.Equal(folders, []string{"/var/lib/agent"}) {
-		t.Errorf("%v", folders)
+	if directories := hostDirectories(set.Spec.Template.Spec); !slices.Equal(directories, []string{"/var/lib/agent"}) {
+		t.Errorf("%v", directories)
+	}
+}
+
+// opened returns a remover of what a namespace records.
+func opened(t *testing.T, namespace string) *remover {
+	t.Helper()
+	cluster, err := foresee.Open(apitest.Shared(t).Config, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &remover{Cluster: cluster, say: func(string, ...any) {}}
+}
+
+// TestNodesThatCannotBeCleanedAreListed: in a namespace that is being deleted no pod can be made any more.
+func TestNodesThatCannotBeCleanedAreListed(t *testing.T) {
+	server := apitest.Shared(t)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "ending-"}}
+	if err := server.Client.Create(t.Context(), ns); err != nil { // neither of them ever goes here, where no controller deletes anything
+		t.Fatal(err)
+	}
+	set := agents(ns.Name)
+	if err := server.Client.Create(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Client.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	r := opened(t, "default")
+	o := object{apps("DaemonSet"), set.Namespace, set.Name}
+	work, err := cleaner(set, "operator:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.clean(t.Context(), leaver{object: o, set: set, cleaner: work}); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.stays) != 1 || !strings.Contains(r.stays[0], "what "+o.String()+" has made: its namespace was deleted first") || !strings.Contains(r.stays[0], "restart the node") {
+		t.Errorf("stays: %q", r.stays)
+	}
+}
+
+// TestWhatWasDeletedBeforeNodesWereCleanedIsListed: the inventory knows of a DaemonSet that no longer exists.
+func TestWhatWasDeletedBeforeNodesWereCleanedIsListed(t *testing.T) {
+	r := opened(t, "default")
+	inventory := plan.Inventory{{Key: manifest.Key{Group: "apps", Kind: "DaemonSet", Namespace: "openshift-flannel", Name: "flanneld"}, Version: "v1"}}
+	gone, err := r.lost(t.Context(), inventory, nil)
+	if err != nil || len(gone) != 1 {
+		t.Fatalf("%v, %v", gone, err)
+	}
+	if text := unclean(gone[0], "it was deleted"); !strings.Contains(text, "/etc/cni/net.d/10-flannel.conflist") || !strings.Contains(text, "restart the node") {
+		t.Errorf("it says %q", text)
+	}
+	if found, err := r.lost(t.Context(), inventory, gone); err != nil || len(found) != 0 {
+		t.Errorf("one that exists is lost: %v, %v", found, err)
+	}
+}
+
+// TestDataOfDeploymentsOnNodesIsListed: nothing empties the directory of an etcd.
+func TestDataOfDeploymentsOnNodesIsListed(t *testing.T) {
+	server := apitest.Shared(t)
+	ns := server.Namespace(t)
+	set := agents(ns)
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "etcd"}, Spec: appsv1.DeploymentSpec{Selector: set.Spec.Selector, Template: set.Spec.Template}}
+	server.Create(t, d)
+	r := opened(t, ns)
+	if err := r.dataOnNodes(t.Context(), []object{{apps("Deployment"), ns, "etcd"}, {core("ConfigMap"), ns, "other"}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.stays) != 1 || !strings.Contains(r.stays[0], "/var/lib/agent") {
+		t.Errorf("stays: %q", r.stays)
+	}
+}
+
+// TestWhatIsDeletedDoesNotStay: what installs the operator is deleted also where it existed before the operator applied it.
+func TestWhatIsDeletedDoesNotStay(t *testing.T) {
+	server := apitest.Shared(t)
+	ns := server.Namespace(t)
+	inventory := plan.Inventory{{Key: manifest.Key{Kind: "Namespace", Name: ns}, Version: "v1", Adopted: true}}
+	server.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: plan.InventoryName}, Data: inventory.Data()})
+	p, err := opened(t, ns).find(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(p.all(), func(o object) bool { return o.name == ns }) || slices.ContainsFunc(p.stays, func(s string) bool { return strings.Contains(s, ns) }) {
+		t.Errorf("deleted: %v\nstays: %q", p.all(), p.stays)
 	}
 }

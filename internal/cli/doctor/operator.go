@@ -1,0 +1,81 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// operatorDeployment is the Deployment of the operator.
+const operatorDeployment = "network-operator"
+
+// judgeOperator reports an operator that does not work. Everything that it has published may then be out of date.
+func judgeOperator(f *collected, namespace string, now time.Time) []Finding {
+	what := "the operator does not work: nothing is repaired, and the published state may be out of date"
+	key := namespace + "/" + operatorDeployment
+	deployment, read := f.named(namespace+"/deployments", operatorDeployment)
+	if !read {
+		return nil // listed as not whole
+	}
+	if deployment == nil {
+		return []Finding{{Critical, what, "Deployment " + key + " does not exist", "install the operator: kubectl apply -k config/default"}}
+	}
+	if replicas, set, _ := unstructured.NestedInt64(deployment, "spec", "replicas"); set && replicas == 0 {
+		return []Finding{{Critical, what, "Deployment " + key + " is scaled to 0", fmt.Sprintf("kubectl -n %s scale deployment %s --replicas=1", namespace, operatorDeployment)}}
+	}
+	if available, _, _ := unstructured.NestedInt64(deployment, "status", "availableReplicas"); available == 0 {
+		return []Finding{{Critical, what, "Deployment " + key + " has no available pod" + podCauses(f.objects[namespace+"/pods"], now), fmt.Sprintf("kubectl -n %s describe pods; their logs are in the archive", namespace)}}
+	}
+	if f.lease == nil {
+		return nil // listed as not whole
+	}
+	last := status.Renewed(f.lease)
+	switch {
+	case last.IsZero():
+		return []Finding{{Critical, what, fmt.Sprintf("no replica holds Lease %s/%s", namespace, status.LeaseName), fmt.Sprintf("kubectl -n %s logs deployment/%s says why none can take it", namespace, operatorDeployment)}}
+	case now.Sub(last) > status.LeaseStale:
+		return []Finding{{Critical, what, fmt.Sprintf("Lease %s/%s was last renewed at %s", namespace, status.LeaseName, last.UTC().Format(time.RFC3339)),
+			fmt.Sprintf("kubectl -n %s logs deployment/%s says why; then kubectl -n %[1]s rollout restart deployment/%[2]s", namespace, operatorDeployment)}}
+	}
+	return nil
+}
+
+// readLease reads the operator's lease. One that does not exist was never renewed.
+func (c *collector) readLease(ctx context.Context, found *collected) {
+	lease, err := c.typed.CoordinationV1().Leases(c.namespace).Get(ctx, status.LeaseName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		lease, err = &coordinationv1.Lease{}, nil
+	}
+	if err != nil {
+		found.miss(fmt.Sprintf("Lease %s/%s", c.namespace, status.LeaseName), err)
+		return
+	}
+	found.lease = lease
+}
+
+// podCauses is why the first pod that is not ready is not, as the end of a sentence.
+func podCauses(pods []map[string]any, now time.Time) string {
+	for _, o := range pods {
+		if p, is := troubledPod(o, now); is {
+			return ": " + podProblem{p.Trouble, p.Detail}.text()
+		}
+	}
+	return ""
+}
+
+// named returns an object of a section, nil if it does not exist. read is false if the section was not read.
+func (f *collected) named(section, object string) (o map[string]any, read bool) {
+	all, read := f.objects[section]
+	if i := slices.IndexFunc(all, func(o map[string]any) bool { return name(o) == object }); i >= 0 {
+		o = all[i]
+	}
+	return o, read
+}
