@@ -129,7 +129,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if out := cno(t, 1, "doctor", "--file", file); !strings.Contains(out, "network-operator is to run nowhere") {
-		t.Errorf("it says\n%s", out)
+	if out := cno(t, 1, "doctor", "--file", file); !strings.Contains(out, "Deployment "+kit.OperatorNamespace+"/network-operator is scaled to 0") {
+		t.Errorf("it reports\n%s", out)
 	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +37,9 @@ func kubectl(t *testing.T, args ...string) string {
 }
 
 // allow says that an object of a network in use may be deleted.
-func allow(t *testing.T, kind, name string) {
+func allow(t *testing.T, kind, name string, flags ...string) {
 	t.Helper()
-	kubectl(t, "annotate", kind, name, "networkoperator.openshift.io/allow-deletion=true")
+	kubectl(t, append([]string{"annotate", kind, name, "networkoperator.openshift.io/allow-deletion=true"}, flags...)...)
 }
 
 func TestUninstalledInWhateverOrder(t *testing.T) {
@@ -50,9 +51,16 @@ func TestUninstalledInWhateverOrder(t *testing.T) {
 		unclean bool
 	}{
 		{why: "nothing was begun", by: func(*testing.T) {}},
+		{why: "kubectl delete of the installation", by: func(t *testing.T) {
+			out, err := lab.Kubectl(t.Context(), "delete", "--wait=false", "-k", filepath.Join(lab.Root, "config", "lab"))
+			if err == nil || !strings.Contains(err.Error()+out, "run: cno uninstall") {
+				t.Errorf("it is not refused: %v\n%s", err, out)
+			}
+		}},
 		{why: "the network first, then the operator", by: func(t *testing.T) {
 			allow(t, definition, "cluster")
 			kubectl(t, "delete", definition, "cluster")
+			allow(t, "deployment", "network-operator", "-n", kit.OperatorNamespace)
 			kubectl(t, "-n", kit.OperatorNamespace, "delete", "deployment", "network-operator")
 		}},
 		{why: "the definitions first", by: func(t *testing.T) {

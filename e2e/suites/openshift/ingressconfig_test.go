@@ -9,6 +9,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -21,6 +22,10 @@ func TestIngressOnTheHostNetworkIsRecognised(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		allow := []byte(`{"metadata":{"annotations":{"networkoperator.openshift.io/allow-deletion":"true"}}}`)
+		if err := lab.Client.Patch(context.Background(), host, client.RawPatch(types.MergePatchType, allow)); err != nil {
+			t.Error(err)
+		}
 		if err := lab.Client.Delete(context.Background(), host); client.IgnoreNotFound(err) != nil {
 			t.Error(err)
 		}

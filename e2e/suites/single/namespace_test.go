@@ -2,11 +2,13 @@ package single
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -23,6 +25,14 @@ func TestADeletedNamespaceOfTheNetworkComesBackWithAllThatWasInIt(t *testing.T) 
 	}
 	old := &corev1.Namespace{}
 	if err := lab.Client.Get(t.Context(), client.ObjectKey{Name: kit.FlannelNamespace}, old); err != nil {
+		t.Fatal(err)
+	}
+	refused := lab.Client.Delete(t.Context(), old.DeepCopy())
+	if refused == nil || !strings.Contains(refused.Error(), allowDeletion) {
+		t.Fatalf("it is deleted by accident: %v", refused)
+	}
+	patch := []byte(`{"metadata":{"annotations":{"` + allowDeletion + `":"true"}}}`)
+	if err := lab.Client.Patch(t.Context(), old.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
 		t.Fatal(err)
 	}
 	if err := lab.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kit.FlannelNamespace}}); err != nil {
