@@ -79,7 +79,7 @@ func loops(s *shared) []loop {
 		APIServer: s.Facts.APIServer, Version: s.Facts.ReleaseVersion, Now: time.Now, Log: s.Log.With("loop", hostnetworkconfig.Name),
 	}
 	routers := &egressrouter.Controller{
-		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Version: s.Facts.ReleaseVersion,
+		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Version: s.Facts.ReleaseVersion, Nodes: nodesIn(s.manager.GetCache()),
 		Metrics: egressrouter.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("loop", egressrouter.Name),
 	}
 	sysctls := &allowlist.Controller{

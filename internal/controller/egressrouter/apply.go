@@ -37,6 +37,10 @@ func (c *Controller) converge(ctx context.Context, r *networkv1.EgressRouter, w 
 	if s.Invalid = Validate(&r.Spec); len(s.Invalid) > 0 {
 		return s, nil
 	}
+	var err error
+	if s.Trouble, err = c.addressInUse(ctx, r); err != nil || s.Trouble != nil {
+		return s, err
+	}
 	switch {
 	case c.Image == "":
 		s.Trouble = noImage

@@ -15,6 +15,8 @@ import (
 )
 
 const (
+	// reasonAddressInUse is the reason of a router whose address another machine has.
+	reasonAddressInUse = "AddressInUse"
 	// asExpected is the reason of a condition that is as it should be.
 	asExpected = "AsExpected"
 	// unavailableFor is how long a router may have no pod that runs before a person is asked to look: longer than a pod takes to move to
@@ -64,7 +66,7 @@ func (s state) conditions(now time.Time) (available, progressing, degraded verdi
 	available, progressing = s.available(), s.progressing()
 	degraded, again = s.degraded(available.Status == networkv1.ConditionTrue, now)
 	switch {
-	case s.Trouble != nil && s.Trouble.Reason == "ApplyFailed":
+	case s.Trouble != nil && (s.Trouble.Reason == "ApplyFailed" || s.Trouble.Reason == reasonAddressInUse):
 		again = refusedAgain
 	case s.Waiting != nil && s.Waiting != waitForMultus:
 		again = waitingAgain

@@ -31,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -45,7 +46,7 @@ const (
 	fieldManager = client.FieldOwner("cluster-network-operator/egressrouter")
 )
 
-// Controller is the loop. The exported fields must be set, but for Image and Version, which may be empty.
+// Controller is the loop. The exported fields must be set, but for Image and Version, which may be empty, and Nodes.
 type Controller struct {
 	// Live reads what no cache has.
 	Live client.Reader
@@ -55,6 +56,8 @@ type Controller struct {
 	Image string
 	// Version is that of the operator.
 	Version string
+	// Nodes lists the nodes, whose addresses no router may have. Without it addresses are not compared with those of others.
+	Nodes   NodeLister
 	Metrics *Metrics
 	Events  events.EventRecorder
 	Now     func() time.Time
@@ -136,7 +139,8 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 		return c.watch(source.Kind(mgr.GetCache(), client.Object(&appsv1.Deployment{}), owner(mgr)),
 			source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), ofPod))
 	})
-	return c.watch(source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EventHandler(&handler.EnqueueRequestForObject{})))
+	return c.watch(source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EventHandler(&handler.EnqueueRequestForObject{})),
+		source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EnqueueRequestsFromMapFunc(c.sharing), predicate.GenerationChangedPredicate{}))
 }
 
 func (c *Controller) watch(sources ...source.Source) error {
