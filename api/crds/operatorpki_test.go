@@ -26,9 +26,15 @@ func TestOperatorPKIsAreRefusedWithTheWayOut(t *testing.T) {
 		{"no name", `{spec: {targetCert: {commonName: "a b"}}}`, []string{
 			`spec.targetCert.commonName: Invalid value: "a b": "a b" is neither a DNS name nor an IP address; write for example ovn or 127.0.0.1`}},
 		{"a time without a unit", `{spec: {rotation: {overlap: "24"}}}`, []string{
-			`spec.rotation.overlap: Invalid value: "24": "24" is not a duration; write a number and h, m or s, for example 24h`}},
+			`spec.rotation.overlap: Invalid value: "24": "24" is not a duration; write a number of at most seven digits and h, m or s, for example 24h`}},
 		{"a time of nothing", `{spec: {rotation: {overlap: 0s}}}`, []string{
-			`spec.rotation.overlap: Invalid value: "0s": 0s is out of range; use 1s to 262800h, which is thirty years`}},
+			`spec.rotation.overlap: Invalid value: "0s": 0s is out of range; use 10s to 262800h, which is thirty years`}},
+		{"a time below the floor", `{spec: {rotation: {overlap: 9s}}}`, []string{
+			`spec.rotation.overlap: Invalid value: "9s": 9s is out of range; use 10s to 262800h, which is thirty years`}},
+		{"a short time with many digits", `{spec: {rotation: {authorityValidity: 00000001s}}}`, []string{
+			`spec.rotation.authorityValidity: Invalid value: "00000001s": "00000001s" is not a duration; write a number of at most seven digits and h, m or s, for example 24h`}},
+		{"a long time with many digits", `{spec: {rotation: {authorityValidity: 99999999h}}}`, []string{
+			`spec.rotation.authorityValidity: Invalid value: "99999999h": "99999999h" is not a duration; write a number of at most seven digits and h, m or s, for example 24h`}},
 		{"an authority that ends before what it signs", `{spec: {rotation: {authorityValidity: 80000h}}}`, []string{
 			`spec.rotation: Invalid value: authorityValidity 80000h is too short: an authority is replaced after 78840h, signs for another 24h, and outlives what it signs by then (4380h). Lengthen it, or shorten the others`}},
 	})

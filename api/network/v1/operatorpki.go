@@ -79,11 +79,12 @@ type RotationSpec struct {
 	Overlap Duration `json:"overlap,omitempty"`
 }
 
-// Duration is a time span of at least a second, such as 24h or 90m.
+// Duration is a time span of ten seconds to thirty years, such as 24h or 90m. Ten seconds is the floor, because each step of a
+// rotation writes Secrets.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]+(h|m|s))+$')",messageExpression="'\"%s\" is not a duration; write a number and h, m or s, for example 24h'.format([self])"
-// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,7}(h|m|s))+$') || duration(self) >= duration('1s') && duration(self) <= duration('262800h')",messageExpression="'%s is out of range; use 1s to 262800h, which is thirty years'.format([self])"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,7}(h|m|s))+$')",messageExpression="'\"%s\" is not a duration; write a number of at most seven digits and h, m or s, for example 24h'.format([self])"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,7}(h|m|s))+$') || duration(self) >= duration('10s') && duration(self) <= duration('262800h')",messageExpression="'%s is out of range; use 10s to 262800h, which is thirty years'.format([self])"
 type Duration string
 
 // The types of an OperatorPKI's conditions.

@@ -35,6 +35,8 @@ func policyOf(pki *networkv1.OperatorPKI) certs.Policy {
 		p.AuthorityRefresh = duration(r.AuthorityRefresh, p.AuthorityRefresh)
 		p.LeafLife = duration(r.CertificateValidity, p.LeafLife)
 		p.Overlap = duration(r.Overlap, p.Overlap)
+		// A rule of the CRD, which may no longer hold for what was raised to the floor.
+		p.AuthorityLife = max(p.AuthorityLife, p.AuthorityRefresh+p.Overlap+p.LeafLife)
 	}
 	return p
 }
@@ -66,10 +68,17 @@ func requestOf(pki *networkv1.OperatorPKI, p certs.Policy) certs.Request {
 	return r
 }
 
+// shortest and longest are the range of the CRD. Objects that are older than the range are kept in it, too: each step of a
+// rotation writes Secrets.
+const (
+	shortest = 10 * time.Second
+	longest  = 30 * 365 * day
+)
+
 // duration reads a time span that the API server has checked; what it has not is taken for the one that is usual.
 func duration(text networkv1.Duration, usual time.Duration) time.Duration {
 	if d, err := time.ParseDuration(string(text)); err == nil && d > 0 {
-		return d
+		return min(max(d, shortest), longest)
 	}
 	return usual
 }
