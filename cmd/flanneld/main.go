@@ -10,12 +10,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/cluster-network-operator/cno/internal/version"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/plugins"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/request"
 )
 
 func main() {
@@ -57,13 +59,27 @@ func runCommand(log *slog.Logger) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return node.Run(cmd.Context(), node.Options{
-				Config: config, Node: os.Getenv("NODE_NAME"), Version: version.String(), Log: log,
-			})
+			options := node.Options{Config: config, Node: os.Getenv("NODE_NAME"), Version: version.String(), Log: log}
+			if config.Etcd.OwnCertificate {
+				// Without it the agent goes on with the certificate that it has, and reports why it gets no other.
+				if options.Sign, err = signer(); err != nil {
+					log.Warn("certificates cannot be requested", "error", err)
+				}
+			}
+			return node.Run(cmd.Context(), options)
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "/etc/flannel/flanneld.json", "the configuration file")
 	return cmd
+}
+
+// signer asks the operator for certificates, through the API server that the pod's environment names.
+func signer() (node.Signer, error) {
+	api, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the Kubernetes API, to request a certificate: %w", err)
+	}
+	return request.New(api)
 }
 
 func readConfig(file string) (agentconfig.Config, error) {

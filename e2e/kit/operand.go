@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Etcdctl runs etcdctl in the member of flannel's etcd on a control-plane node.
+// Etcdctl runs etcdctl in the member of flannel's etcd on a control-plane node, with the member's certificate: members are
+// administrators of etcd once it checks permissions.
 func (k *Kit) Etcdctl(ctx context.Context, node string, args ...string) (string, error) {
 	n := &corev1.Node{}
 	if err := k.Client.Get(ctx, client.ObjectKey{Name: node}, n); err != nil {

@@ -23,8 +23,8 @@ const (
 // object is created, and namespaces of operands come and go.
 var (
 	operandNamespaces   = []string{operatorNamespace, courierNamespace, "openshift-flannel", "openshift-kube-proxy", "openshift-network-diagnostics"}
-	operandClusterRoles = []string{"openshift-kube-proxy", "openshift-network-diagnostics"}
-	operandClusterBinds = []string{"openshift-kube-proxy", "network-diagnostics-metrics"}
+	operandClusterRoles = []string{"openshift-flannel", "openshift-kube-proxy", "openshift-network-diagnostics"}
+	operandClusterBinds = []string{"openshift-flannel", "openshift-kube-proxy", "network-diagnostics-metrics"}
 	operandRoleRefs     = append([]string{"system:auth-delegator"}, operandClusterRoles...)
 )
 

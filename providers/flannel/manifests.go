@@ -46,7 +46,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	}
 	waiting := o.waiting(etcd)
 	if waiting == "" {
-		addAgents(&list, image, agentLevel(spec.LogLevel), config)
+		addAgents(&list, image, agentLevel(spec.LogLevel), config, f.APIServer)
 	}
 	if list.err != nil {
 		return provider.Output{}, fmt.Errorf("render flannel: %w", list.err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -59,6 +60,7 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Me
 	}
 	out.Network = agentconfig.Network{IPv4: network, IPv4SubnetLen: int(spec.ClusterNetwork[0].HostPrefix)}
 	out.Etcd = agentconfig.Etcd{Endpoints: etcd.Endpoints(m), Prefix: c.Etcd.Prefix}
+	out.Etcd.OwnCertificate = etcd.Managed != nil
 	if encrypted(etcd) {
 		out.Etcd.CAFile = tlsDir + "/" + record.BundleKey
 	}
@@ -78,6 +80,10 @@ func addFoundation(list *objects, etcd record.Settings, config agentconfig.Confi
 	addAsset[corev1.Namespace](list, "namespace.yaml", nil)
 	addAsset[rbacv1.RoleBinding](list, "rolebinding.yaml", nil)
 	addAsset[corev1.ServiceAccount](list, "serviceaccount.yaml", nil)
+	if config.Etcd.OwnCertificate {
+		addAsset[rbacv1.ClusterRole](list, "clusterrole.yaml", nil)
+		addAsset[rbacv1.ClusterRoleBinding](list, "clusterrolebinding.yaml", nil)
+	}
 	agent, err := config.Encode()
 	if err != nil {
 		list.fail(err)
@@ -94,7 +100,7 @@ func addFoundation(list *objects, etcd record.Settings, config agentconfig.Confi
 
 // addAgents adds the DaemonSet. Its pods read their configuration once, hence the hash of it; certificates they read
 // again when they change.
-func addAgents(list *objects, image, level string, config agentconfig.Config) {
+func addAgents(list *objects, image, level string, config agentconfig.Config, api facts.HostPort) {
 	content, err := config.Encode()
 	if err != nil {
 		list.fail(err)
@@ -108,6 +114,10 @@ func addAgents(list *objects, image, level string, config agentconfig.Config) {
 		if config.Migration != nil {
 			enterPods(&template.Spec)
 		}
+		if config.Etcd.OwnCertificate {
+			template.Spec.AutomountServiceAccountToken = new(true)
+			template.Spec.Containers[0].Env = append(template.Spec.Containers[0].Env, apiServer(api)...)
+		}
 		if config.Etcd.CAFile == "" {
 			return
 		}
@@ -117,6 +127,18 @@ func addAgents(list *objects, image, level string, config agentconfig.Config) {
 		agent := &template.Spec.Containers[0]
 		agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "etcd-tls", MountPath: tlsDir, ReadOnly: true})
 	})
+}
+
+// apiServer points the agent at the API server itself: the address of its Service works only once kube-proxy does. The
+// address is unknown only where objects are rendered without a cluster.
+func apiServer(api facts.HostPort) []corev1.EnvVar {
+	if api.Host == "" {
+		return nil
+	}
+	return []corev1.EnvVar{
+		{Name: "KUBERNETES_SERVICE_HOST", Value: api.Host},
+		{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(api.Port)},
+	}
 }
 
 // agentLevel is what agents log: they know no finer level than debug.

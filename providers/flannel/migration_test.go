@@ -172,7 +172,7 @@ func TestAgentsEnterPodsOnlyDuringAMigration(t *testing.T) {
 			tell(&config, 1450, 1400, 1)
 		}
 		var list objects
-		addAgents(&list, "image", "info", config)
+		addAgents(&list, "image", "info", config, facts.HostPort{})
 		if list.err != nil {
 			t.Fatal(list.err)
 		}

@@ -67,6 +67,10 @@ type Etcd struct {
 	// CertFile and KeyFile hold the certificate and key to present, as PEM. Both or neither.
 	CertFile string `json:"certFile,omitempty"`
 	KeyFile  string `json:"keyFile,omitempty"`
+	// OwnCertificate is true if the node has an identity of its own: the agent requests a certificate from the operator
+	// through the Kubernetes API, presents it instead of CertFile once it has it, and takes only the subnet that the
+	// operator has reserved for the node.
+	OwnCertificate bool `json:"ownCertificate,omitempty"`
 }
 
 // Network is what pods get their addresses from.

@@ -34,6 +34,8 @@ type AgentStatus struct {
 	Interface  string     `json:"interface,omitempty"`
 	// Backend is host-gw or vxlan.
 	Backend string `json:"backend"`
+	// OwnCertificate is true while the agent presents a certificate of its own to etcd.
+	OwnCertificate bool `json:"ownCertificate,omitempty"`
 	// Network is the IPv4 network that the node's firewall rules and routes are for; zero before there are rules. Agents
 	// of earlier versions do not say.
 	Network netip.Prefix `json:"network,omitzero"`

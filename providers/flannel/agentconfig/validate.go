@@ -55,6 +55,9 @@ func (e Etcd) validate(at *field.Path) field.ErrorList {
 	if (e.CertFile == "") != (e.KeyFile == "") {
 		errs = append(errs, field.Invalid(at.Child("certFile"), e.CertFile, "certFile and keyFile go together: give both or neither"))
 	}
+	if e.OwnCertificate && e.CAFile == "" {
+		errs = append(errs, field.Required(at.Child("caFile"), "a node with a certificate of its own needs the CA that issues it"))
+	}
 	for _, f := range []struct{ name, file string }{{"caFile", e.CAFile}, {"certFile", e.CertFile}, {"keyFile", e.KeyFile}} {
 		if f.file != "" {
 			errs = append(errs, validatePath(at.Child(f.name), f.file)...)

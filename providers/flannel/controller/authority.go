@@ -69,6 +69,11 @@ func memberRequest(m record.Member) certs.Request {
 	return r
 }
 
+// rootRequest is what the operator presents: it may do everything in etcd.
+func rootRequest() certs.Request {
+	return certs.Request{CommonName: record.RootUser, Usage: certs.Client, Life: policy().LeafLife}
+}
+
 func clientRequest() certs.Request {
 	return certs.Request{CommonName: "flannel", Usage: certs.Client, Life: policy().LeafLife}
 }

@@ -2,6 +2,8 @@ package controller
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,6 +30,8 @@ type model struct {
 	off    map[string]bool
 	// connected are the pairs of members with a connection, in alphabetical order.
 	connected map[[2]string]bool
+	// identity is true while the members ask who a client is.
+	identity bool
 	// trusted says until when a bundle trusts a certificate, since checking signatures takes most of a test's time.
 	trusted map[[2]string]time.Time
 }
@@ -47,7 +51,7 @@ func newModel(t *testing.T) *model {
 func (m *model) operatorRestarts() {
 	m.loop.Close()
 	d := m.loop.deps
-	d.Dial = func(Target) (Etcd, error) { return modelEtcd{steadyEtcd{members: m.members}, m}, nil }
+	d.Dial = func(t Target) (Etcd, error) { return modelEtcd{steadyEtcd{members: m.members}, m, t.TLS}, nil }
 	m.loop = New(d)
 	m.t.Cleanup(m.loop.Close)
 }
@@ -56,11 +60,15 @@ func (m *model) operatorRestarts() {
 type modelEtcd struct {
 	steadyEtcd
 	m *model
+	// presented is what the operator connects with.
+	presented *tls.Config
 }
+
+func (e modelEtcd) Enforced(context.Context) (bool, error) { return e.m.identity, nil }
 
 func (e modelEtcd) Answers(_ context.Context, url string) error {
 	for _, member := range e.members().Members {
-		if member.ClientURL == url && e.m.acceptsClient(member) {
+		if member.ClientURL == url && e.accepted(member) {
 			return nil
 		}
 	}
@@ -69,21 +77,26 @@ func (e modelEtcd) Answers(_ context.Context, url string) error {
 
 func (e modelEtcd) List(ctx context.Context) ([]Member, error) {
 	for _, member := range e.members().Members {
-		if e.m.acceptsClient(member) && e.m.ready(member.Node) {
+		if e.accepted(member) && e.m.ready(member.Node) {
 			return e.steadyEtcd.List(ctx)
 		}
 	}
 	return nil, errors.New("no quorum")
 }
 
-func (m *model) acceptsClient(member record.Member) bool {
-	return m.hashes[member.Node] != "" && m.accepts(member.Node, record.ClientSecret)
+// accepted reports whether a member accepts the operator's certificate: that of the root user, if it asks.
+func (e modelEtcd) accepted(member record.Member) bool {
+	if e.m.hashes[member.Node] == "" || e.presented == nil || len(e.presented.Certificates) == 0 {
+		return false
+	}
+	cert, err := x509.ParseCertificate(e.presented.Certificates[0].Certificate[0])
+	return err == nil && e.m.loaded[member.Node].Trusts(cert, e.m.now) && (!e.m.identity || cert.Subject.CommonName == record.RootUser)
 }
 
 // accepts reports whether the member on a node trusts the certificate in a Secret.
 func (m *model) accepts(node, secret string) bool {
 	var s corev1.Secret
-	if err := m.api.Get(m.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: secret}, &s); err != nil {
+	if err := m.api.Get(m.t.Context(), secretKey(secret), &s); err != nil {
 		return false
 	}
 	key := [2]string{string(m.loaded[node].PEM()), string(s.Data[corev1.TLSCertKey])}
@@ -220,11 +233,19 @@ func (m *model) report(node string) {
 	}
 }
 
+// secrets returns the names of the Secrets with certificates of the CA.
+func (m *model) secrets() []string {
+	out := []string{record.RootSecret, record.MemberSecret("a"), record.MemberSecret("b"), record.MemberSecret("c")}
+	if !m.identity {
+		out = append(out, record.ClientSecret)
+	}
+	return out
+}
+
 // rejected returns the first certificate in a Secret that a running member does not accept.
 func (m *model) rejected() string {
-	secrets := []string{record.ClientSecret, record.MemberSecret("a"), record.MemberSecret("b"), record.MemberSecret("c")}
 	for node := range m.hashes {
-		for _, name := range secrets {
+		for _, name := range m.secrets() {
 			if !m.accepts(node, name) {
 				return fmt.Sprintf("the member on node %s rejects the certificate in %s", node, name)
 			}
@@ -274,7 +295,7 @@ func (m *model) remove(namespace, name string) {
 func (m *model) signers() []string {
 	m.t.Helper()
 	var out []string
-	for _, name := range []string{record.ClientSecret, record.MemberSecret("a"), record.MemberSecret("b"), record.MemberSecret("c")} {
+	for _, name := range m.secrets() {
 		pair, _ := m.leaf(name)
 		cert, _, err := pair.Parse()
 		if err != nil {
@@ -370,8 +391,8 @@ func TestMembersRecoverFromTheLossOfAllSecrets(t *testing.T) {
 	for _, first := range []string{"a", "b", "c", ""} {
 		m := newModel(t)
 		m.remove(operatorNamespace, record.AuthoritySecret)
-		for _, name := range []string{record.ClientSecret, record.MemberSecret("a"), record.MemberSecret("b"), record.MemberSecret("c")} {
-			m.remove(record.Namespace, name)
+		for _, name := range m.secrets() {
+			m.remove(secretKey(name).Namespace, name)
 		}
 		if m.operator(); first != "" {
 			m.crash(first)

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/cluster-network-operator/cno/internal/certs"
-	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -40,7 +41,16 @@ func (steadyEtcd) Answers(context.Context, string) error            { return nil
 func (steadyEtcd) Read(context.Context, string) ([]KeyValue, error) { return nil, nil }
 func (steadyEtcd) Commit(context.Context, Change) (bool, error)     { return true, nil }
 func (steadyEtcd) Watch(ctx context.Context, _ string, _ func())    { <-ctx.Done() }
-func (steadyEtcd) Close() error                                     { return nil }
+func (steadyEtcd) Enforced(context.Context) (bool, error)           { return false, nil }
+func (steadyEtcd) Enforce(context.Context) error                    { return nil }
+func (steadyEtcd) Users(context.Context) ([]string, error)          { return nil, nil }
+func (steadyEtcd) Administer(context.Context, string) error         { return nil }
+func (steadyEtcd) Expel(context.Context, string) error              { return nil }
+func (steadyEtcd) ReplacePassword(context.Context, string) error    { return nil }
+func (steadyEtcd) Grant(context.Context, string, []record.Permission) error {
+	return nil
+}
+func (steadyEtcd) Close() error { return nil }
 
 // calendar plays the years of a cluster of three members, whose pods start anew when their Deployment says so, one
 // at a time, and with the certificates of that moment.
@@ -61,7 +71,7 @@ func newCalendar(t *testing.T) *calendar {
 		record.AgentKey:    `{"version":1,"etcd":{"endpoints":[],"prefix":"/p"},"network":{"ipv4":"10.0.0.0/16","ipv4SubnetLen":24}}`,
 		record.SettingsKey: `{"managed":{"clientPort":1,"peerPort":2,"image":"etcd:v1"}}`,
 	}}
-	builder := fake.NewClientBuilder().WithScheme(manifest.Scheme()).WithStatusSubresource(&appsv1.Deployment{}).WithObjects(config)
+	builder := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithStatusSubresource(&appsv1.Deployment{}, &certificatesv1.CertificateSigningRequest{}).WithObjects(config)
 	for name, address := range map[string]string{"a": "192.0.2.1", "b": "192.0.2.2", "c": "192.0.2.3"} {
 		builder.WithObjects(&corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: "uid", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}},
@@ -70,8 +80,9 @@ func newCalendar(t *testing.T) *calendar {
 	}
 	c.api = builder.Build()
 	c.loop = New(Deps{Client: c.api, Live: c.api, Namespace: operatorNamespace, Now: func() time.Time { return c.now },
-		Dial: func(Target) (Etcd, error) { return steadyEtcd{members: c.members}, nil },
-		Log:  slog.New(slog.NewTextHandler(io.Discard, nil))})
+		Requests: func(context.Context) ([]certificatesv1.CertificateSigningRequest, error) { return nil, nil },
+		Dial:     func(Target) (Etcd, error) { return steadyEtcd{members: c.members}, nil },
+		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))})
 	t.Cleanup(c.loop.Close)
 	return c
 }
@@ -88,11 +99,19 @@ func (c *calendar) members() record.Membership {
 	return m
 }
 
+// secretKey returns where a Secret is, by its name.
+func secretKey(name string) client.ObjectKey {
+	if name == record.RootSecret {
+		return client.ObjectKey{Namespace: operatorNamespace, Name: name}
+	}
+	return client.ObjectKey{Namespace: record.Namespace, Name: name}
+}
+
 // leaf returns the certificate in a Secret, and the authorities beside it.
 func (c *calendar) leaf(name string) (certs.Pair, certs.Bundle) {
 	c.t.Helper()
 	var s corev1.Secret
-	if err := c.api.Get(c.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: name}, &s); err != nil {
+	if err := c.api.Get(c.t.Context(), secretKey(name), &s); err != nil {
 		c.t.Fatal(err)
 	}
 	bundle, err := certs.ParseBundle(s.Data[record.BundleKey])
@@ -141,7 +160,7 @@ func (c *calendar) pass() {
 func (c *calendar) handshakes() {
 	c.t.Helper()
 	all := c.members().Members
-	pairs := []string{record.ClientSecret}
+	pairs := []string{record.ClientSecret, record.RootSecret}
 	for _, m := range all {
 		pairs = append(pairs, record.MemberSecret(m.Node))
 	}

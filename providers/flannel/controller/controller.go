@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -61,6 +62,8 @@ type Deps struct {
 	Dial func(Target) (Etcd, error)
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
+	// Requests returns the requests of nodes for certificates; nil lists them with Live.
+	Requests func(context.Context) ([]certificatesv1.CertificateSigningRequest, error)
 	// Token returns a text that was never used; nil is 8 random hexadecimal digits.
 	Token func() string
 	// Report takes what the loop has to say, after every pass. None means that all is well.
@@ -77,6 +80,7 @@ type Controller struct {
 	trigger *trigger.Trigger
 	link    link
 	since   memory
+	granted granted
 }
 
 // New returns a loop. Its watches are set up with Setup; a test may call Reconcile by itself.
@@ -86,6 +90,9 @@ func New(d Deps) *Controller {
 	}
 	if d.Nodes == nil {
 		d.Nodes = d.listed
+	}
+	if d.Requests == nil {
+		d.Requests = d.listedRequests
 	}
 	if d.Now == nil {
 		d.Now = time.Now
@@ -203,6 +210,9 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	if p.in.settings.Managed != nil {
+		if err := p.answerRequests(ctx); err != nil {
+			return err
+		}
 		if known, err := p.membership(ctx, cred); err != nil || !known {
 			return err
 		}
@@ -216,7 +226,7 @@ func (p *pass) credentials(ctx context.Context) (cred credentials, problem strin
 	if x := p.in.settings.External; x != nil {
 		cred, problem, err = p.copyExternal(ctx, *x)
 	} else {
-		cred, err = p.ensureManaged(ctx, p.in.members.Members)
+		cred, err = p.ensureManaged(ctx, p.in.members.Members, p.in.members.NodeIdentity)
 	}
 	if err != nil || problem != "" || p.in.members.ClientTrust == cred.clientTrust() {
 		return cred, problem, err

@@ -69,6 +69,7 @@ type Keys interface {
 type Etcd interface {
 	Members
 	Keys
+	Access
 	Close() error
 }
 

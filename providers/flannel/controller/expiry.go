@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"maps"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,8 +31,8 @@ func (c *Controller) reportExpiry(ctx context.Context, in inputs) error {
 		return nil
 	}
 	list := []Expiry{{Secret: client.ObjectKey{Namespace: c.deps.Namespace, Name: record.AuthoritySecret}, Certificate: "authority"}}
-	for _, name := range slices.Sorted(maps.Keys(requests(in.members.Members))) {
-		list = append(list, Expiry{Secret: client.ObjectKey{Namespace: record.Namespace, Name: name}, Certificate: "certificate"})
+	for _, l := range c.leaves(in.members.Members, in.members.NodeIdentity) {
+		list = append(list, Expiry{Secret: l.ObjectKey, Certificate: "certificate"})
 	}
 	var out []Expiry
 	for _, e := range list {

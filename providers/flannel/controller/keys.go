@@ -107,9 +107,11 @@ func (s store) foreign() []string {
 	for _, r := range s.reservations {
 		own[r.Subnet] = r.PublicIP
 	}
+	// Only the node itself may write the lease of a reservation that names no address.
+	unnamed := netip.Addr{}
 	var out []string
 	for _, l := range s.leases {
-		if holder, ok := own[l.subnet]; !ok || holder != l.publicIP {
+		if holder, ok := own[l.subnet]; !ok || holder != l.publicIP && holder != unnamed {
 			out = append(out, fmt.Sprintf("%s has %s", l.publicIP, l.subnet))
 		}
 	}
@@ -120,15 +122,21 @@ func (s store) foreign() []string {
 }
 
 // claim returns the changes that write the UIDs of nodes into reservations made by agents, which do not know them,
-// and into those of nodes that were replaced by one of the same name, which inherits the subnet.
-func (s store) claim(nodes map[string]node) ([]Change, error) {
+// and into those of nodes that were replaced by one of the same name, which inherits the subnet. It takes addresses out
+// that agents can no longer correct: identity is true if only a node itself may write its lease, for which they are not
+// needed either.
+func (s store) claim(nodes map[string]node, identity bool) ([]Change, error) {
 	var out []Change
 	for _, name := range sorted(s.reservations) {
 		r, n := s.reservations[name], nodes[name]
-		if n.UID == "" || r.UID == n.UID {
+		a := s.agents[name]
+		outdated := r.PublicIP.IsValid() && (identity || a.OwnCertificate && a.PublicIP.IsValid() && a.PublicIP != r.PublicIP)
+		if n.UID == "" || r.UID == n.UID && !outdated {
 			continue
 		}
-		r.UID = n.UID
+		if r.UID = n.UID; outdated {
+			r.PublicIP = netip.Addr{}
+		}
 		value, err := r.Encode()
 		if err != nil {
 			return nil, err
@@ -166,7 +174,7 @@ func (s store) forget(name string) Change {
 	if r, ok := s.reservations[name]; ok {
 		drop(r.key)
 		for _, l := range s.leases {
-			if l.subnet == r.Subnet && l.publicIP == r.PublicIP {
+			if l.subnet == r.Subnet && (l.publicIP == r.PublicIP || !r.PublicIP.IsValid()) {
 				drop(l.key)
 			}
 		}

@@ -30,9 +30,19 @@ func (p *pass) keys(ctx context.Context) error {
 	if err := p.configure(ctx, s); err != nil {
 		return err
 	}
-	changes, err := s.claim(p.in.nodes)
+	if err := p.access(ctx, s); err != nil {
+		return err
+	}
+	changes, err := s.claim(p.in.nodes, p.in.members.NodeIdentity)
 	if err != nil {
 		return err
+	}
+	if p.in.settings.Managed != nil {
+		reserved, err := s.reserve(p.in.agents, p.in.nodes)
+		if err != nil {
+			p.findings = append(p.findings, finding(status.Degraded, "PoolExhausted", err.Error()))
+		}
+		changes = append(changes, reserved...)
 	}
 	for _, c := range changes {
 		p.commit(ctx, c)

@@ -57,11 +57,11 @@ func (p *pass) connect(cred credentials) error {
 		p.link.close()
 		return nil
 	}
-	key := strings.Join(append(slices.Clone(endpoints), p.in.agents.Etcd.Prefix, string(cred.client[corev1.TLSCertKey]), string(cred.client[record.BundleKey])), "\n")
+	key := strings.Join(append(slices.Clone(endpoints), p.in.agents.Etcd.Prefix, string(cred.own()[corev1.TLSCertKey]), string(cred.own()[record.BundleKey])), "\n")
 	if p.etcd = p.link.open(key); p.etcd != nil {
 		return nil
 	}
-	config, err := tlsConfig(cred.client)
+	config, err := tlsConfig(cred.own())
 	if err != nil {
 		return err
 	}
@@ -71,6 +71,7 @@ func (p *pass) connect(cred credentials) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	p.link.replace(key, p.etcd, cancel)
 	p.link.failures = 0
+	p.granted = nil
 	go p.etcd.Watch(ctx, p.in.agents.Etcd.Prefix+"/", p.trigger.Fire)
 	return nil
 }

@@ -104,7 +104,7 @@ func initialCluster(m record.Member, actual []Member) string {
 }
 
 func write(before, next record.Membership) step {
-	next.ClientTrust = before.ClientTrust
+	next.ClientTrust, next.NodeIdentity, next.UsersChecked = before.ClientTrust, before.NodeIdentity, before.UsersChecked
 	return step{record: &next}
 }
 

@@ -3,9 +3,12 @@ package controller
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -78,17 +81,115 @@ func TestANetworkThatIsNotManagedIsOnlyObserved(t *testing.T) {
 
 func TestCertificatesAreRenewedWhileTheNetworkIsNotManaged(t *testing.T) {
 	m, _, findings := observed(t)
-	before, bundle := m.leaf(record.ClientSecret)
-	m.now = m.now.Add(policy().LeafLife/2 + time.Hour)
-	m.operator()
-	after, same := m.leaf(record.ClientSecret)
-	cert, _, err := after.Parse()
-	if err != nil || string(before.Certificate) == string(after.Certificate) || !bundle.Trusts(cert, m.now) || !bundle.Contains(same) {
-		t.Errorf("the certificate was not renewed by the CA that members trust: %v", err)
-	}
-	m.intact()
+	m.renewed(func() {
+		m.now = m.now.Add(policy().LeafLife/2 + time.Hour)
+		m.operator()
+	})
 	if len(*findings) > 0 {
 		t.Errorf("the findings are %v", *findings)
+	}
+}
+
+// renewed fails the test unless an action renews every certificate with the CA that members trust.
+func (m *model) renewed(action func()) {
+	m.t.Helper()
+	before := map[string]string{}
+	for _, name := range m.secrets() {
+		pair, _ := m.leaf(name)
+		before[name] = string(pair.Certificate)
+	}
+	_, bundle := m.leaf(record.ClientSecret)
+	action()
+	for _, name := range m.secrets() {
+		after, same := m.leaf(name)
+		cert, _, err := after.Parse()
+		if err != nil || before[name] == string(after.Certificate) || !bundle.Trusts(cert, m.now) || !bundle.Contains(same) {
+			m.t.Errorf("the certificate in %s was not renewed by the CA that members trust: %v", name, err)
+		}
+	}
+	m.intact()
+}
+
+// identify has the members of a model ask who a client is, after which agents share no certificate.
+func (m *model) identify() {
+	m.t.Helper()
+	m.identity = true
+	for range 6 {
+		m.round("a", "b", "c")
+	}
+	if pair, bundle := m.leaf(record.ClientSecret); !m.members().NodeIdentity || len(pair.Certificate) > 0 || len(bundle) == 0 {
+		m.t.Fatalf("agents still share a certificate: %+v", m.members())
+	}
+}
+
+func TestANetworkWhoseNodesHaveTheirOwnCertificatesIsObserved(t *testing.T) {
+	m, managed, findings := observed(t)
+	var reported []Expiry
+	m.loop.deps.Expires = func(list []Expiry) { reported = list }
+	*managed = true
+	m.identify()
+	*managed = false
+	before := m.versions()
+	m.operator()
+	if after := m.versions(); !maps.Equal(before, after) || len(*findings) > 0 {
+		t.Errorf("objects were %v and are %v; the findings are %v", before, after, *findings)
+	}
+	m.renewed(func() {
+		m.now = m.now.Add(policy().LeafLife/2 + time.Hour)
+		m.operator()
+	})
+	if pair, _ := m.leaf(record.ClientSecret); len(pair.Certificate) > 0 {
+		t.Error("agents share a certificate again")
+	}
+	if len(reported) != 5 || slices.ContainsFunc(reported, func(e Expiry) bool { return e.Secret.Name == record.ClientSecret }) {
+		t.Errorf("the expiry of %v is reported", reported)
+	}
+
+	m.loop.deps.Requests = func(context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
+		var list certificatesv1.CertificateSigningRequestList
+		err := m.api.List(t.Context(), &list)
+		return list.Items, err
+	}
+	csr := requestOf(t, "a", nil)
+	csr.Name, csr.CreationTimestamp = "renewal", metav1.NewTime(m.now)
+	if err := m.api.Create(t.Context(), csr); err != nil {
+		t.Fatal(err)
+	}
+	m.operator()
+	if err := m.api.Get(t.Context(), client.ObjectKeyFromObject(csr), csr); err != nil || len(csr.Status.Certificate) == 0 {
+		t.Errorf("the request of a node is not signed: %+v, %v", csr.Status, err)
+	}
+
+	m.remove(operatorNamespace, record.RootSecret)
+	m.operator()
+	if f := *findings; len(f) != 1 || f[0].Reason != "EtcdCredentials" || !strings.Contains(f[0].Message, operatorNamespace+"/"+record.RootSecret) {
+		t.Errorf("without the operator's certificate, the findings are %v", f)
+	}
+}
+
+// TestANetworkOfAnEarlierVersionIsObservedWithItsCertificate updates the operator while the network is not managed: it
+// has no certificate of its own yet.
+func TestANetworkOfAnEarlierVersionIsObservedWithItsCertificate(t *testing.T) {
+	m, _, findings := observed(t)
+	m.remove(operatorNamespace, record.RootSecret)
+	m.operator()
+	if len(*findings) > 0 {
+		t.Errorf("the findings are %v", *findings)
+	}
+}
+
+// TestALostCAIsReplacedAlthoughAgentsShareNoCertificate: the CA that agents trust is in a bundle without a certificate.
+func TestALostCAIsReplacedAlthoughAgentsShareNoCertificate(t *testing.T) {
+	m := newModel(t)
+	m.identify()
+	_, before := m.leaf(record.ClientSecret)
+	m.remove(operatorNamespace, record.AuthoritySecret)
+	for _, name := range m.secrets() {
+		m.remove(secretKey(name).Namespace, name)
+	}
+	m.operator()
+	if _, after := m.leaf(record.ClientSecret); !after.Contains(before) {
+		t.Error("agents and members do not trust the lost CA any more")
 	}
 }
 
@@ -104,7 +205,7 @@ func TestTheExpiryOfEveryCertificateIsReported(t *testing.T) {
 			t.Errorf("%s expires in %s", e.Secret, left)
 		}
 	}
-	want := map[string]string{record.AuthoritySecret: "authority", record.ClientSecret: "certificate", record.MemberSecret("a"): "certificate",
+	want := map[string]string{record.AuthoritySecret: "authority", record.RootSecret: "certificate", record.ClientSecret: "certificate", record.MemberSecret("a"): "certificate",
 		record.MemberSecret("b"): "certificate", record.MemberSecret("c"): "certificate"}
 	if !maps.Equal(got, want) {
 		t.Errorf("reported are %v, want %v", got, want)

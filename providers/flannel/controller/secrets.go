@@ -24,6 +24,16 @@ import (
 type credentials struct {
 	client map[string][]byte
 	trust  string
+	// operator is what the operator presents to a managed etcd; nil if it is the same.
+	operator map[string][]byte
+}
+
+// own is what the operator presents to etcd.
+func (c credentials) own() map[string][]byte {
+	if c.operator != nil {
+		return c.operator
+	}
+	return c.client
 }
 
 // clientTrust is the hash of what agents read once; it is empty if they read nothing.
@@ -36,24 +46,28 @@ func (c credentials) clientTrust() string {
 
 // ensureManaged creates the CA of the managed etcd and the certificates of its members and clients, and replaces them
 // in time.
-func (c *Controller) ensureManaged(ctx context.Context, members []record.Member) (credentials, error) {
+func (c *Controller) ensureManaged(ctx context.Context, members []record.Member, identity bool) (credentials, error) {
 	rotation, err := c.ensureAuthority(ctx, members)
 	if err != nil {
 		return credentials{}, err
 	}
-	issue := c.issuer(ctx, members, rotation)
-	var client map[string][]byte
-	all := requests(members)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		data, err := c.ensureLeaf(ctx, name, all[name], issue)
+	issue, cred := c.issuer(ctx, members, rotation), credentials{trust: trustOf(rotation)}
+	for _, l := range c.leaves(members, identity) {
+		data, err := c.ensureLeaf(ctx, l, issue)
 		if err != nil {
 			return credentials{}, err
 		}
-		if name == record.ClientSecret {
-			client = data
+		switch l.Name {
+		case record.ClientSecret:
+			cred.client = data
+		case record.RootSecret:
+			cred.operator = data
 		}
 	}
-	return credentials{client: client, trust: trustOf(rotation)}, nil
+	if identity {
+		cred.client, err = c.ensureBundle(ctx, rotation)
+	}
+	return cred, err
 }
 
 // issuer returns an issuer of certificates for the members.
@@ -61,13 +75,29 @@ func (c *Controller) issuer(ctx context.Context, members []record.Member, r cert
 	return issuer{rotation: r, now: c.deps.Now(), spread: sync.OnceValues(func() (bool, error) { return c.spread(ctx, members, trustOf(r)) })}
 }
 
-// requests returns the certificates that members and clients have, by the names of their Secrets.
-func requests(members []record.Member) map[string]certs.Request {
-	out := map[string]certs.Request{record.ClientSecret: clientRequest()}
+// leaf is a certificate of the managed etcd that the operator keeps in a Secret.
+type leaf struct {
+	client.ObjectKey
+	want certs.Request
+}
+
+// leaves returns the certificates of the members, of the operator, and, unless every node has an identity of its own,
+// the one that agents share.
+func (c *Controller) leaves(members []record.Member, identity bool) []leaf {
+	var out []leaf
 	for _, m := range members {
-		out[record.MemberSecret(m.Node)] = memberRequest(m)
+		out = append(out, leaf{client.ObjectKey{Namespace: record.Namespace, Name: record.MemberSecret(m.Node)}, memberRequest(m)})
+	}
+	out = append(out, leaf{c.rootKey(), rootRequest()})
+	if !identity {
+		out = append(out, leaf{client.ObjectKey{Namespace: record.Namespace, Name: record.ClientSecret}, clientRequest()})
 	}
 	return out
+}
+
+// rootKey names the Secret of what the operator presents to the managed etcd.
+func (c *Controller) rootKey() client.ObjectKey {
+	return client.ObjectKey{Namespace: c.deps.Namespace, Name: record.RootSecret}
 }
 
 func trustOf(r certs.Rotation) string { return record.Hash(string(r.Bundle().PEM())) }
@@ -134,12 +164,12 @@ func (c *Controller) writeAuthority(ctx context.Context, r certs.Rotation) error
 	return c.writeSecret(ctx, c.deps.Namespace, record.AuthoritySecret, encodeRotation(r), "CA of flannel's etcd")
 }
 
-// trustedBefore returns the CAs in the bundles of clients and members. Bundles that cannot be read in full are
-// replaced soon; what can be read of them is used.
+// trustedBefore returns the CAs in the bundles of clients and members: agents have one even if they share no
+// certificate. Bundles that cannot be read in full are replaced soon; what can be read of them is used.
 func (c *Controller) trustedBefore(ctx context.Context, members []record.Member) (certs.Bundle, error) {
 	var out certs.Bundle
-	for _, name := range slices.Sorted(maps.Keys(requests(members))) {
-		data, err := c.readSecret(ctx, record.Namespace, name)
+	for _, l := range c.leaves(members, false) {
+		data, err := c.readSecret(ctx, l.Namespace, l.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -150,12 +180,22 @@ func (c *Controller) trustedBefore(ctx context.Context, members []record.Member)
 	return out.Live(c.deps.Now()), nil
 }
 
-func (c *Controller) ensureLeaf(ctx context.Context, name string, want certs.Request, issue issuer) (map[string][]byte, error) {
-	data, err := c.readSecret(ctx, record.Namespace, name)
+// ensureBundle leaves in the Secret of agents only the CAs: each node has a certificate of its own.
+func (c *Controller) ensureBundle(ctx context.Context, r certs.Rotation) (map[string][]byte, error) {
+	fresh := map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}, record.BundleKey: r.Bundle().PEM()}
+	data, err := c.readSecret(ctx, record.Namespace, record.ClientSecret)
+	if err != nil || maps.EqualFunc(data, fresh, bytes.Equal) {
+		return data, err
+	}
+	return fresh, c.writeSecret(ctx, record.Namespace, record.ClientSecret, fresh, "agents present certificates of their own")
+}
+
+func (c *Controller) ensureLeaf(ctx context.Context, l leaf, issue issuer) (map[string][]byte, error) {
+	data, err := c.readSecret(ctx, l.Namespace, l.Name)
 	if err != nil {
 		return nil, err
 	}
-	fresh, why, err := issue.refreshed(data, want)
+	fresh, why, err := issue.refreshed(data, l.want)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +205,7 @@ func (c *Controller) ensureLeaf(ctx context.Context, name string, want certs.Req
 	if why == "" {
 		why = "has a new bundle beside it"
 	}
-	return fresh, c.writeSecret(ctx, record.Namespace, name, fresh, "certificate "+why)
+	return fresh, c.writeSecret(ctx, l.Namespace, l.Name, fresh, "certificate "+why)
 }
 
 // copyExternal brings what a user has named in the operator's namespace to where agents can mount it. The problem

@@ -39,6 +39,9 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 			return fmt.Errorf("watch %T for %s controller: %w", object, Name, err)
 		}
 	}
+	if err := c.watchRequests(mgr, loop); err != nil {
+		return err
+	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		c.Close()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"sync/atomic"
@@ -29,6 +30,9 @@ type Options struct {
 	// Version is the program's, for the report.
 	Version string
 	Log     *slog.Logger
+	// Sign has the operator sign requests for certificates; only used if the node has an identity of its own. Nil means
+	// that the Kubernetes API cannot be used.
+	Sign Signer
 	// LeaseTTL is DefaultLeaseTTL if it is 0; at least three seconds.
 	LeaseTTL time.Duration
 	// Now is time.Now if it is nil.
@@ -41,6 +45,8 @@ type agent struct {
 	kept    state
 	tenure  *cell[tenure]
 	peers   *cell[peers]
+	// identity is the node's own certificate for etcd; nil while it has none.
+	identity *cell[*tls.Certificate]
 	// accepted are the other nodes' leases that traffic follows.
 	accepted *cell[acceptance]
 	board    *cell[board]
@@ -62,6 +68,9 @@ func Run(ctx context.Context, options Options) error {
 		return serveHealth(ctx, a.Config.HealthAddress, handler(a.readBoard, a.lastBeat, a.Now, a.metrics))
 	})
 	group.Go(func() error { return a.talkToEtcd(ctx) })
+	if a.Config.Etcd.OwnCertificate {
+		group.Go(func() error { return a.keepIdentity(ctx) })
+	}
 	group.Go(func() error { return a.keepKernel(ctx) })
 	group.Go(func() error { return a.keepState(ctx) })
 	return group.Wait()
@@ -85,10 +94,16 @@ func newAgent(options Options) (*agent, error) {
 	a.board = newCell(board{status: agentconfig.AgentStatus{
 		Node: options.Node, Version: options.Version, Backend: options.Config.Backend.Type,
 	}})
+	a.identity = newCell(loadIdentity(options.Config, options.Node, options.Now()))
 	a.metrics = newMetrics(options.Version, a.readBoard)
 	kept, err := loadState(options.Config, options.Node)
 	a.note(topicState, err)
 	a.kept = kept
+	// The operator gives a node the subnet back that it reports, should etcd have lost everything.
+	a.board.update(func(b *board) bool {
+		b.status.Subnet, b.status.IPv6Subnet = kept.IPv4, kept.IPv6
+		return kept.IPv4.IsValid()
+	})
 	a.peers = newCell(kept.peers())
 	a.accepted = newCell(acceptance{leases: kept.peers().leases})
 	remembered := tenure{ipv4: kept.IPv4, ipv6: kept.IPv6}

@@ -24,9 +24,10 @@ import (
 // errAuthorities ends a connection whose members must be checked against other authorities from now on.
 var errAuthorities = errors.New("the file of certificate authorities has changed")
 
-// dial returns a client. It does not wait for a member to answer.
-func dial(config agentconfig.Etcd) (*clientv3.Client, error) {
-	tlsConfig, err := tlsFor(config)
+// dial returns a client, which presents the node's own certificate if that is not nil. It does not wait for a member
+// to answer.
+func dial(config agentconfig.Etcd, own *tls.Certificate) (*clientv3.Client, error) {
+	tlsConfig, err := tlsFor(config, own)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func dial(config agentconfig.Etcd) (*clientv3.Client, error) {
 
 // tlsFor returns nil if no endpoint wants TLS. The client's certificate is read for each connection, so that a
 // renewed one is used without a restart.
-func tlsFor(config agentconfig.Etcd) (*tls.Config, error) {
+func tlsFor(config agentconfig.Etcd, own *tls.Certificate) (*tls.Config, error) {
 	if !slices.ContainsFunc(config.Endpoints, func(e string) bool { return strings.HasPrefix(e, "https://") }) {
 		return nil, nil
 	}
@@ -67,7 +68,9 @@ func tlsFor(config agentconfig.Etcd) (*tls.Config, error) {
 			return nil, fmt.Errorf("%s holds no certificate", config.CAFile)
 		}
 	}
-	if config.CertFile != "" {
+	if own != nil {
+		out.Certificates = []tls.Certificate{*own}
+	} else if config.CertFile != "" {
 		out.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			cert, err := tls.LoadX509KeyPair(config.CertFile, config.KeyFile)
 			return &cert, err

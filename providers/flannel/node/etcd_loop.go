@@ -28,15 +28,18 @@ const (
 // talkToEtcd keeps the node's subnet and follows the other nodes', through one client after the other.
 func (a *agent) talkToEtcd(ctx context.Context) error {
 	for ctx.Err() == nil {
-		client, err := dial(a.Config.Etcd)
+		pair, renewed := a.identity.get()
+		client, err := dial(a.Config.Etcd, pair)
 		if err != nil {
 			a.note(topicEtcd, err)
 			pause(ctx, retryPause, nil)
 			continue
 		}
+		a.presents(pair)
 		st := store.New(client, a.Config, a.LeaseTTL)
 		group, groupCtx := errgroup.WithContext(ctx)
 		group.Go(func() error { return watchAuthorities(groupCtx, a.Config.Etcd.CAFile) })
+		group.Go(func() error { return watchRenewal(groupCtx, renewed) })
 		group.Go(func() error { return a.holdSubnet(groupCtx, st) })
 		reread := make(chan error, 1)
 		group.Go(func() error { return a.follow(groupCtx, st, reread) })
@@ -91,6 +94,7 @@ func (a *agent) take(ctx context.Context, st *store.Store, t tenure) bool {
 	defer cancel()
 	held, err := st.Acquire(ctx, store.Request{
 		Node: a.Node, Network: a.Config.Network, Attrs: *t.wanted, PreviousIPv4: t.ipv4, PreviousIPv6: t.ipv6,
+		Reserved: a.Config.Etcd.OwnCertificate,
 	})
 	if ctx.Err() == nil || err == nil {
 		// With etcd away that is the problem, not the lease.

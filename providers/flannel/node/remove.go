@@ -21,6 +21,7 @@ import (
 // firewall rules and files. What is not there is no error; what cannot be removed does not keep the rest. No agent may
 // run meanwhile. Plugins stay: other networks use the same.
 func Remove(ctx context.Context, config agentconfig.Config) error {
+	certificate, key, pending := identityFiles(config)
 	return errors.Join(
 		removeFile(filepath.Join(config.CNI.ConfDir, confName)),
 		removeRoutes(config.Network),
@@ -31,6 +32,9 @@ func Remove(ctx context.Context, config agentconfig.Config) error {
 		removeChains(goiptables.ProtocolIPv6),
 		removeFile(config.SubnetFile),
 		removeFile(stateFile(config)),
+		removeFile(certificate),
+		removeFile(key),
+		removeFile(pending),
 	)
 }
 

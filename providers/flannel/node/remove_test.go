@@ -19,6 +19,9 @@ func (m *machine) cleanup() {
 	}
 }
 
+// identity are the files of a node's certificate for etcd.
+var identity = []string{"etcd-client.crt", "etcd-client.key", "etcd-client.key.pending"}
+
 // pristine fails the test if anything of flannel is on the node.
 func (m *machine) pristine(routes []string) {
 	m.t.Helper()
@@ -31,7 +34,11 @@ func (m *machine) pristine(routes []string) {
 	if out, err := m.netns.Try("nft", "list", "tables"); err == nil && strings.Contains(out, "flannel") {
 		m.t.Errorf("%s has tables:\n%s", m.name, out)
 	}
-	for _, name := range []string{m.config.SubnetFile, filepath.Join(m.config.CNI.ConfDir, "10-flannel.conflist"), filepath.Join(m.config.StateDir, "state.json")} {
+	files := []string{m.config.SubnetFile, filepath.Join(m.config.CNI.ConfDir, "10-flannel.conflist")}
+	for _, name := range append(identity, "state.json") {
+		files = append(files, filepath.Join(m.config.StateDir, name))
+	}
+	for _, name := range files {
 		if _, err := os.Stat(name); !os.IsNotExist(err) {
 			m.t.Errorf("%s has %s: %v", m.name, name, err)
 		}
@@ -50,6 +57,11 @@ func TestACleanedNodeIsAsItWas(t *testing.T) {
 	one.pod("cni0")
 	one.stop()
 	two.stop()
+	for _, name := range identity {
+		if err := os.WriteFile(filepath.Join(one.config.StateDir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	one.cleanup()
 	// Somebody's own route into the network stays.
 	one.pristine(static)

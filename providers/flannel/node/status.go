@@ -13,6 +13,7 @@ type topic string
 const (
 	topicEtcd       topic = "etcd"
 	topicLease      topic = "lease"
+	topicIdentity   topic = "identity"
 	topicInterface  topic = "interface"
 	topicBackend    topic = "backend"
 	topicForwarding topic = "forwarding"

@@ -14,6 +14,12 @@ type Membership struct {
 	ClientTrust string `json:"clientTrust,omitempty"`
 	// Token tells this cluster from one that was founded earlier, perhaps on the same nodes.
 	Token string `json:"token,omitempty"`
+	// NodeIdentity is true once etcd checks permissions: every node has a certificate of its own, and the one that
+	// agents shared before is of no use.
+	NodeIdentity bool `json:"nodeIdentity,omitempty"`
+	// UsersChecked is true once the operator has compared all users of etcd since etcd began to check permissions: before
+	// that, every client could create users.
+	UsersChecked bool `json:"usersChecked,omitempty"`
 	// Members in the order in which they joined.
 	Members []Member `json:"members,omitempty"`
 }

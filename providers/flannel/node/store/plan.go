@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -22,7 +23,13 @@ type Request struct {
 	// PreviousIPv4 and PreviousIPv6 are what the node remembers to have held; zero if nothing. They only matter
 	// when there is no reservation.
 	PreviousIPv4, PreviousIPv6 netip.Prefix
+	// Reserved is true if only the operator chooses subnets: the node takes the one that is reserved for it, and writes
+	// nothing but its lease.
+	Reserved bool
 }
+
+// ErrNotReserved means that the operator has yet to choose a subnet for the node.
+var ErrNotReserved = errors.New("the operator has not reserved a subnet for this node yet")
 
 // Claim is what to write in one transaction so that a node holds a subnet.
 type Claim struct {
@@ -58,6 +65,9 @@ func (e *HeldError) Error() string {
 // of another length than the network's subnets hold nothing, since no agent follows them.
 func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 	reservation, reserved := snap.Reservations[req.Node]
+	if req.Reserved {
+		return planReserved(prefix, req, reservation.Reservation, snap)
+	}
 	claim := Claim{ReservationRevision: reservation.Revision, Guarded: !reserved}
 	mine := ownership{node: req.Node, address: publicIP(req.Attrs), former: reservation.PublicIP, snap: snap}
 	if reserved {
@@ -92,6 +102,24 @@ func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 	want.Node, want.Subnet, want.IPv6Subnet, want.PublicIP = req.Node, claim.IPv4, claim.IPv6, mine.address
 	if !reserved || want != reservation.Reservation {
 		claim.Reservation = &want
+	}
+	return claim, nil
+}
+
+// planReserved plans for a node that may write nothing but the key of the subnet that is reserved for it. No other node may
+// write that key, so that a lease there is the node's own, also with another address.
+func planReserved(prefix string, req Request, r agentconfig.Reservation, snap Snapshot) (Claim, error) {
+	n := req.Network
+	if !agentconfig.Usable(n.IPv4, n.IPv4SubnetLen, r.Subnet) || n.DualStack() && !agentconfig.Usable(n.IPv6, n.IPv6SubnetLen, r.IPv6Subnet) {
+		return Claim{}, ErrNotReserved
+	}
+	claim := Claim{IPv4: r.Subnet, ReservationRevision: snap.Reservations[req.Node].Revision}
+	if n.DualStack() {
+		claim.IPv6 = r.IPv6Subnet
+	}
+	claim.Key = agentconfig.SubnetKey(prefix, claim.IPv4, claim.IPv6)
+	if holder, ok := snap.Leases[claim.Key]; ok {
+		claim.Revision, claim.Existing = holder.Revision, holder.ID
 	}
 	return claim, nil
 }

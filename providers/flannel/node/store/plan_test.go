@@ -123,6 +123,36 @@ func TestPlanIgnoresLeasesOfAnotherLength(t *testing.T) {
 	}
 }
 
+// TestANodeWithItsOwnIdentityWritesItsLeaseAlone: it has no permission for anything else.
+func TestANodeWithItsOwnIdentityWritesItsLeaseAlone(t *testing.T) {
+	req := request("node-1", "192.168.0.100")
+	req.Reserved, req.PreviousIPv4 = true, netip.MustParsePrefix("10.1.9.0/24")
+	for _, tt := range []struct {
+		why      string
+		snap     store.Snapshot
+		subnet   string // empty: none is reserved
+		revision int64
+	}{
+		{"the operator has yet to reserve one", snapshot(nil), "", 0},
+		{"another node's reservation", snapshot(nil, reserved("node-2", "10.1.15.0/24", "")), "", 0},
+		{"a reservation of another network", snapshot(nil, reserved("node-1", "10.9.15.0/24", "")), "", 0},
+		{"a new node", snapshot(nil, reserved("node-1", "10.1.15.0/24", "")), "10.1.15.0/24", 0},
+		{"its address changed", snapshot([]store.Lease{held("10.1.15.0/24", "192.168.0.55", 7)}, reserved("node-1", "10.1.15.0/24", "")), "10.1.15.0/24", 5},
+		{"a lease of its own for another subnet", snapshot([]store.Lease{held("10.1.9.0/24", "192.168.0.100", 7)}, reserved("node-1", "10.1.15.0/24", "192.168.0.100")), "10.1.15.0/24", 0},
+	} {
+		claim, err := store.Plan(prefix, req, tt.snap)
+		if tt.subnet == "" {
+			if !errors.Is(err, store.ErrNotReserved) {
+				t.Errorf("%s: the claim is %+v, the error %v", tt.why, claim, err)
+			}
+			continue
+		}
+		if err != nil || claim.IPv4.String() != tt.subnet || claim.Revision != tt.revision || claim.Reservation != nil || len(claim.Release) > 0 || claim.Guarded {
+			t.Errorf("%s: the claim is %+v, the error %v", tt.why, claim, err)
+		}
+	}
+}
+
 func TestPlanSaysWhenTheNetworkIsFull(t *testing.T) {
 	req := request("node-1", "192.168.0.100")
 	req.Network.IPv4 = netip.MustParsePrefix("10.1.0.0/22")

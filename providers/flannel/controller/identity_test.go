@@ -1,0 +1,178 @@
+package controller
+
+import (
+	"context"
+	"net/netip"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// secret returns the data of a Secret; nil if there is none.
+func (w *world) secret(namespace, name string) map[string][]byte {
+	w.t.Helper()
+	var s corev1.Secret
+	if err := w.api.Get(context.Background(), client.ObjectKey{Namespace: namespace, Name: name}, &s); err != nil {
+		return nil
+	}
+	return s.Data
+}
+
+// etcdAs connects to the managed etcd with a certificate.
+func (w *world) etcdAs(data map[string][]byte) *clientv3.Client {
+	w.t.Helper()
+	config, err := tlsConfig(data)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var endpoints []string
+	for _, m := range w.members().Members {
+		endpoints = append(endpoints, m.ClientURL)
+	}
+	c, err := clientv3.New(clientv3.Config{Endpoints: endpoints, TLS: config, Logger: zap.NewNop()})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// nodeCertificate is what the agent on a node would get.
+func (w *world) nodeCertificate(node string) map[string][]byte {
+	w.t.Helper()
+	r, err := decodeRotation(w.secret(operatorNamespace, record.AuthoritySecret))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	pair, err := r.Current.Issue(certs.Request{CommonName: record.NodeUser(node), Usage: certs.Client, Life: nodeCertificateLife}, w.now)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	data := pairData(pair)
+	data[record.BundleKey] = r.Bundle().PEM()
+	return data
+}
+
+// TestAClusterWithOneCertificateForAllMovesToOneForEachNode plays the agents of an earlier version, which share a
+// certificate and choose their subnets, and then those of this one.
+func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
+	w := newWorld(t, &operatorv1.FlannelConfig{})
+	w.node("a", 1, true)
+	w.node("b", 2, false)
+	w.until("etcd answers", func() bool {
+		return w.secret(record.Namespace, record.ClientSecret) != nil && len(w.voters()) == 1 && w.members().Members[0].ID != ""
+	})
+	old := w.etcdAs(w.secret(record.Namespace, record.ClientSecret))
+	write := func(c *clientv3.Client, key string, value []byte) error {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		_, err := c.Put(ctx, key, string(value))
+		return err
+	}
+	report := func(c *clientv3.Client, a agentconfig.AgentStatus) {
+		t.Helper()
+		value, err := a.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(c, agentconfig.AgentKey(accessPrefix, a.Node), value); err != nil {
+			t.Fatalf("%s cannot report: %v", a.Node, err)
+		}
+	}
+	subnet := map[string]netip.Prefix{"a": netip.MustParsePrefix("10.128.2.0/23"), "b": netip.MustParsePrefix("10.128.4.0/23")}
+	for i, name := range []string{"a", "b"} {
+		value, err := agentconfig.Reservation{Node: name, Subnet: subnet[name], PublicIP: netip.MustParseAddr(address(i + 1))}.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(old, agentconfig.ReservationKey(accessPrefix, name), value); err != nil {
+			t.Fatal(err)
+		}
+		report(old, agentconfig.AgentStatus{Node: name})
+	}
+	leaseOf := func(name string) string { return agentconfig.SubnetKey(accessPrefix, subnet[name], netip.Prefix{}) }
+	w.until("the agents without a certificate are reported", func() bool { return w.says("NodeCertificates") != "" })
+
+	// One agent after the other has a certificate of its own; until the last one, the shared one serves.
+	report(w.etcdAs(w.nodeCertificate("a")), agentconfig.AgentStatus{Node: "a", OwnCertificate: true})
+	for range 5 {
+		w.turn()
+	}
+	if err := write(old, leaseOf("b"), []byte("{}")); err != nil || w.members().NodeIdentity {
+		t.Fatalf("while an agent of the earlier version runs: %v, %+v", err, w.members())
+	}
+	// A client with the shared certificate prepares to come back as another node, as an administrator, and as a member.
+	member := w.members().Members[0].Name
+	for _, prepare := range []func() (any, error){
+		func() (any, error) { return old.UserDelete(t.Context(), record.NodeUser("a")) },
+		func() (any, error) { return old.UserAdd(t.Context(), record.NodeUser("a"), "evil") },
+		func() (any, error) { return old.RoleAdd(t.Context(), record.RootUser) },
+		func() (any, error) { return old.UserGrantRole(t.Context(), record.NodeUser("b"), record.RootUser) },
+		func() (any, error) { return old.UserAdd(t.Context(), member, "evil") },
+		func() (any, error) { return old.UserAdd(t.Context(), "b", "evil") },
+		func() (any, error) { return old.UserAdd(t.Context(), record.RootUser, "evil") },
+	} {
+		if _, err := prepare(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := w.etcdAs(w.nodeCertificate("b"))
+	report(b, agentconfig.AgentStatus{Node: "b", OwnCertificate: true})
+	w.until("the shared certificate is removed", func() bool {
+		s := w.secret(record.Namespace, record.ClientSecret)
+		return w.members().NodeIdentity && len(s[corev1.TLSCertKey]) == 0 && len(s[record.BundleKey]) > 0
+	})
+	if err := write(old, leaseOf("b"), []byte("{}")); !refused(err) {
+		t.Errorf("the shared certificate: %v", err)
+	}
+	for _, user := range []string{record.NodeUser("a"), record.NodeUser("b"), member, "b", record.RootUser} {
+		if _, err := old.Authenticate(t.Context(), user, "evil"); err == nil {
+			t.Errorf("the password that another client has set for user %s is accepted", user)
+		}
+	}
+	if _, err := b.UserList(t.Context()); !refused(err) {
+		t.Errorf("a node that another client has made an administrator: %v", err)
+	}
+	if err := write(b, leaseOf("b"), []byte("{}")); err != nil {
+		t.Errorf("a node's own lease: %v", err)
+	}
+	if err := write(b, leaseOf("a"), []byte("{}")); !refused(err) {
+		t.Errorf("another node's lease: %v", err)
+	}
+
+	// The operator goes on with it, also after a restart: a node joins, another one goes.
+	w.restart()
+	w.node("c", 3, false)
+	c := w.etcdAs(w.nodeCertificate("c"))
+	w.until("the new node can report", func() bool {
+		value, err := agentconfig.AgentStatus{Node: "c", OwnCertificate: true}.Encode()
+		return err == nil && write(c, agentconfig.AgentKey(accessPrefix, "c"), value) == nil
+	})
+	var reserved agentconfig.Reservation
+	w.until("the new node has a reservation", func() bool {
+		resp, err := c.Get(t.Context(), agentconfig.ReservationKey(accessPrefix, "c"))
+		if err != nil || len(resp.Kvs) == 0 {
+			return false
+		}
+		reserved, err = agentconfig.DecodeReservation(resp.Kvs[0].Value)
+		return err == nil
+	})
+	own := agentconfig.SubnetKey(accessPrefix, reserved.Subnet, netip.Prefix{})
+	w.until("the new node can take its lease", func() bool { return write(c, own, []byte("{}")) == nil })
+	w.removeNode("b")
+	w.turn()
+	w.now = w.now.Add(2 * nodeGrace)
+	w.until("the deleted node can do nothing", func() bool { return refused(write(b, leaseOf("b"), []byte("{}"))) })
+	if w.says("EtcdUnreachable") != "" || w.says("FlannelControllerError") != "" {
+		t.Errorf("findings are %v", w.finding)
+	}
+}

@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/providers/flannel"
+	"github.com/cluster-network-operator/cno/providers/flannel/node/request"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// agentOn returns a configuration of the API with the token that kubelets give to the pod of an agent on a node.
+func (w *world) agentOn(node string) *rest.Config {
+	w.t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.ServiceAccount}}
+	if err := client.IgnoreAlreadyExists(w.api.Create(w.t.Context(), account)); err != nil {
+		w.t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: "flanneld-" + node}, Spec: corev1.PodSpec{
+		NodeName: node, ServiceAccountName: record.ServiceAccount, AutomountServiceAccountToken: new(false),
+		Containers: []corev1.Container{{Name: "flanneld", Image: "flannel"}},
+	}}
+	if err := w.api.Create(w.t.Context(), pod); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = w.api.Delete(context.Background(), pod, client.GracePeriodSeconds(0)) })
+	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
+	}}
+	if err := w.api.SubResource("token").Create(w.t.Context(), account, token); err != nil {
+		w.t.Fatal(err)
+	}
+	config := rest.AnonymousClientConfig(apitest.Shared(w.t).Config)
+	config.BearerToken = token.Status.Token
+	return config
+}
+
+// applyRoles applies the roles that are rendered for agents.
+func (w *world) applyRoles() {
+	w.t.Helper()
+	spec := flannel.New().Default(&w.spec, nil, facts.Cluster{HostMTU: 1500})
+	renderer, err := flannel.New().Observe(w.t.Context(), w.api, spec)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := renderer.Render(spec, facts.Cluster{Images: w.images})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, o := range out.Objects {
+		if kind := o.Key().Kind; kind == "ClusterRole" || kind == "ClusterRoleBinding" {
+			if err := w.api.Apply(w.t.Context(), client.ApplyConfigurationFromUnstructured(o.Object), client.FieldOwner("test"), client.ForceOwnership); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	w.t.Cleanup(func() {
+		for _, o := range []client.Object{&rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}} {
+			o.SetName("openshift-flannel")
+			_ = w.api.Delete(context.Background(), o)
+		}
+	})
+}
+
+// TestANodesCertificateComesFromTheTokenOfItsPod has a real API server say which node a request comes from.
+func TestANodesCertificateComesFromTheTokenOfItsPod(t *testing.T) {
+	w := newWorld(t, &operatorv1.FlannelConfig{})
+	w.node("a", 1, true)
+	w.until("etcd answers", func() bool { return len(w.voters()) == 1 && w.members().Members[0].ID != "" })
+	w.applyRoles()
+	agent, err := request.New(w.agentOn("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		certificate []byte
+		err         error
+	}
+	ask := func(name string, text []byte) answer {
+		t.Helper()
+		done := make(chan answer, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		defer cancel()
+		go func() {
+			certificate, err := agent.Sign(ctx, name, text)
+			done <- answer{certificate, err}
+		}()
+		var out answer
+		w.until("the request is answered", func() bool {
+			select {
+			case out = <-done:
+				return true
+			default:
+				return false
+			}
+		})
+		return out
+	}
+	text := requestOf(t, "a", nil).Spec.Request
+	good := ask("flannel-etcd-good", text)
+	if good.err != nil {
+		t.Fatal(good.err)
+	}
+	if hostile := ask("flannel-etcd-hostile", requestOf(t, "b", nil).Spec.Request); hostile.err == nil {
+		t.Error("node a has a certificate of node b")
+	}
+	if again, err := agent.Sign(t.Context(), "flannel-etcd-good", text); err != nil || string(again) != string(good.certificate) {
+		t.Errorf("the same request again: %v", err)
+	}
+}

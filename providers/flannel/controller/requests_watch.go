@@ -1,0 +1,49 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
+)
+
+// watchRequests has a new request ask for a pass. The requests are in a cache of their own: the API server selects by one
+// signer, and the manager's cache has those of another.
+func (c *Controller) watchRequests(mgr manager.Manager, loop controller.Controller) error {
+	requests, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{
+			&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", record.EtcdSigner), Transform: cache.TransformStripManagedFields()},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("make cache of requests for %s controller: %w", Name, err)
+	}
+	if err := mgr.Add(requests); err != nil {
+		return fmt.Errorf("add cache of requests for %s controller: %w", Name, err)
+	}
+	open := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		csr, ok := o.(*certificatesv1.CertificateSigningRequest)
+		return ok && !finished(csr)
+	})
+	if err := loop.Watch(source.Kind(requests, client.Object(&certificatesv1.CertificateSigningRequest{}), everything(), open)); err != nil {
+		return fmt.Errorf("watch requests for %s controller: %w", Name, err)
+	}
+	c.deps.Requests = func(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
+		var list certificatesv1.CertificateSigningRequestList
+		if err := requests.List(ctx, &list); err != nil {
+			return nil, fmt.Errorf("list certificate signing requests: %w", err)
+		}
+		return list.Items, nil
+	}
+	return nil
+}
