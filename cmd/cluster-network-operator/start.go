@@ -33,11 +33,12 @@ const (
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
 
-// The garbage collector's settings, unless GOGC and GOMEMLIMIT say otherwise: memory is kept below what the
-// operator asks for, also while thousands of nodes are read in, at the price of some processor time then.
+// The garbage collector's settings. GOGC replaces the first. Memory is kept below the second, which is what the operator requests, also
+// while thousands of nodes are read in; when what is in use does not fit any more the limit follows it, up to GOMEMLIMIT, so that the
+// collector never takes the processor for a limit that cannot be kept.
 const (
-	gcPercent   = 40
-	memoryLimit = 40 << 20
+	gcPercent    = 40
+	lowestMemory = 40 << 20
 )
 
 // flags are those of start.
@@ -66,8 +67,7 @@ func runOperator(ctx context.Context, f flags) error {
 	level := new(slog.LevelVar)
 	log := logging.Setup(os.Stderr, level)
 	slog.SetDefault(log)
-	limitMemory()
-	go keepSmall(ctx, log)
+	go keepSmall(ctx, limitMemory(), log)
 	config, around, err := surroundings(f.kubeconfig)
 	if err != nil {
 		return err
@@ -149,10 +149,11 @@ func podNamespace() string {
 }
 
 // keepSmall gives memory back: some times while the start lasts, which needs more than anything later, and then
-// whenever a look finds that it has grown.
-func keepSmall(ctx context.Context, log *slog.Logger) {
+// whenever memory has grown. The limit of memory follows what is in use.
+func keepSmall(ctx context.Context, highest int64, log *slog.Logger) {
 	const start, often, seldom, large = 5 * time.Second, 250 * time.Millisecond, 30 * time.Second, 45 << 20
 	begin := time.Now()
+	release := true
 	for wait := time.Duration(0); ; wait = often {
 		starting := time.Since(begin) < start
 		if !starting {
@@ -163,22 +164,27 @@ func keepSmall(ctx context.Context, log *slog.Logger) {
 			return
 		case <-time.After(wait):
 		}
+		debug.SetMemoryLimit(residency.Limit(residency.Live(), lowestMemory, highest))
+		if !release {
+			continue
+		}
 		size, err := residency.Resident()
 		if err == nil && (starting || size > large) {
 			err = residency.Release()
 		}
 		if err != nil {
 			log.Debug("memory is not given back", "error", err)
-			return
+			release = false
 		}
 	}
 }
 
-func limitMemory() {
+// limitMemory sets the garbage collector, and returns the highest limit of memory, which is that of GOMEMLIMIT.
+func limitMemory() int64 {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryLimit)
-	}
+	highest := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(lowestMemory, highest))
+	return highest
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,37 +17,103 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// operands is a cache of the objects that the operator has applied, of whatever kinds those are. A kind is
-// watched from when it is first asked for. What does not have the operator's label is not seen.
+// operands is a cache of the objects that the operator has applied, of whatever kinds those are. It watches a kind in the namespaces
+// in which the operator has objects of it, from when they are first asked for, and keeps what has the operator's label there. It never
+// watches a kind in all namespaces: a label is all that a tenant would need to fill the memory of the operator.
 type operands struct {
-	cache.Cache
 	mapper meta.RESTMapper
-	// changed is called after each change: spec is false if only the status of an object has changed.
+	// make returns a cache of one namespace, of what is in no namespace if the name is empty.
+	make func(namespace string) (cache.Cache, error)
+	// changed is called after each change of an object that is wanted: spec is false if only its status has changed.
 	changed func(spec bool)
 
-	mu      sync.Mutex
-	watched map[schema.GroupKind]string // the version
-	seen    map[manifest.Key]string     // the newest resource version
+	mu sync.Mutex
+	// caches are those of each namespace.
+	caches map[string]cache.Cache
+	// start starts a cache; nil before Start.
+	start   func(cache.Cache)
+	watched map[scope]string // the version
+	// wanted are the objects that were asked for last.
+	wanted map[manifest.Key]bool
+	seen   map[manifest.Key]string // the newest resource version of what is wanted
 }
 
-func newOperands(config *rest.Config, options cache.Options, changed func(spec bool)) (*operands, error) {
+// scope is what one watch has: a kind in a namespace.
+type scope struct {
+	schema.GroupKind
+	namespace string
+}
+
+func newOperands(config *rest.Config, options cache.Options, changed func(spec bool)) *operands {
 	options.DefaultLabelSelector = managedByUs()
 	options.DefaultTransform = trimManagedFields
 	// What is read is only looked at.
 	shared := true
 	options.DefaultUnsafeDisableDeepCopy = &shared
-	c, err := cache.New(config, options)
-	if err != nil {
-		return nil, fmt.Errorf("make cache of operands: %w", err)
+	of := func(namespace string) (cache.Cache, error) {
+		bounded := options
+		if namespace != "" {
+			bounded.DefaultNamespaces = inNamespaces([]string{namespace})
+		}
+		c, err := cache.New(config, bounded)
+		if err != nil {
+			return nil, fmt.Errorf("make cache of operands in namespace %q: %w", namespace, err)
+		}
+		return c, nil
 	}
-	return &operands{Cache: c, mapper: options.Mapper, changed: changed, watched: map[schema.GroupKind]string{}, seen: map[manifest.Key]string{}}, nil
+	return &operands{
+		mapper: options.Mapper, make: of, changed: changed, caches: map[string]cache.Cache{}, watched: map[scope]string{},
+		wanted: map[manifest.Key]bool{}, seen: map[manifest.Key]string{},
+	}
 }
 
 // NeedLeaderElection is false, so that a replica that waits for the lease is ready when it gets it.
 func (o *operands) NeedLeaderElection() bool { return false }
+
+// Start runs the caches until the context ends. The error is that of a cache that did not run.
+func (o *operands) Start(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	o.mu.Lock()
+	o.start = func(c cache.Cache) { group.Go(func() error { return c.Start(ctx) }) }
+	// One that ends only with the context: others come later.
+	group.Go(func() error { <-ctx.Done(); return nil })
+	for _, c := range o.caches {
+		o.start(c)
+	}
+	o.mu.Unlock()
+	return group.Wait()
+}
+
+// of returns the cache of a namespace.
+func (o *operands) of(namespace string) (cache.Cache, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if c := o.caches[namespace]; c != nil {
+		return c, nil
+	}
+	c, err := o.make(namespace)
+	if err != nil {
+		return nil, err
+	}
+	o.caches[namespace] = c
+	if o.start != nil {
+		o.start(c)
+	}
+	return c, nil
+}
+
+// Get reads an object, for looking at only. Its kind is watched in its namespace from then on.
+func (o *operands) Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error {
+	c, err := o.of(key.Namespace)
+	if err != nil {
+		return err
+	}
+	return c.Get(ctx, key, into, options...)
+}
 
 // syncTimeout is how long a new watch may take to know all that exists.
 const syncTimeout = 20 * time.Second
@@ -54,48 +121,69 @@ const syncTimeout = 20 * time.Second
 // syncPoll is how often it is looked whether a new watch knows all that exists.
 const syncPoll = 2 * time.Millisecond
 
-// Watch sees to it that kinds are watched, and returns when all that exists of them is known. Kinds that the
-// API server does not serve are left out; ask again when it may.
-func (o *operands) Watch(ctx context.Context, kinds []schema.GroupVersionKind) error {
-	started := map[schema.GroupVersionKind]cache.Informer{}
-	for _, gvk := range kinds {
+// Watch watches the kinds of objects in their namespaces, and returns when all that exists of them is known. Only these objects are
+// followed from then on. Kinds that the API server does not serve are left out; ask again when it may.
+func (o *operands) Watch(ctx context.Context, objects []network.Operand) error {
+	o.want(objects)
+	type watch struct {
+		scope
+		version string
+	}
+	started := map[watch]cache.Informer{}
+	for _, object := range objects {
+		w := watch{scope{object.Key.GroupKind(), object.Key.Namespace}, object.Version}
 		o.mu.Lock()
-		_, watched := o.watched[gvk.GroupKind()]
+		_, watched := o.watched[w.scope]
 		o.mu.Unlock()
-		if watched || !o.Serves(gvk.GroupKind()) {
+		if watched || started[w] != nil || !o.Serves(w.GroupKind) {
 			continue
 		}
 		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(gvk)
-		informer, err := o.GetInformer(ctx, u, cache.BlockUntilSynced(false))
+		u.SetGroupVersionKind(w.WithVersion(w.version))
+		c, err := o.of(w.namespace)
 		if err != nil {
-			return fmt.Errorf("watch %s: %w", gvk, err)
+			return err
 		}
-		started[gvk] = informer
+		informer, err := c.GetInformer(ctx, u, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", w.WithVersion(w.version), err)
+		}
+		started[w] = informer
 	}
-	for gvk, informer := range started {
+	for w, informer := range started {
 		err := wait.PollUntilContextTimeout(ctx, syncPoll, syncTimeout, true, func(context.Context) (bool, error) { return informer.HasSynced(), nil })
 		if err != nil {
-			return fmt.Errorf("watch %s: %w", gvk, err)
+			return fmt.Errorf("watch %s: %w", w.WithVersion(w.version), err)
 		}
-		if err := o.follow(gvk, informer); err != nil {
+		if err := o.follow(w.scope, w.version, informer); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// follow has changes told from now on. Asking for the same informer again is harmless, telling twice is not.
-func (o *operands) follow(gvk schema.GroupVersionKind, informer cache.Informer) error {
+// want replaces what is wanted, and forgets the versions of all else.
+func (o *operands) want(objects []network.Operand) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, watched := o.watched[gvk.GroupKind()]; watched {
+	o.wanted = make(map[manifest.Key]bool, len(objects))
+	for _, object := range objects {
+		o.wanted[object.Key] = true
+	}
+	maps.DeleteFunc(o.seen, func(key manifest.Key, _ string) bool { return !o.wanted[key] })
+}
+
+// follow reports changes from now on. Asking for the same informer again is harmless, two handlers are not.
+func (o *operands) follow(s scope, version string, informer cache.Informer) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, watched := o.watched[s]; watched {
 		return nil
 	}
 	if _, err := informer.AddEventHandler(o.handler()); err != nil {
-		return fmt.Errorf("watch %s: %w", gvk, err)
+		return fmt.Errorf("watch %s: %w", s.WithVersion(version), err)
 	}
-	o.watched[gvk.GroupKind()] = gvk.Version
+	o.watched[s] = version
 	return nil
 }
 
@@ -108,7 +196,7 @@ func (o *operands) Serves(gk schema.GroupKind) bool {
 // Live returns an object as it is, for looking at only.
 func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	o.mu.Lock()
-	version, watched := o.watched[key.GroupKind()]
+	version, watched := o.watched[scope{key.GroupKind(), key.Namespace}]
 	o.mu.Unlock()
 	if !watched {
 		return nil, false
@@ -119,7 +207,7 @@ func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
 	return u, err == nil
 }
 
-// Seen returns the newest resource version of an object that the watch has shown, that of its deletion included;
+// Seen returns the newest resource version of an object that is wanted and that the watch has shown, that of its deletion included;
 // empty if it has shown none.
 func (o *operands) Seen(key manifest.Key) string {
 	o.mu.Lock()
@@ -127,30 +215,41 @@ func (o *operands) Seen(key manifest.Key) string {
 	return o.seen[key]
 }
 
-// note remembers the version of an object.
-func (o *operands) note(object any) {
-	if u, ok := object.(*unstructured.Unstructured); ok {
-		o.mu.Lock()
-		o.seen[manifest.KeyOf(u)] = u.GetResourceVersion()
-		o.mu.Unlock()
+// note remembers the version of an object, and reports whether it is wanted.
+func (o *operands) note(object any) bool {
+	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = unknown.Obj
 	}
+	u, ok := object.(*unstructured.Unstructured)
+	if !ok {
+		return false
+	}
+	key := manifest.KeyOf(u)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.wanted[key] {
+		return false
+	}
+	o.seen[key] = u.GetResourceVersion()
+	return true
 }
 
 func (o *operands) handler() toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(added any, initial bool) {
-			o.note(added)
-			if !initial {
+			if o.note(added) && !initial {
 				o.changed(true)
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			o.note(after)
-			o.changed(specChanged(before, after))
+			if o.note(after) {
+				o.changed(specChanged(before, after))
+			}
 		},
-		DeleteFunc: func(gone any) {
-			o.note(gone)
-			o.changed(true)
+		DeleteFunc: func(deleted any) {
+			if o.note(deleted) {
+				o.changed(true)
+			}
 		},
 	}
 }

@@ -173,10 +173,7 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	if s.withSecrets, err = withSecrets(s.manager, reach, append(providerNamespaces(), s.Namespace)); err != nil {
 		return nil, err
 	}
-	s.operands, err = newOperands(reach, cache.Options{HTTPClient: httpClient, Scheme: s.manager.GetScheme(), Mapper: s.mapper}, s.changed)
-	if err != nil {
-		return nil, err
-	}
+	s.operands = newOperands(reach, cache.Options{HTTPClient: httpClient, Scheme: s.manager.GetScheme(), Mapper: s.mapper}, s.changed)
 	api, err := dynamic.NewForConfigAndClient(reach, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("make dynamic client: %w", err)

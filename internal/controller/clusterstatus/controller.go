@@ -60,12 +60,17 @@ type Events interface {
 	Warning(network *operatorv1.Network, reason, message string)
 }
 
+// Operands reads an object that the operator has applied.
+type Operands interface {
+	Get(ctx context.Context, key client.ObjectKey, into client.Object, options ...client.GetOption) error
+}
+
 // Controller is the loop. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
 	// Operands reads what the operator has applied, as unstructured objects.
-	Operands client.Reader
+	Operands Operands
 	// Pods calls the function for each pod of a namespace that the selector finds, for looking at only.
 	Pods func(context.Context, string, labels.Selector, func(*corev1.Pod)) error
 	// Nodes returns all nodes, for looking at only.

@@ -103,7 +103,7 @@ var (
 
 // oursByLabel selects what the loop has made.
 func oursByLabel() cache.ByObject {
-	return cache.ByObject{Label: labels.SelectorFromSet(labels.Set{manifest.LabelComponent: component})}
+	return cache.ByObject{Label: labels.SelectorFromSet(labels.Set{manifest.LabelComponent: component}), Transform: trim}
 }
 
 // Owns are the kinds that the loop reads from a cache of its own.

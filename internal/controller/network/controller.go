@@ -45,10 +45,17 @@ const FieldManager = "cluster-network-operator/operconfig"
 // firstRetry and lastRetry bound the time between two passes while something fails.
 const firstRetry, lastRetry = 500 * time.Millisecond, 30 * time.Second
 
+// Operand is an object that is wanted or was applied, and the version in which it is read.
+type Operand struct {
+	Key     manifest.Key
+	Version string
+}
+
 // Operands are the objects that the operator has applied, as a cache knows them.
 type Operands interface {
-	// Watch has kinds watched, and returns when what exists of them is known.
-	Watch(ctx context.Context, kinds []schema.GroupVersionKind) error
+	// Watch watches objects instead of those that it was called with before, and returns when what exists of their kinds in their
+	// namespaces is known.
+	Watch(ctx context.Context, objects []Operand) error
 	// Serves reports whether the API server serves a kind.
 	Serves(schema.GroupKind) bool
 	// Live returns an object, for looking at only.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -235,15 +234,14 @@ func workload(key manifest.Key, component string, nonCritical bool) status.Workl
 	return status.Workload{Kind: key.Kind, Namespace: key.Namespace, Name: key.Name, Component: component, NonCritical: nonCritical}
 }
 
-// kinds returns the kinds of everything that is wanted or was applied.
-func (p *pass) kinds() []schema.GroupVersionKind {
-	var kinds []schema.GroupVersionKind
+// operands returns everything that is wanted or was applied.
+func (p *pass) operands() []Operand {
+	var all []Operand
 	for _, o := range p.desired {
-		kinds = append(kinds, o.Object.GroupVersionKind())
+		all = append(all, Operand{o.Key(), o.Object.GroupVersionKind().Version})
 	}
 	for _, e := range p.memory.inventory {
-		kinds = append(kinds, e.Key.GroupKind().WithVersion(e.Version))
+		all = append(all, Operand{e.Key, e.Version})
 	}
-	slices.SortStableFunc(kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(kinds)
+	return all
 }

@@ -24,7 +24,7 @@ const catchUp = 2 * time.Second
 // rollOut plans and does what is missing, and keeps the record: what is intended is written down before anything
 // is changed, and that it is applied only when all of it has been.
 func (p *pass) rollOut(ctx context.Context) error {
-	if err := p.Operands.Watch(ctx, p.kinds()); err != nil {
+	if err := p.Operands.Watch(ctx, p.operands()); err != nil {
 		return err
 	}
 	if err := p.gate(ctx); err != nil {
@@ -160,7 +160,7 @@ func (p *pass) execute(ctx context.Context, todo plan.Plan) error {
 	}
 	p.look(actions)
 	// Kinds that the plan has brought are served now.
-	if err := p.Operands.Watch(ctx, p.kinds()); err != nil {
+	if err := p.Operands.Watch(ctx, p.operands()); err != nil {
 		return err
 	}
 	p.settle(ctx)

@@ -1,0 +1,51 @@
+package operator
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"sigs.k8s.io/yaml"
+)
+
+// shippedDeployment is the operator's own, as config/operator has it.
+func shippedDeployment(t *testing.T) *appsv1.Deployment {
+	t.Helper()
+	raw, err := os.ReadFile("../../config/operator/deployment.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d appsv1.Deployment
+	if err := yaml.UnmarshalStrict(raw, &d); err != nil {
+		t.Fatal(err)
+	}
+	return &d
+}
+
+func TestTheCollectorFitsIntoTheLimitOfMemory(t *testing.T) {
+	container := shippedDeployment(t).Spec.Template.Spec.Containers[0]
+	limit := container.Resources.Limits.Memory().Value()
+	// What docs/benchmarks.md has for 10,000 nodes and 50,000 pods.
+	if most := int64(120e6); limit < 2*most {
+		t.Errorf("a limit of %d bytes is less than twice the %d bytes of a large cluster", limit, most)
+	}
+	var collector int64
+	for _, e := range container.Env {
+		if e.Name == "GOMEMLIMIT" {
+			q, err := resource.ParseQuantity(strings.TrimSuffix(e.Value, "B")) // Go spells MiB what Kubernetes spells Mi
+			if err != nil {
+				t.Fatal(err)
+			}
+			collector = q.Value()
+		}
+	}
+	if collector == 0 || collector > limit*85/100 || collector < limit/2 {
+		t.Errorf("GOMEMLIMIT is %d of a limit of %d bytes; some of that is for what is not the heap", collector, limit)
+	}
+	if cpu, limited := container.Resources.Limits[corev1.ResourceCPU]; limited {
+		t.Errorf("the operator is throttled at %s when the network has to be repaired", cpu.String())
+	}
+}
