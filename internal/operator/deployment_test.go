@@ -49,3 +49,17 @@ func TestTheCollectorFitsIntoTheLimitOfMemory(t *testing.T) {
 		t.Errorf("the operator is throttled at %s when the network has to be repaired", cpu.String())
 	}
 }
+
+func TestTwoReplicasNeverShareANode(t *testing.T) {
+	d := shippedDeployment(t)
+	if *d.Spec.Replicas != 2 {
+		t.Errorf("%d replicas", *d.Spec.Replicas)
+	}
+	ports := d.Spec.Template.Spec.Containers[0].Ports
+	if len(ports) == 0 || ports[0].HostPort == 0 {
+		t.Error("without a hostPort the scheduler puts two replicas on one node, where the second cannot listen")
+	}
+	if u := d.Spec.Strategy.RollingUpdate; u.MaxSurge.IntValue() != 0 || u.MaxUnavailable.IntValue() != 1 {
+		t.Errorf("a rollout does not end on two nodes: %v", u)
+	}
+}

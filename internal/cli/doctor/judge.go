@@ -43,16 +43,21 @@ func judge(f *collected, namespace string, now time.Time) []Finding {
 	all := append([]Finding{}, judgeOperator(f, namespace, now)...)
 	working := len(all) == 0
 	nodes := f.objects[section{resource: nodes}.name()]
+	spare := working && isSpare(f, namespace, nodes)
 	known := effects{gone: goneNodes(nodes), message: degradedMessage(f)}
 	all = append(all, judgeWrites(f)...)
 	all = append(all, judgeAbsent(f.absent, working)...)
 	all = append(all, judgeNetwork(f)...)
 	for _, name := range sortedSections(f, "/pods") {
-		all = append(all, judgePods(without(f.objects[name], name == namespace+"/pods" && !working), known, now)...)
+		objects := without(f.objects[name], name == namespace+"/pods" && !working)
+		if name == namespace+"/pods" && spare {
+			objects = scheduled(objects)
+		}
+		all = append(all, judgePods(objects, known, now)...)
 	}
 	known.pods = troubledNodes(f, now)
 	for _, name := range sortedSections(f, "/deployments", "/daemonsets") {
-		all = append(all, judgeWorkloads(name, without(f.objects[name], name == namespace+"/deployments" && !working), f, known)...)
+		all = append(all, judgeWorkloads(name, without(f.objects[name], name == namespace+"/deployments" && (!working || spare)), f, known)...)
 	}
 	all = append(all, judgeNodes(nodes, known)...)
 	all = append(all, judgeChecks(f.objects[section{resource: checks}.name()], known)...)

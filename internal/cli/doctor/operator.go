@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -46,6 +47,31 @@ func judgeOperator(f *collected, namespace string, now time.Time) []Finding {
 			fmt.Sprintf("kubectl -n %s logs deployment/%s says why; then kubectl -n %[1]s rollout restart deployment/%[2]s", namespace, operatorDeployment)}}
 	}
 	return nil
+}
+
+// isSpare reports whether all that the operator's Deployment lacks are replicas for which there is no control-plane node: their ports
+// keep them on different nodes, and one works.
+func isSpare(f *collected, namespace string, nodes []map[string]any) bool {
+	deployment, _ := f.named(namespace+"/deployments", operatorDeployment)
+	desired, available, _ := counts("deployments", deployment)
+	places := int64(0)
+	for _, o := range nodes {
+		labels := (&unstructured.Unstructured{Object: o}).GetLabels()
+		_, controlPlane := labels["node-role.kubernetes.io/control-plane"]
+		_, master := labels["node-role.kubernetes.io/master"]
+		if controlPlane || master {
+			places++
+		}
+	}
+	return places > 0 && places < desired && available == places
+}
+
+// scheduled drops pods of the operator that have no node.
+func scheduled(objects []map[string]any) []map[string]any {
+	return slices.DeleteFunc(slices.Clone(objects), func(o map[string]any) bool {
+		node, _, _ := unstructured.NestedString(o, "spec", "nodeName")
+		return node == "" && strings.HasPrefix(name(o), operatorDeployment+"-")
+	})
 }
 
 // readLease reads the operator's lease. One that does not exist was never renewed.
