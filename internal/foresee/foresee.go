@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -72,7 +73,7 @@ func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World
 	if a.Acknowledgement != "" && w.Input.Revision == 0 {
 		a.Notes = append(a.Notes, "the hash to acknowledge is that of no revision: plan against the cluster for the one that counts there")
 	}
-	for _, r := range res.Warnings {
+	for _, r := range slices.Concat(res.Ineffective, res.Warnings) {
 		a.Notes = append(a.Notes, r.String())
 	}
 	if a.Verdict == Refused {

@@ -11,35 +11,38 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
+// unread is why the two fields that all operators of OpenShift have in common have no effect.
+const unread = "the operator does not read it"
+
 // common are the fields that mean the same whatever the network is, but that the pools of some types grow.
 func common(grows string) []provider.Field {
 	return []provider.Field{
 		{Path: "spec.managementState", Class: provider.Live, Disruption: provider.NoDisruption,
-			Reason: "the operator begins or ceases to look after the network; what runs goes on"},
+			Reason: "the operator begins or ceases to look after the network; what runs goes on", Reader: "internal/pipeline"},
 		{Path: "spec.logLevel", Class: provider.Rolling, Disruption: provider.PodsRestart,
-			Reason: "the network's own pods restart node by node to log more or less; traffic goes on"},
-		{Path: "spec.operatorLogLevel", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator logs more or less at once"},
-		{Path: "spec.unsupportedConfigOverrides", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator does not read it"},
-		{Path: "spec.observedConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator does not read it"},
-		{Path: "spec.disableNetworkDiagnostics", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "connectivity is checked, or no longer; traffic goes on"},
-		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic goes on"},
-		{Path: "spec.additionalRoutingCapabilities", Class: provider.Rolling, Disruption: provider.PodsRestart, Reason: "components beside the network are deployed or taken away"},
-		{Path: "spec.rollout", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "it counts for the next look at a rollout"},
-		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.PodsRestart, Reason: "it begins or ends a migration, whose phases are guided; the network's own pods restart node by node in each"},
+			Reason: "the network's own pods restart node by node to log more or less; traffic goes on", Reader: "providers/flannel"},
+		{Path: "spec.operatorLogLevel", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator logs more or less at once", Reader: "internal/controller/network"},
+		{Path: "spec.unsupportedConfigOverrides", Class: provider.Live, Disruption: provider.NoDisruption, Reason: unread, Unread: unread},
+		{Path: "spec.observedConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: unread, Unread: unread},
+		{Path: "spec.disableNetworkDiagnostics", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "connectivity is checked, or no longer; traffic goes on", Reader: "providers/diagnostics"},
+		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic goes on", Needs: provider.NeedsNetwork},
+		{Path: "spec.additionalRoutingCapabilities", Class: provider.Rolling, Disruption: provider.PodsRestart, Reason: "components beside the network are deployed or removed", Needs: provider.NeedsNetwork},
+		{Path: "spec.rollout", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "it counts for the next look at a rollout", Reader: "internal/controller"},
+		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.PodsRestart, Reason: "it begins or ends a migration, whose phases are guided; the network's own pods restart node by node in each", Reader: "internal/pipeline"},
 		{Path: "spec.serviceNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
-			Reason: "services keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
+			Reason: "services keep the addresses they have; only a second IP family can be added or taken away, where the network can convert", Reader: "internal/pipeline"},
 		{Path: "spec.clusterNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
-			Reason: "pods keep the addresses they have; only a second IP family can be added or taken away, where the network can convert"},
+			Reason: "pods keep the addresses they have; only a second IP family can be added or taken away, where the network can convert", Reader: "internal/pipeline"},
 		poolField(grows),
-		{Path: "spec.clusterNetwork.hostPrefix", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "nodes hold blocks of the old length"},
-		{Path: "spec.defaultNetwork", Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "settings of a network that is not the one in use"},
-		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network", Fixed: RuleTypeChange},
+		{Path: "spec.clusterNetwork.hostPrefix", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "nodes hold blocks of the old length", Reader: "internal/pipeline"},
+		{Path: "spec.defaultNetwork", Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "settings of a network that is not the one in use", Reader: "internal/pipeline"},
+		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network", Fixed: RuleTypeChange, Reader: "internal/pipeline"},
 	}
 }
 
 // poolField is the field of a pool's addresses.
 func poolField(grows string) provider.Field {
-	f := provider.Field{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage, Grows: grows, Reason: "pods keep the addresses they have"}
+	f := provider.Field{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage, Grows: grows, Reason: "pods keep the addresses they have", Reader: "internal/pipeline"}
 	if grows != "" {
 		f.Reason += fmt.Sprintf("; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (%s); the network's own pods then restart node by node, and traffic goes on", grows)
 	}
@@ -58,7 +61,8 @@ func (r Registry) growing(t operatorv1.NetworkType) string {
 }
 
 // Fields returns what a change of each field means for networks of a type, and for every one of a registry if the type
-// is empty; sorted by path. An entry stands for all fields below it that have none.
+// is empty; sorted by path. With a type, a field without
+// effect on it disrupts nothing. Its class stays, since admission policies judge by it. An entry stands for all fields below it that have none.
 func (r Registry) Fields(t operatorv1.NetworkType) []provider.Field {
 	fields := common(r.growing(t))
 	for _, p := range r.Providers {
@@ -68,6 +72,14 @@ func (r Registry) Fields(t operatorv1.NetworkType) []provider.Field {
 	}
 	for _, c := range r.Components {
 		fields = append(fields, c.Fields()...)
+	}
+	if t != "" {
+		traits := r.provider(t).Traits()
+		for i := range fields {
+			if why := withoutEffect(fields[i], traits); why != "" {
+				fields[i].Disruption, fields[i].Reason = provider.NoDisruption, "it "+why
+			}
+		}
 	}
 	slices.SortStableFunc(fields, func(a, b provider.Field) int { return cmp.Compare(a.Path, b.Path) })
 	return fields

@@ -76,6 +76,9 @@ type Result struct {
 	// Warnings are what is wrong with the cluster as it is, where refusing would help nobody: the pools that are in
 	// use have no block left for a new node, or contain a node's address.
 	Warnings Refusals
+	// Ineffective are the fields of the specification that are set and have no effect with its type of network, or in
+	// this version. After Reconcile they are those of the desired specification, also when it was put aside.
+	Ineffective Refusals
 	// MTU is the MTU in bytes that pods get; 0 if the provider does not say.
 	MTU int
 	// Refused is set by Reconcile alone: why the desired specification was put aside, and the one that is applied
@@ -113,7 +116,7 @@ func (p Pipeline) Reconcile(ctx context.Context, in Input) (Result, error) {
 	}
 	fallback, ferr := p.InForce(ctx, in)
 	fallback.Refused = err
-	fallback.Changes, fallback.Acknowledgement = res.Changes, res.Acknowledgement
+	fallback.Changes, fallback.Acknowledgement, fallback.Ineffective = res.Changes, res.Acknowledgement, res.Ineffective
 	return fallback, ferr
 }
 

@@ -41,6 +41,7 @@ const (
 	RulePoolCapacity     = "pool-capacity"
 	RuleNodeFamily       = "node-ip-family"
 	RuleDeadline         = "progress-deadline-range"
+	RuleNoEffect         = "no-effect"
 )
 
 var (
@@ -58,6 +59,7 @@ const typoDistance = 2
 // settings of the provider, then with those of the components. Networks that are not built yet are refused here.
 func validate(_ context.Context, s *state) error {
 	spec, traits := s.result.Spec, s.result.Traits
+	s.result.Ineffective = s.registry.ineffective(spec)
 	errs := validateNotBuilt(spec, traits)
 	if !s.trusted {
 		pools := readPools(spec)

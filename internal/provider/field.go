@@ -49,4 +49,22 @@ type Field struct {
 	Fixed string
 	// Unset is true if having no value is one that Fixed holds fast, too.
 	Unset bool
+	// Reader is the package that reads the field, or the directory of the packages that do, as a path from the root of the
+	// module. Empty is the package of the provider or component that declares the field.
+	Reader string
+	// Unread is why no package reads the field, as a clause: "the operator does not read it". A field with it has no effect.
+	Unread string
+	// Needs is what the field has an effect with alone; empty for one that always has.
+	Needs Need
 }
+
+// Need is what a field needs to have an effect.
+type Need string
+
+const (
+	// NeedsNetwork is for a field outside the provider's part of the specification that only the networks implement whose
+	// Traits.Implements names it.
+	NeedsNetwork Need = "network"
+	// NeedsComponent is for a field that has an effect only while the component that declares it is enabled.
+	NeedsComponent Need = "component"
+)

@@ -38,6 +38,9 @@ type Traits struct {
 	// HostMTU is true if the provider's defaults need facts.Cluster.HostMTU on a fresh cluster. While that is 0 and
 	// a default depends on it, Default may return anything: the pipeline notices and stops.
 	HostMTU bool
+	// Implements are the paths of the fields that only some networks implement (NeedsNetwork) and this one does. All others
+	// of them are accepted with this network, and reported as fields without effect.
+	Implements []string
 	// NotBuilt, if not empty, is the sentence with which a type that is known but cannot be installed yet
 	// answers. No stage of such a provider after Validate is ever called.
 	NotBuilt string

@@ -34,6 +34,7 @@ func WayOuts() []WayOut {
 		{"FightDetected", "stop the client that the message names, or pause the operator: cno pause"},
 		{"RecordError", "make the ConfigMaps in the operator's namespace writable: the message has the error of the API server; the operator tries again automatically"},
 		{"RolledBack", "correct Network/cluster and apply it again; cno history shows the revision that stalled"},
+		{"FieldWithoutEffect", "remove the field that the message names from Network/cluster, or use a network type that implements it"},
 		{"ServicesUnserved", "set spec.deployKubeProxy to true, or install a component that serves Services (docs/providers/kube-proxy.md)"},
 		{"ServiceNetworkWrong", "set spec.serviceNetwork to the Service CIDR that the message names; that change is possible while the network is in use"},
 		{"MTUProbeFailed", "kubectl -n openshift-network-operator get pods shows the probe of each node and why it fails"},

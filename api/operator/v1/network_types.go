@@ -158,7 +158,8 @@ type NetworkSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.bindAddress) || self.bindAddress == \"\" || isIP(self.bindAddress)",fieldPath=".bindAddress",messageExpression="'\"%s\" is not an IP address; write one without a prefix or a port, e.g. 0.0.0.0 or ::'.format([self.bindAddress])"
 	KubeProxyConfig *osv1.ProxyConfig `json:"kubeProxyConfig,omitempty"`
 
-	// exportNetworkFlows configures the export of flow records from the pod network (OVNKubernetes only).
+	// exportNetworkFlows configures the export of flow records from the pod network. It has no effect with Flannel and
+	// third-party networks; the status reports that.
 	// Change class: live; disruption: none.
 	// +optional
 	ExportNetworkFlows *osv1.ExportNetworkFlows `json:"exportNetworkFlows,omitempty"`
@@ -174,7 +175,8 @@ type NetworkSpec struct {
 	// +optional
 	Rollout *RolloutPolicy `json:"rollout,omitempty"`
 
-	// additionalRoutingCapabilities enables components that exchange routes with the machine network.
+	// additionalRoutingCapabilities enables components that exchange routes with the machine network. It has no effect
+	// with Flannel and third-party networks; the status reports that.
 	// Change class: rolling; disruption: pods restart.
 	// +optional
 	AdditionalRoutingCapabilities *osv1.AdditionalRoutingCapabilities `json:"additionalRoutingCapabilities,omitempty"`

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,17 @@ func TestEveryVerdictHasItsExitStatus(t *testing.T) {
 				t.Errorf("change %+v", c)
 			}
 		})
+	}
+}
+
+func TestAFieldWithoutEffectIsReportedByName(t *testing.T) {
+	status, a := answered(t, network, network+"  additionalRoutingCapabilities: {providers: [FRR]}\n")
+	const want = "spec.additionalRoutingCapabilities: has no effect with network type Flannel; remove it (no-effect)"
+	if status != exit.OK || !slices.Contains(a.Notes, want) {
+		t.Errorf("status %d, notes %q", status, a.Notes)
+	}
+	if len(a.Changes) != 1 || a.Changes[0].Message != "it has no effect with network type Flannel" || a.Changes[0].Disruption != provider.NoDisruption {
+		t.Errorf("changes %+v", a.Changes)
 	}
 }
 

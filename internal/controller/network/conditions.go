@@ -34,6 +34,7 @@ const (
 	reasonServices   = "ServiceNetworkWrong"
 	reasonMigration  = "NetworkMigrationInProgress"
 	reasonAnnotation = "AnnotationIgnored"
+	reasonNoEffect   = "FieldWithoutEffect"
 )
 
 // componentPools is what is said of the address pools: that they do not fit the nodes is no fault of the network's
@@ -63,6 +64,9 @@ func (p *pass) findings(err error) []status.Finding {
 	}
 	if problems := pipeline.AnnotationProblems(p.network.Annotations); len(problems) > 0 {
 		found = append(found, status.Finding{Effect: status.Noted, Reason: reasonAnnotation, Message: strings.Join(problems, "; ")})
+	}
+	if fields := p.result.Ineffective; len(fields) > 0 {
+		found = append(found, status.Finding{Effect: status.Noted, Reason: reasonNoEffect, Message: fields.Error()})
 	}
 	found = append(found, p.recordFindings(err)...)
 	found = append(found, p.refusalFindings()...)

@@ -71,6 +71,9 @@ func TestConditionsOfAPass(t *testing.T) {
 		{"pools in use do not fit the nodes", func(p *pass) {
 			p.result.Warnings = pipeline.Refusals{{Field: "spec.clusterNetwork[0].cidr", Rule: "node-address", Message: "contains node a"}}
 		}, []string{"Degraded PoolsInUse spec.clusterNetwork[0].cidr: contains node a (node-address)"}},
+		{"a field without effect is named, and nothing is degraded", func(p *pass) {
+			p.result.Ineffective = pipeline.Refusals{{Field: "spec.exportNetworkFlows", Rule: pipeline.RuleNoEffect, Message: "has no effect with network type Flannel; remove it"}}
+		}, []string{"Noted FieldWithoutEffect spec.exportNetworkFlows: has no effect with network type Flannel; remove it (no-effect)"}},
 		{"a corrupt record, of which nothing is known", func(p *pass) { p.corrupt = errors.New("x") }, []string{"Degraded CorruptAppliedConfig Nothing is changed: x"}},
 		{"no component serves Services", func(p *pass) {
 			p.result.Warnings = pipeline.Refusals{{Field: "spec.deployKubeProxy", Rule: pipeline.RuleUnserved, Message: "no component serves Services"}}

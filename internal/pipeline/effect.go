@@ -1,0 +1,66 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// ineffective returns the fields of a specification that are set and have no effect, each with the reason. It refuses
+// none of them: a cluster may have moved here from an operator that implements them.
+func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
+	var found Refusals
+	values, traits := lookupIn(spec), r.provider(spec.DefaultNetwork.Type).Traits()
+	filled := fillShared(spec, traits)
+	report := func(f provider.Field, why string) {
+		v := values.value(f.Path)
+		if why == "" || empty(v) || slices.ContainsFunc(found, func(above Refusal) bool { return strings.HasPrefix(f.Path, above.Field+".") }) {
+			return
+		}
+		found = append(found, Refusal{Field: f.Path, New: v, Rule: RuleNoEffect, Message: why + "; remove it"})
+	}
+	for _, f := range common("") {
+		report(f, withoutEffect(f, traits))
+	}
+	for _, c := range r.Components {
+		for _, f := range c.Fields() {
+			why := withoutEffect(f, traits)
+			if why == "" && f.Needs == provider.NeedsComponent && !c.Enabled(filled) {
+				why = fmt.Sprintf("has no effect while %s is not deployed", c.Name())
+			}
+			report(f, why)
+		}
+	}
+	return found
+}
+
+// withoutEffect returns why a field has no effect with a network, as the rest of a sentence; nothing if it has one.
+func withoutEffect(f provider.Field, t provider.Traits) string {
+	switch {
+	case f.Unread != "":
+		return "has no effect: " + f.Unread
+	case f.Needs == provider.NeedsNetwork && !slices.Contains(t.Implements, f.Path):
+		return fmt.Sprintf("has no effect with network type %s", t.Type)
+	}
+	return ""
+}
+
+// empty reports whether a value is none, or one that asks for nothing.
+func empty(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case bool:
+		return !v
+	case string:
+		return v == ""
+	case []any:
+		return len(v) == 0
+	case map[string]any:
+		return len(v) == 0
+	}
+	return false
+}
