@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/keyfiles"
 	dayonerender "github.com/cluster-network-operator/cno/internal/cli/dayone/render"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/resolve"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
 	dayonevalidate "github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
 	clusterdiff "github.com/cluster-network-operator/cno/internal/cli/diff"
@@ -64,7 +65,7 @@ command's help says what that is for it.`,
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
 		pause.New(time.Now), pause.NewResume(), doctor.New(time.Now), connectivity.New(), uninstall.New(), dayone.New(
-			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(),
+			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
 		), completions(), versions(root.Version))
 	if name == plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cno"}

@@ -18,7 +18,11 @@ func resolve(name string, data []byte, live livestate.State) (*nmstate.Document,
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	doc, problems := p.Resolve(running.Document(live))
+	state, err := policy.StateOf(running.Document(live))
+	if err != nil {
+		return nil, err
+	}
+	doc, problems := p.Resolve(state)
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}

@@ -99,3 +99,21 @@ func TestAHostConfiguredByHandIsImportedAsWhatItIs(t *testing.T) {
 		t.Error(cmp.Diff("no difference", out))
 	}
 }
+
+func TestAPolicyIsResolvedOnThisHost(t *testing.T) {
+	f := newFolder(t)
+	f.write("resolv.conf", "nameserver 192.0.2.53\n")
+	f.write("p.yml", uplinkPolicy)
+	inNamespace(t, byHand)
+	status, out, stderr := f.call("", "resolve", "@p.yml", "--live", "--ovsdb", "@none", "--resolv-conf", "@resolv.conf")
+	if status != exit.OK {
+		t.Fatal(stderr)
+	}
+	doc, problems := nmstate.Parse("out.yml", []byte(out))
+	if err := problems.Err(); err != nil {
+		t.Fatalf("the output is not a document: %v\n%s", err, out)
+	}
+	if got := doc.Interfaces[0]; got.Name != "br1" || got.MACAddress == "" || got.CopyMACFrom != "" || got.LinuxBridge.Port[0].Name != "eno1" {
+		t.Errorf("the bridge is %+v\n%s", got, out)
+	}
+}

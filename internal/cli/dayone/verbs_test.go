@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/render"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/resolve"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/validate"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
@@ -65,7 +66,7 @@ func (f *folder) call(stdin string, args ...string) (status int, stdout, stderr 
 			args[i] = f.path(name)
 		}
 	}
-	cmd := dayone.New(render.New(), selection.New(), imports.New(), diff.New(), validate.New())
+	cmd := dayone.New(render.New(), selection.New(), imports.New(), diff.New(), validate.New(), resolve.New())
 	root := &cobra.Command{Use: "cno", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cmd)
 	var out, errOut bytes.Buffer

@@ -30,7 +30,7 @@ func read(file File, withoutBridge bool) (*nmstate.Document, nmstate.Problems) {
 		}
 		return nil, problems
 	}
-	doc, more := p.Resolve(nil)
+	doc, more := p.Fill(nil)
 	return doc, append(problems, more...)
 }
 

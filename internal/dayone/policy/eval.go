@@ -1,48 +1,16 @@
 package policy
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
-
-// plain returns a state as maps, lists and scalars.
-func plain(live *nmstate.Document) (any, error) {
-	if live == nil {
-		return nil, errors.New("there are captures, and no live state to look at")
-	}
-	data, err := json.Marshal(live)
-	if err != nil {
-		return nil, err
-	}
-	var out any
-	err = json.Unmarshal(data, &out)
-	return whole(out), err
-}
-
-// whole turns the numbers of JSON, all of which are whole here, back into whole numbers.
-func whole(v any) any {
-	switch v := v.(type) {
-	case float64:
-		return int64(v)
-	case []any:
-		for i := range v {
-			v[i] = whole(v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = whole(v[k])
-		}
-	}
-	return v
-}
 
 // eval runs the steps one after the other.
 func (e expression) eval(state any, found map[string]any) (any, error) {
@@ -74,9 +42,12 @@ func (e expression) eval(state any, found map[string]any) (any, error) {
 func (s step) apply(v any, path []string, operand any) (any, bool) {
 	if len(path) == 0 {
 		switch s.op {
-		case "==":
+		case opEqual:
 			return v, equal(v, operand)
-		case ":=":
+		case opMatch:
+			t, ok := scalar(v)
+			return v, ok && operand.(*regexp.Regexp).MatchString(t)
+		case opSet:
 			return operand, true
 		}
 		return v, v != nil
@@ -99,27 +70,48 @@ func (s step) apply(v any, path []string, operand any) (any, bool) {
 // entry is what remains of an entry of a list: all of it if it was asked for by one of its values, and otherwise
 // what the step made of it.
 func (s step) entry(entry, result any) any {
-	if s.op == "==" {
+	if s.op == opEqual || s.op == opMatch {
 		return entry
 	}
 	return result
 }
 
 func (s step) applyMap(m map[string]any, path []string, operand any) (any, bool) {
+	if s.op == opSet {
+		return set(s, m, path, operand), true
+	}
 	below, ok := m[path[0]]
-	if !ok && (s.op != ":=" || len(path) > 1) {
+	if !ok {
 		return nil, false
 	}
 	r, ok := s.apply(below, path[1:], operand)
 	if !ok {
 		return nil, false
 	}
-	if s.op != ":=" {
-		return map[string]any{path[0]: r}, true
-	}
+	return map[string]any{path[0]: r}, true
+}
+
+// set returns an object with a value at a path; what is not on the way is created. Setting nil removes the last key.
+func set(s step, m map[string]any, path []string, operand any) map[string]any {
 	out := maps.Clone(m)
-	out[path[0]] = r
-	return out, true
+	name := path[0]
+	below, exists := m[name]
+	switch {
+	case operand == nil && (len(path) == 1 || !exists):
+		if len(path) == 1 {
+			delete(out, name)
+		}
+	case len(path) == 1:
+		out[name] = operand
+	default:
+		if !exists || below == nil {
+			below = map[string]any{}
+		}
+		if r, ok := s.apply(below, path[1:], operand); ok {
+			out[name] = r
+		}
+	}
+	return out
 }
 
 // equal compares as NMState does: a number and its text are the same, and upper and lower case of MAC addresses.
@@ -137,15 +129,21 @@ func equal(a, b any) bool {
 
 // text writes a scalar; lists and objects have none.
 func text(v any) string {
+	t, _ := scalar(v)
+	return t
+}
+
+// scalar writes a scalar, and reports whether it is one.
+func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:
-		return v
+		return v, true
 	case bool:
-		return strconv.FormatBool(v)
+		return strconv.FormatBool(v), true
 	case int64:
-		return strconv.FormatInt(v, 10)
+		return strconv.FormatInt(v, 10), true
 	}
-	return ""
+	return "", false
 }
 
 // lookup follows a path through captures, with numbers for entries of lists.

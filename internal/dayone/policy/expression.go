@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,13 +12,20 @@ import (
 // expression is a chain of steps; each works on what the one before found, the first on the live state.
 type expression []step
 
+// The operators of a step.
+const (
+	opPick  = ""   // keep everything at the path
+	opEqual = "==" // keep the entries with the operand
+	opMatch = "=~" // keep the entries with a text that matches the operand, a regular expression
+	opSet   = ":=" // set the operand; null removes the key
+)
+
 // step picks or changes parts of a state.
 type step struct {
-	// path leads to the values meant. A path that begins with capture starts at that capture instead.
+	// path leads to the values meant. The path [capture NAME] starts at that capture instead.
 	path []string
-	// op is "" to pick everything at the path, "==" to keep the entries with the operand, ":=" to set it.
-	op string
-	// operand is a constant, or a path that begins with capture.
+	op   string
+	// operand is a constant, a path that begins with capture, or a regular expression.
 	operand any
 }
 
@@ -32,42 +40,84 @@ func parseExpression(text string) (expression, error) {
 		return nil, err
 	}
 	for _, part := range parts {
-		s, err := parseStep(strings.TrimSpace(part))
+		steps, err := parseSteps(strings.TrimSpace(part))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, s)
+		out = append(out, steps...)
 	}
 	return out, nil
 }
 
-func parseStep(text string) (step, error) {
-	at, op := strings.Index(text, "=="), "=="
-	if set := strings.Index(text, ":="); set >= 0 && (at < 0 || set < at) {
-		at, op = set, ":="
-	}
-	if at < 0 {
-		path, err := parsePath(text)
-		return step{path: path}, err
-	}
-	path, err := parsePath(text[:at])
+// parseSteps reads one part of a pipe. A capture on the left with a path below it is two steps: capture.x.PATH is
+// capture.x | PATH.
+func parseSteps(text string) ([]step, error) {
+	left, op, right := cutOperator(text)
+	path, err := parsePath(left)
 	if err != nil {
-		return step{}, err
+		return nil, err
 	}
+	var out []step
 	if path[0] == "capture" {
-		return step{}, fmt.Errorf("is %q; pipe the capture into a path instead: capture.NAME | PATH %s VALUE", text, op)
+		out = append(out, step{path: path[:2]})
+		if path = path[2:]; len(path) == 0 {
+			if op != opPick {
+				return nil, fmt.Errorf("has the capture %s without a path below it on the left of %s; write capture.%s.interfaces.name %s VALUE", out[0].path[1], op, out[0].path[1], op)
+			}
+			return out, nil
+		}
+		if err := checkRoot(path[0]); err != nil {
+			return nil, err
+		}
 	}
-	operand, err := parseOperand(strings.TrimSpace(text[at+len(op):]))
-	return step{path: path, op: op, operand: operand}, err
+	for _, name := range path {
+		if _, err := strconv.Atoi(name); err == nil {
+			return nil, fmt.Errorf("has the number %s on the left; entries of lists are chosen by their values, and numbers are for references", name)
+		}
+	}
+	s := step{path: path, op: op}
+	if op != opPick {
+		if s.operand, err = parseOperand(op, strings.TrimSpace(right)); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, s), nil
 }
 
-// parseOperand reads a quoted text, a number, a boolean or a path to a capture.
-func parseOperand(text string) (any, error) {
+// cutOperator splits a text around its first operator that is not in quotes; without one everything is on the left.
+func cutOperator(text string) (left, op, right string) {
+	first := len(text)
+	for _, known := range []string{opEqual, opMatch, opSet} {
+		if at := strings.Index(text, known); at >= 0 && at < first {
+			first, op = at, known
+		}
+	}
+	if op == opPick {
+		return text, op, ""
+	}
+	return text[:first], op, text[first+len(op):]
+}
+
+// parseOperand reads a quoted text, a number, a boolean, null or a path to a capture.
+func parseOperand(op, text string) (any, error) {
+	quoted := len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0]
 	switch {
 	case text == "":
 		return nil, errors.New("has no value after its operator")
-	case len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0]:
+	case op == opMatch && !quoted:
+		return nil, fmt.Errorf("matches %s; put the regular expression in quotes", text)
+	case op == opMatch:
+		pattern, err := regexp.Compile(text[1 : len(text)-1])
+		if err != nil {
+			return nil, fmt.Errorf("has a regular expression that cannot be read: %w", err)
+		}
+		return pattern, nil
+	case quoted:
 		return text[1 : len(text)-1], nil
+	case strings.EqualFold(text, "null") && op == opSet:
+		return nil, nil
+	case strings.EqualFold(text, "null"):
+		return nil, errors.New("compares with null, which matches nothing; null is for := and removes the key")
 	case text == "true" || text == "false":
 		return text == "true", nil
 	}
@@ -89,13 +139,21 @@ func parsePath(text string) ([]string, error) {
 			return nil, fmt.Errorf("has %q where a path such as interfaces.name is wanted", text)
 		}
 	}
-	if !slices.Contains([]string{"interfaces", "routes", "route-rules", "dns-resolver", "capture", "hostname", "ovs-db", "ovn"}, path[0]) {
-		return nil, fmt.Errorf("begins with %q; the live state has interfaces, routes, route-rules and dns-resolver", path[0])
+	if err := checkRoot(path[0]); path[0] != "capture" && err != nil {
+		return nil, err
 	}
 	if path[0] == "capture" && len(path) < 2 {
 		return nil, errors.New("has capture without the name of one")
 	}
 	return path, nil
+}
+
+// checkRoot refuses what a live state does not begin with.
+func checkRoot(name string) error {
+	if !slices.Contains([]string{"interfaces", "routes", "route-rules", "dns-resolver", "hostname", "ovs-db", "ovn"}, name) {
+		return fmt.Errorf("begins with %q; the live state has interfaces, routes, route-rules and dns-resolver", name)
+	}
+	return nil
 }
 
 // splitOutside splits text at a character that is not in quotes.

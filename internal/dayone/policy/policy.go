@@ -1,9 +1,10 @@
 // Package policy resolves documents that say what to do with what the host has: captures pick parts of its live
 // state, and the desired state refers to them, as in {{ capture.uplink.interfaces.0.name }}.
 //
-// The form is NMState's: {capture: {NAME: EXPRESSION}, desiredState: {...}}. Of its expressions these are known: a
-// path, path == value, path := value, and pipes. A document without captures is read as it is. The package is pure:
-// the live state is a value. Lines and paths of problems are those of the text that was written.
+// The form is NMState's: {capture: {NAME: EXPRESSION}, desiredState: {...}}. Its expressions are a path, path == value,
+// path =~ "regular expression", path := value, and pipes; capture.NAME.PATH is capture.NAME | PATH. A document without
+// captures is read as it is. The package is pure: the live state is a value. Lines and paths of problems are those of
+// the text that was written.
 package policy
 
 import (
@@ -38,7 +39,7 @@ func Parse(name string, data []byte) (*Policy, nmstate.Problems) {
 		return nil, problems
 	}
 	p := &Policy{Name: name, desired: root}
-	if root == nil || value(root, "capture") == nil && value(root, "desiredState") == nil {
+	if root == nil || value(root, "capture") == nil && value(root, "desiredState") == nil && value(root, "desired") == nil {
 		return p, nil
 	}
 	p.desired = nil
@@ -47,7 +48,10 @@ func Parse(name string, data []byte) (*Policy, nmstate.Problems) {
 		switch key.Value {
 		case "capture":
 			problems = append(problems, p.readCaptures(v)...)
-		case "desiredState":
+		case "desiredState", "desired": // NMState takes both
+			if p.desired != nil {
+				problems = append(problems, p.problem(key.Line, key.Value, "is the same as the other of desiredState and desired; write one of them"))
+			}
 			p.desired = v
 		default:
 			problems = append(problems, p.problem(key.Line, key.Value, "is not known beside capture and desiredState; put it into desiredState"))
@@ -65,30 +69,43 @@ func Parse(name string, data []byte) (*Policy, nmstate.Problems) {
 // NeedsHost reports whether the policy has captures, which only a live state resolves.
 func (p *Policy) NeedsHost() bool { return len(p.captures) > 0 }
 
-// Resolve returns the document that the policy means on a host with a live state. The document is nil exactly if a
-// problem is an error. Without captures the live state may be nil.
-func (p *Policy) Resolve(live *nmstate.Document) (*nmstate.Document, nmstate.Problems) {
+// Found is what a capture found on a host.
+type Found struct {
+	Name string `json:"name"`
+	// Value is a part of a state; nil if there is nothing of the kind on the host.
+	Value any `json:"value"`
+}
+
+// Captures returns what the captures find in a state, each after those that it refers to. Without captures the state is
+// not looked at.
+func (p *Policy) Captures(state State) ([]Found, nmstate.Problems) {
+	if p.NeedsHost() && state.tree == nil {
+		return nil, nmstate.Problems{p.problem(0, "", "cannot be resolved: there are captures, and no live state to look at")}
+	}
+	var out []Found
+	var problems nmstate.Problems
+	found := map[string]any{}
+	for _, c := range p.captures {
+		v, err := c.expr.eval(state.tree, found)
+		if err != nil {
+			problems = append(problems, p.problem(c.line, c.path, err.Error()))
+			continue
+		}
+		found[c.name] = v
+		out = append(out, Found{Name: c.name, Value: v})
+	}
+	return out, problems
+}
+
+// Fill returns the document that the policy means with what its captures found. The document is nil exactly if a problem
+// is an error.
+func (p *Policy) Fill(captures []Found) (*nmstate.Document, nmstate.Problems) {
 	if p.desired == nil {
 		return nmstate.Decode(p.Name, nil)
 	}
 	found := map[string]any{}
-	var problems nmstate.Problems
-	if p.NeedsHost() {
-		state, err := plain(live)
-		if err != nil {
-			return nil, nmstate.Problems{p.problem(0, "", "cannot be resolved: "+err.Error())}
-		}
-		for _, c := range p.captures {
-			v, err := c.expr.eval(state, found)
-			if err != nil {
-				problems = append(problems, p.problem(c.line, c.path, err.Error()))
-				continue
-			}
-			found[c.name] = v
-		}
-	}
-	if problems != nil {
-		return nil, problems
+	for _, c := range captures {
+		found[c.Name] = c.Value
 	}
 	t := templates{policy: p, found: found}
 	node := t.fill(p.desired, "desiredState")
@@ -96,6 +113,15 @@ func (p *Policy) Resolve(live *nmstate.Document) (*nmstate.Document, nmstate.Pro
 		return nil, t.problems
 	}
 	return nmstate.Decode(p.Name, node)
+}
+
+// Resolve is Captures and Fill.
+func (p *Policy) Resolve(state State) (*nmstate.Document, nmstate.Problems) {
+	captures, problems := p.Captures(state)
+	if problems != nil {
+		return nil, problems
+	}
+	return p.Fill(captures)
 }
 
 func (p *Policy) readCaptures(n *yaml.Node) (problems nmstate.Problems) {

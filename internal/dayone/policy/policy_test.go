@@ -34,6 +34,15 @@ func parse(t *testing.T, text string) *nmstate.Document {
 	return d
 }
 
+func stateOf(t *testing.T, document *nmstate.Document) State {
+	t.Helper()
+	state, err := StateOf(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
 func TestCapturesFillTheDesiredState(t *testing.T) {
 	for _, c := range []struct{ why, policy, want string }{
 		{"a document without captures is what it says", `
@@ -72,6 +81,39 @@ routes:
 capture: {nic: 'interfaces.mac-address == "52:54:00:aa:00:02"'}
 desiredState: {interfaces: [{name: "{{ capture.nic.interfaces.0.name }}.7", type: vlan, state: up, vlan: {id: 7, base-iface: "{{capture.nic.interfaces.0.name}}"}}]}`, `
 interfaces: [{name: ens4.7, type: vlan, state: up, vlan: {id: 7, base-iface: ens4}}]`},
+		{"a capture on the left, as in NMState's example all-ethernet-up: an entry without the object gets one", `
+capture:
+  ethernets: interfaces.type=="ethernet"
+  ethernets-up: capture.ethernets.interfaces.state=="up"
+  ethernets-lldp: capture.ethernets-up | interfaces.lldp.enabled:=true
+  plain: capture.ethernets-lldp | interfaces.ipv4 := null
+  plainer: capture.plain.interfaces.mtu := NULL
+  plainest: capture.plainer | interfaces.permanent-mac-address := null
+  nothing: capture.plainest | interfaces.ethtool.ring := null
+desiredState: {interfaces: "{{ capture.nothing.interfaces }}"}`, `
+interfaces:
+- {name: ens3, type: ethernet, state: up, mac-address: "52:54:00:AA:00:01", lldp: {enabled: true}}
+- {name: ens4, type: ethernet, state: up, mac-address: "52:54:00:AA:00:02", lldp: {enabled: true}}`},
+		{"the route of a card that its MAC address names, as in NMState's example search_route_on_mac", `
+capture:
+  ethernets: interfaces.type=="ethernet"
+  card: capture.ethernets.interfaces.mac-address=="52:54:00:AA:00:02"
+  routes: routes.running.next-hop-interface == capture.card.interfaces.0.name
+desired: {routes: {config: "{{ capture.routes.routes.running }}"}}`, `
+routes: {config: [{destination: 203.0.113.0/24, next-hop-interface: ens4, next-hop-address: 192.0.2.3, table-id: 254}]}`},
+		{"a regular expression with characters that are operators elsewhere", `
+capture:
+  cards: interfaces.name =~ "^(ens4|==|:=)$"
+desiredState: {interfaces: [{name: br1, type: linux-bridge, state: up, bridge: {port: [{name: "{{ capture.cards.interfaces.0.name }}"}]}}]}`, `
+interfaces: [{name: br1, type: linux-bridge, state: up, bridge: {port: [{name: ens4}]}}]`},
+		{"a regular expression matches a number as its text", `
+capture: {jumbo: 'interfaces.mtu =~ "^9...$"'}
+desiredState: {interfaces: [{name: "{{ capture.jumbo.interfaces.0.name }}", type: ethernet, state: down}]}`, `
+interfaces: [{name: ens3, type: ethernet, state: down}]`},
+		{"a path below a capture keeps the form of a state", `
+capture: {all: interfaces.type == "bond", bonds: capture.all.interfaces}
+desiredState: {interfaces: "{{ capture.bonds.interfaces }}"}`, `
+interfaces: [{name: bond0, type: bond, state: up}]`},
 		{"a path alone, and an object in one piece", `
 capture: {names: dns-resolver.running, addresses: interfaces.ipv4.address.ip == "192.0.2.5"}
 desiredState:
@@ -85,7 +127,7 @@ interfaces: [{name: br-ex, type: ethernet, state: up, ipv4: {enabled: true, dhcp
 			t.Errorf("%s: %v", c.why, problems)
 			continue
 		}
-		doc, problems := p.Resolve(parse(t, live))
+		doc, problems := p.Resolve(stateOf(t, parse(t, live)))
 		if doc == nil {
 			t.Errorf("%s: %v", c.why, problems)
 			continue
@@ -114,7 +156,13 @@ func TestWhatCannotBeResolvedIsSaidWithItsLine(t *testing.T) {
 		{"an unfinished quote", "capture: {a: 'interfaces.name == \"ens3'}\ndesiredState: {}", `has a quote that is not closed`},
 		{"no value", "capture: {a: interfaces.name ==}\ndesiredState: {}", `has no value after its operator`},
 		{"an unknown root", "capture: {a: links.name}\ndesiredState: {}", `begins with "links"`},
-		{"a capture on the left", "capture: {a: interfaces, b: capture.a.interfaces.name == \"x\"}\ndesiredState: {}", `pipe the capture into a path instead`},
+		{"a capture alone on the left", "capture: {a: interfaces, b: capture.a == \"x\"}\ndesiredState: {}", `has the capture a without a path below it on the left of ==`},
+		{"an unknown root below a capture", "capture: {a: interfaces, b: capture.a.links.name == \"x\"}\ndesiredState: {}", `begins with "links"`},
+		{"a number on the left", "capture: {a: interfaces.0.name}\ndesiredState: {}", `has the number 0 on the left`},
+		{"a comparison with null", "capture: {a: interfaces.mtu == null}\ndesiredState: {}", `compares with null`},
+		{"a regular expression without quotes", "capture: {a: interfaces.name =~ ^ens}\ndesiredState: {}", `put the regular expression in quotes`},
+		{"a regular expression that is none", "capture: {a: interfaces.name =~ '('}\ndesiredState: {}", `regular expression that cannot be read`},
+		{"both spellings of the desired state", "desiredState: {}\ndesired: {}", `p.yml:2: desired: is the same as the other`},
 		{"keys of a document beside it", "capture: {}\ninterfaces: []", `p.yml:2: interfaces: is not known beside capture and desiredState`},
 		{"a capture that is no text", "capture: {a: [1]}", `capture.a: is not an expression`},
 		{"a list of captures", "capture: [a]", `is not an object`},
@@ -122,7 +170,7 @@ func TestWhatCannotBeResolvedIsSaidWithItsLine(t *testing.T) {
 	} {
 		p, problems := Parse("p.yml", []byte(c.policy))
 		if p != nil {
-			_, problems = p.Resolve(parse(t, live))
+			_, problems = p.Resolve(stateOf(t, parse(t, live)))
 		}
 		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), c.line) {
 			t.Errorf("%s: %v", c.why, err)
@@ -135,11 +183,11 @@ func TestCapturesNeedALiveState(t *testing.T) {
 	if !p.NeedsHost() {
 		t.Error("it does not say so")
 	}
-	if doc, problems := p.Resolve(nil); doc != nil || !problems.HasErrors() {
+	if doc, problems := p.Resolve(State{}); doc != nil || !problems.HasErrors() {
 		t.Errorf("%v, %v", doc, problems)
 	}
 	p, _ = Parse("p.yml", nil)
-	if doc, problems := p.Resolve(nil); doc == nil || p.NeedsHost() {
+	if doc, problems := p.Resolve(State{}); doc == nil || p.NeedsHost() {
 		t.Errorf("an empty policy needs a host: %v", problems)
 	}
 }
@@ -150,7 +198,7 @@ func TestResolvingLeavesTheLiveStateAlone(t *testing.T) {
 	p, _ := Parse("p.yml", []byte(`
 capture: {a: routes.running.next-hop-interface := "x", b: routes.running.next-hop-interface == "ens3"}
 desiredState: {routes: {config: "{{ capture.b.routes.running }}"}}`))
-	doc, problems := p.Resolve(state)
+	doc, problems := p.Resolve(stateOf(t, state))
 	if doc == nil || len(doc.Routes.Config) != 2 {
 		t.Errorf("one capture changed what another sees: %v %v", doc, problems)
 	}
@@ -161,8 +209,13 @@ desiredState: {routes: {config: "{{ capture.b.routes.running }}"}}`))
 
 func FuzzPolicy(f *testing.F) {
 	f.Add("capture: {a: 'interfaces.name == \"ens3\" | routes.running.x := 1'}\ndesiredState: {interfaces: [{name: '{{ capture.a.interfaces.0.name }}'}]}")
+	f.Add("capture: {a: 'interfaces.name =~ \"^e\" | interfaces.lldp.enabled := null', b: 'capture.a.interfaces.mtu := 1'}\ndesiredState: '{{ capture.b }}'")
 	f.Add("capture: {a: capture.b | interfaces, b: interfaces}\ndesiredState: '{{ capture.a }}'")
-	state, _ := nmstate.Parse("", []byte(live))
+	document, _ := nmstate.Parse("", []byte(live))
+	state, err := StateOf(document)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		p, problems := Parse("f", []byte(text))
 		if (p == nil) != problems.HasErrors() {

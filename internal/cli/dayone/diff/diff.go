@@ -142,7 +142,7 @@ func read(cmd *cobra.Command, path string) (map[place]*nmstate.Document, bool, e
 		case p.NeedsHost():
 			problems = append(problems, nmstate.Problem{File: path + ": " + name, Message: "finds things out on the host (capture); what it means is not known here, and it is left out", Warning: true})
 		default:
-			doc, wrong := p.Resolve(nil)
+			doc, wrong := p.Fill(nil)
 			problems = append(problems, wrong.Errors()...)
 			docs[place{role, name}] = doc
 		}

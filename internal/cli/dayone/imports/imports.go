@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/thishost"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
@@ -18,7 +19,7 @@ type options struct {
 	files             []string
 	dir, output, role string
 	live              bool
-	ovsdb, resolvConf string
+	host              thishost.Source
 }
 
 var errPlain = errors.New("this is a document, or no YAML at all, and nothing to take documents out of; \"cno dayone validate\" checks it, and -o hostnetworkconfig makes an object of it")
@@ -57,8 +58,7 @@ Exit status: 0 done, 1 something cannot be taken out, 2 the input cannot be read
 	f.StringVar(&o.dir, "dir", "", "the folder to write to, instead of standard output")
 	f.StringVar(&o.role, "role", "", "only this role")
 	f.StringVarP(&o.output, "output", "o", "files", "files or hostnetworkconfig")
-	f.StringVar(&o.ovsdb, "ovsdb", "/var/run/openvswitch/db.sock", "the socket of Open vSwitch's database, for --live; it may be missing")
-	f.StringVar(&o.resolvConf, "resolv-conf", "/etc/resolv.conf", "the file that names the name servers, for --live")
+	o.host.Add(cmd)
 	cmd.MarkFlagsOneRequired("file", "live")
 	cmd.MarkFlagsMutuallyExclusive("file", "live")
 	_ = cmd.MarkFlagDirname("dir")
