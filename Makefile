@@ -67,7 +67,6 @@ fuzz: ## Every fuzz target for FUZZTIME (20s) each
 	@hack/fuzz.sh
 
 bench: deps test-assets images ## Every benchmark beside what it is compared with, also those in the lab; BENCH="-table FILE"
-	@cd e2e && go build -o ../_output/lab-bin/netbench ./cmd/netbench
 	@go run ./hack/bench $(BENCH)
 
 conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab

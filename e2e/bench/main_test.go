@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -44,6 +45,9 @@ func prepare(ctx context.Context) error {
 	if lab, err = kit.New(); err != nil {
 		return err
 	}
+	if err := buildNetbench(ctx); err != nil {
+		return err
+	}
 	if *reuse {
 		return lab.Connect()
 	}
@@ -61,10 +65,22 @@ func prepare(ctx context.Context) error {
 	return err
 }
 
-// netbench runs the program of that name in a node and decodes its answer.
+// program is the path of netbench.
+func program() string { return filepath.Join(lab.Root, "_output/lab-bin/netbench") }
+
+// buildNetbench builds netbench as it is in the checkout.
+func buildNetbench(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", program(), "./cmd/netbench")
+	cmd.Dir = filepath.Join(lab.Root, "e2e")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build netbench: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// netbench runs the program of that name in a node and decodes what it prints.
 func netbench(ctx context.Context, node string, into any, args ...string) error {
-	program := filepath.Join(lab.Root, "_output/lab-bin/netbench")
-	out, err := lab.Lab(ctx, append([]string{"exec", node, "--", program}, args...)...)
+	out, err := lab.Lab(ctx, append([]string{"exec", node, "--", program()}, args...)...)
 	if err != nil || into == nil {
 		return err
 	}

@@ -1,5 +1,10 @@
 package main
 
+import (
+	"slices"
+	"strings"
+)
+
 // comparison is what one figure of a benchmark is compared with.
 type comparison struct {
 	// benchmark is its name without "Benchmark", unit the one of the figure.
@@ -27,7 +32,7 @@ const (
 // comparisons are all figures that have a goal or something beside them, in the order of the table. The peer is the
 // operator that OpenShift ships, measured on the same kind of machine; docs/benchmarks.md says how.
 func comparisons() []comparison {
-	return append(append(operatorFigures(), largeFigures()...), partFigures()...)
+	return slices.Concat(operatorFigures(), largeFigures(), partFigures(), trafficFigures())
 }
 
 func operatorFigures() []comparison {
@@ -72,11 +77,27 @@ func partFigures() []comparison {
 		{benchmark: "MachineConfigOf500Hosts", unit: "%limit", what: "a role of 500 hosts, % of what an object may be", goal: 100},
 		{benchmark: "RouteOfANewPeer/others=1000", unit: "p99-ms", what: "a new node's lease to its route on another, p99", goal: none},
 		{benchmark: "FromNetworkToAvailable", unit: "s", what: "from the Network to Available, s", goal: none},
-		{benchmark: "CNI/parallel=1", unit: "add-p50-ms", what: "CNI ADD, p50", goal: none, other: 1.7, whose: "its netlink calls alone"},
-		{benchmark: "CNI/parallel=1", unit: "del-p50-ms", what: "CNI DEL, p50", goal: none, other: 26, whose: "its netlink calls alone"},
-		{benchmark: "PodToPodAcrossNodes", unit: "pod-Gbit/s", what: "one TCP stream between pods", goal: none, otherUnit: "node-Gbit/s", whose: sameRun + ", nodes", more: true},
-		{benchmark: "PodToPodAcrossNodes", unit: "%throughput", what: "that, % of the nodes' own", goal: 95, more: true},
-		{benchmark: "PodToPodAcrossNodes", unit: "pod-rtt-us", what: "a byte there and back between pods", goal: none, otherUnit: "node-rtt-us", whose: sameRun + ", nodes"},
-		{benchmark: "PodToPodAcrossNodes", unit: "%rtt", what: "that, % of the nodes' own", goal: 115},
+		{benchmark: "CNI/parallel=1", unit: "add-p50-ms", what: "CNI ADD, p50", goal: none, otherUnit: "floor-add-p50-ms", whose: byHand},
+		{benchmark: "CNI/parallel=1", unit: "del-p50-ms", what: "CNI DEL, p50", goal: none, otherUnit: "floor-del-p50-ms", whose: byHand},
+		{benchmark: "CNI/parallel=10", unit: "add-p50-ms", what: "CNI ADD, 10 at once, p50", goal: none, otherUnit: "floor-add-p50-ms", whose: byHand},
+		{benchmark: "CNI/parallel=100", unit: "add-p50-ms", what: "CNI ADD, 100 at once, p50", goal: none, otherUnit: "floor-add-p50-ms", whose: byHand},
 	}
+}
+
+// byHand is the floor of additions and deletions of pod networks.
+const byHand = sameRun + ", the plugins by hand"
+
+// trafficFigures are of the placements of the lab's benchmark.
+func trafficFigures() []comparison {
+	var all []comparison
+	for _, at := range []string{"one-CPU", "two-CPUs"} {
+		name, where := "PodToPodAcrossNodes/"+at, ", ends on "+strings.Replace(at, "-", " ", 1)
+		all = append(all,
+			comparison{benchmark: name, unit: "pod-Gbit/s", what: "one TCP stream between pods" + where, goal: none, otherUnit: "node-Gbit/s", whose: sameRun + ", nodes", more: true},
+			comparison{benchmark: name, unit: "%throughput", what: "that, % of the nodes' own", goal: 95, more: true},
+			comparison{benchmark: name, unit: "pod-rtt-us", what: "a byte there and back between pods" + where, goal: none, otherUnit: "node-rtt-us", whose: sameRun + ", nodes"},
+			comparison{benchmark: name, unit: "%rtt", what: "that, % of the nodes' own", goal: 115},
+			comparison{benchmark: name, unit: "node-rtt-us", what: "a byte there and back between the nodes" + where, goal: none, otherUnit: "veth-rtt-us", whose: sameRun + ", bare veth pair"})
+	}
+	return all
 }

@@ -1,11 +1,13 @@
 // Command bench runs every benchmark of the repository, one package after another, and prints what each measured beside
 // its goal and beside the figure it is compared with, as a ratio.
 //
-//	go run ./hack/bench [-run REGEXP] [-table FILE] [FOLDER...]
+//	go run ./hack/bench [-run REGEXP] [-table FILE] [-record] [DIRECTORY...]
 //
-// Without folders it looks for benchmarks in all of them, those in the lab included. A benchmark that fails does not keep
-// the others from running; the command then ends with an error and names it. No time makes it fail. -run selects
-// benchmarks as the flag -bench of go test does, -table has the table written to a file as well.
+// Without directories it looks for benchmarks in all of them, those in the lab included. A benchmark that fails does not keep
+// the others from running; the command then ends with an error and names it. It also ends with an error if a figure differs
+// by more than a factor of three from the recorded one, since the page is wrong then: repair the cause, or record what is true now
+// with -record, which writes hack/bench/recorded.json and the table of docs/benchmarks.md. -run selects benchmarks as the
+// flag -bench of go test does, -table has the table of the run written to a file as well.
 package main
 
 import (
@@ -23,14 +25,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 func main() {
 	selected := flag.String("run", ".", "which benchmarks to run, as go test -bench takes it")
 	file := flag.String("table", "", "a file to write the table to, in Markdown")
+	recorded := flag.Bool("record", false, "record what is measured, and show it in docs/benchmarks.md")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *selected, *file, flag.Args())
+	err := run(ctx, *selected, *file, *recorded, flag.Args())
 	stop()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", err)
@@ -38,9 +42,12 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, selected, file string, folders []string) error {
+func run(ctx context.Context, selected, file string, recorded bool, folders []string) error {
+	last, err := readRecord(recordFile)
+	if err != nil {
+		return err
+	}
 	if len(folders) == 0 {
-		var err error
 		if folders, err = withBenchmarks("."); err != nil {
 			return err
 		}
@@ -62,8 +69,15 @@ func run(ctx context.Context, selected, file string, folders []string) error {
 			return err
 		}
 	}
+	if recorded {
+		if err := last.with(all, time.Now()).write(recordFile, pageFile); err != nil {
+			return err
+		}
+	} else if wrong := last.deviations(all); len(wrong) > 0 {
+		failed = append(failed, "not within a factor of 3 of what is recorded:\n    "+strings.Join(wrong, "\n    "))
+	}
 	if len(failed) > 0 {
-		return errors.New("these did not run to their end:\n  " + strings.Join(failed, "\n  "))
+		return errors.New("failed:\n  " + strings.Join(failed, "\n  "))
 	}
 	return nil
 }

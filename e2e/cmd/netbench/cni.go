@@ -19,6 +19,8 @@ import (
 type plugin struct {
 	cni  *libcni.CNIConfig
 	list *libcni.NetworkConfigList
+	// floor calls the same plugins without the library.
+	floor *byHand
 }
 
 func newPlugin() (*plugin, error) {
@@ -34,7 +36,11 @@ func newPlugin() (*plugin, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &plugin{cni: libcni.NewCNIConfig([]string{"/opt/cni/bin"}, nil), list: list}, nil
+	floor, err := newByHand(list.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	return &plugin{cni: libcni.NewCNIConfig([]string{pluginDir}, nil), list: list, floor: floor}, nil
 }
 
 func nsPath(name string) string { return filepath.Join("/run/netns", name) }
@@ -89,9 +95,12 @@ func distribution(d []time.Duration) latency {
 type cniResult struct {
 	Add latency `json:"add"`
 	Del latency `json:"del"`
+	// FloorAdd and FloorDel are of the same plugins, called by hand in the same run.
+	FloorAdd latency `json:"floorAdd"`
+	FloorDel latency `json:"floorDel"`
 }
 
-// measure adds count pod networks, parallel at once, then deletes them likewise.
+// measure adds count pod networks, parallel at once, then deletes them likewise; and the same again by hand.
 func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, error) {
 	spaces := make([]ns.NetNS, count)
 	for i := range spaces {
@@ -102,8 +111,28 @@ func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, e
 		spaces[i] = n
 		defer func() { _ = testutils.UnmountNS(n) }()
 	}
-	timed := func(f func(context.Context, string, string) error) ([]time.Duration, error) {
-		took := make([]time.Duration, count)
+	attach := func(ctx context.Context, name, path string) error {
+		_, err := p.attach(ctx, name, path)
+		return err
+	}
+	detach := func(ctx context.Context, name, path string) error {
+		return p.cni.DelNetworkList(ctx, p.list, runtimeConf(name, path))
+	}
+	var r cniResult
+	var err, floorErr error
+	r.Add, r.Del, err = addAndDelete(ctx, spaces, parallel, attach, detach)
+	r.FloorAdd, r.FloorDel, floorErr = addAndDelete(ctx, spaces, parallel, p.floor.attach, p.floor.detach)
+	return r, errors.Join(err, floorErr)
+}
+
+// call adds or deletes the network of one pod.
+type call func(ctx context.Context, name, path string) error
+
+// addAndDelete adds a network to each namespace, parallel at once, and deletes all of them again, also those of which the
+// addition failed.
+func addAndDelete(ctx context.Context, spaces []ns.NetNS, parallel int, attach, detach call) (add, del latency, err error) {
+	timed := func(f call) (latency, error) {
+		took := make([]time.Duration, len(spaces))
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(parallel)
 		for i, n := range spaces {
@@ -114,17 +143,10 @@ func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, e
 				return err
 			})
 		}
-		return took, g.Wait()
+		err := g.Wait()
+		return distribution(took), err
 	}
-	adds, err := timed(func(ctx context.Context, name, path string) error {
-		_, err := p.attach(ctx, name, path)
-		return err
-	})
-	dels, delErr := timed(func(ctx context.Context, name, path string) error {
-		return p.cni.DelNetworkList(ctx, p.list, runtimeConf(name, path))
-	})
-	if err := errors.Join(err, delErr); err != nil {
-		return cniResult{}, err
-	}
-	return cniResult{Add: distribution(adds), Del: distribution(dels)}, nil
+	add, err = timed(attach)
+	del, delErr := timed(detach)
+	return add, del, errors.Join(err, delErr)
 }

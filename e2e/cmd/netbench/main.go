@@ -1,6 +1,7 @@
 // Command netbench runs inside a node of the lab and measures what its pods get: how long CNI takes to add and delete
-// a pod's network, and what a TCP stream and a one-byte round trip do between two network namespaces. It prints
-// one JSON object.
+// a pod's network, and what a TCP stream and a one-byte round trip do between two network namespaces. Each figure has a
+// floor: the same plugins called by hand, and a bare pair of veth devices. Ends of traffic are pinned to CPUs with --cpu, since
+// the placement by the scheduler changes a round trip more than the network does. It prints one JSON object.
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{Use: "netbench", SilenceUsage: true}
-	root.AddCommand(cniCommand(), attachCommand(), detachCommand(), serveCommand(), clientCommand())
+	root.AddCommand(cniCommand(), attachCommand(), detachCommand(), serveCommand(), clientCommand(), vethCommand())
 	err := root.ExecuteContext(ctx)
 	stop()
 	if err != nil {
@@ -86,26 +87,40 @@ func detachCommand() *cobra.Command {
 
 func serveCommand() *cobra.Command {
 	var name string
+	var cpu int
 	cmd := &cobra.Command{
 		Use:   "serve ADDRESS:PORT",
 		Short: "Swallow streams and echo single bytes, until ended",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := pin(cpu); err != nil {
+				return err
+			}
 			return inNamespace(name, func() error { return serve(cmd.Context(), args[0]) })
 		},
 	}
-	cmd.Flags().StringVar(&name, "in", "", "an attached namespace; default the node's own")
+	endFlags(cmd, &name, &cpu)
 	return cmd
+}
+
+// endFlags are the flags of one end of traffic.
+func endFlags(cmd *cobra.Command, name *string, cpu *int) {
+	cmd.Flags().StringVar(name, "in", "", "an attached namespace; default the node's own")
+	cmd.Flags().IntVar(cpu, "cpu", anyCPU, "the CPU to run on; default any")
 }
 
 func clientCommand() *cobra.Command {
 	var name string
+	var cpu int
 	var seconds time.Duration
 	cmd := &cobra.Command{
 		Use:   "client ADDRESS:PORT",
 		Short: "Measure a stream, then round trips",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := pin(cpu); err != nil {
+				return err
+			}
 			var m traffic
 			err := inNamespace(name, func() (err error) {
 				m, err = measureTraffic(cmd.Context(), args[0], seconds)
@@ -117,7 +132,35 @@ func clientCommand() *cobra.Command {
 			return answer(m)
 		},
 	}
-	cmd.Flags().StringVar(&name, "in", "", "an attached namespace; default the node's own")
+	endFlags(cmd, &name, &cpu)
+	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the two measurements takes")
+	return cmd
+}
+
+func vethCommand() *cobra.Command {
+	var serverCPU, clientCPU, mtu int
+	var seconds time.Duration
+	cmd := &cobra.Command{
+		Use:   "veth",
+		Short: "Measure a stream, then round trips, between two namespaces with a bare veth pair",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			pair := newBare()
+			defer func() { _ = pair.remove() }()
+			if err := pair.create(mtu); err != nil {
+				return err
+			}
+			out, err := pair.measure(cmd.Context(), serverCPU, clientCPU, seconds)
+			if err != nil {
+				return err
+			}
+			_, err = os.Stdout.Write(out)
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&serverCPU, "server-cpu", anyCPU, "the CPU of the server; default any")
+	cmd.Flags().IntVar(&clientCPU, "client-cpu", anyCPU, "the CPU of the client; default any")
+	cmd.Flags().IntVar(&mtu, "mtu", 1500, "the MTU of the devices")
 	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the two measurements takes")
 	return cmd
 }

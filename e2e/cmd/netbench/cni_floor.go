@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+)
+
+// pluginDir is where the plugins of a node are.
+const pluginDir = "/opt/cni/bin"
+
+// byHand calls the plugins of the node's configuration one after the other, each as a process with its configuration on
+// standard input, and nothing else: no cache, no validation, no library. It is the floor of what an addition can take with
+// these plugins.
+type byHand struct {
+	version, name string
+	plugins       []map[string]any
+}
+
+func newByHand(list []byte) (*byHand, error) {
+	var read struct {
+		CNIVersion string           `json:"cniVersion"`
+		Name       string           `json:"name"`
+		Plugins    []map[string]any `json:"plugins"`
+	}
+	if err := json.Unmarshal(list, &read); err != nil {
+		return nil, fmt.Errorf("decode CNI configuration: %w", err)
+	}
+	return &byHand{version: read.CNIVersion, name: read.Name, plugins: read.Plugins}, nil
+}
+
+// attach calls ADD of each plugin, with the result of the one before.
+func (p *byHand) attach(ctx context.Context, id, path string) error {
+	var result json.RawMessage
+	for _, plugin := range p.plugins {
+		out, err := p.call(ctx, "ADD", id, path, plugin, result)
+		if err != nil {
+			return err
+		}
+		result = out
+	}
+	return nil
+}
+
+// detach calls DEL of each plugin, the last one first.
+func (p *byHand) detach(ctx context.Context, id, path string) error {
+	for _, plugin := range slices.Backward(p.plugins) {
+		if _, err := p.call(ctx, "DEL", id, path, plugin, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *byHand) call(ctx context.Context, command, id, path string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
+	kind, _ := plugin["type"].(string)
+	conf := map[string]any{"cniVersion": p.version, "name": p.name}
+	for key, value := range plugin {
+		if key != "capabilities" {
+			conf[key] = value
+		}
+	}
+	if previous != nil {
+		conf["prevResult"] = previous
+	}
+	input, err := json.Marshal(conf)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(pluginDir, kind))
+	cmd.Env = append(os.Environ(), "CNI_COMMAND="+command, "CNI_CONTAINERID="+id, "CNI_NETNS="+path, "CNI_IFNAME=eth0", "CNI_PATH="+pluginDir)
+	cmd.Stdin = bytes.NewReader(input)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", kind, command, err, out)
+	}
+	return out, nil
+}
