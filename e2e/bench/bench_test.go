@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
+	"github.com/cluster-network-operator/cno/internal/perf"
 )
 
 func BenchmarkFromNetworkToAvailable(b *testing.B) {
@@ -49,10 +50,8 @@ func BenchmarkCNI(b *testing.B) {
 	}
 }
 
-type traffic struct {
-	Gbps     float64 `json:"gbps"`
-	RTTP50us float64 `json:"rttP50us"`
-}
+// traffic is what netbench prints of a path.
+type traffic struct{ perf.Result }
 
 // placement is where the two ends of traffic run. The scheduler's own choice changes a round trip by more than a factor of
 // two, and makes another one for pods than for nodes; therefore each end is pinned.
@@ -103,7 +102,8 @@ func bare(ctx context.Context, at placement) (traffic, error) {
 // mean adds a share of a measurement.
 func (t *traffic) mean(other traffic, rounds int) {
 	t.Gbps += other.Gbps / float64(rounds)
-	t.RTTP50us += other.RTTP50us / float64(rounds)
+	t.RTTp50 += other.RTTp50 / float64(rounds)
+	t.Connections += other.Connections / float64(rounds)
 }
 
 // BenchmarkPodToPodAcrossNodes compares two pods on two nodes with the two nodes themselves, and with a bare veth pair, taking
@@ -160,10 +160,12 @@ func BenchmarkPodToPodAcrossNodes(b *testing.B) {
 			b.ReportMetric(nodes.Gbps, "node-Gbit/s")
 			b.ReportMetric(floor.Gbps, "veth-Gbit/s")
 			b.ReportMetric(100*pods.Gbps/nodes.Gbps, "%throughput")
-			b.ReportMetric(pods.RTTP50us, "pod-rtt-us")
-			b.ReportMetric(nodes.RTTP50us, "node-rtt-us")
-			b.ReportMetric(floor.RTTP50us, "veth-rtt-us")
-			b.ReportMetric(100*pods.RTTP50us/nodes.RTTP50us, "%rtt")
+			b.ReportMetric(pods.RTTp50, "pod-rtt-us")
+			b.ReportMetric(nodes.RTTp50, "node-rtt-us")
+			b.ReportMetric(floor.RTTp50, "veth-rtt-us")
+			b.ReportMetric(100*pods.RTTp50/nodes.RTTp50, "%rtt")
+			b.ReportMetric(pods.Connections, "pod-connections/s")
+			b.ReportMetric(nodes.Connections, "node-connections/s")
 		})
 	}
 }

@@ -57,6 +57,7 @@ var rules = []struct {
 	{"internal/logging", Edges},
 	{"internal/offline", Edges},
 	{"internal/openshift", Edges},
+	{"internal/perf", Edges},
 	{"internal/reach", Edges},
 	{"internal/report", Edges},
 	{"internal/scrape", Edges},

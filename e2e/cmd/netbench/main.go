@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/perf"
 )
 
 func main() {
@@ -115,15 +117,15 @@ func clientCommand() *cobra.Command {
 	var seconds time.Duration
 	cmd := &cobra.Command{
 		Use:   "client ADDRESS:PORT",
-		Short: "Measure a stream, then round trips",
+		Short: "Measure a stream, round trips and new connections",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := pin(cpu); err != nil {
 				return err
 			}
-			var m traffic
+			var m perf.Result
 			err := inNamespace(name, func() (err error) {
-				m, err = measureTraffic(cmd.Context(), args[0], seconds)
+				m, err = perf.Measure(cmd.Context(), args[0], seconds)
 				return err
 			})
 			if err != nil {
@@ -133,7 +135,7 @@ func clientCommand() *cobra.Command {
 		},
 	}
 	endFlags(cmd, &name, &cpu)
-	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the two measurements takes")
+	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the three figures is measured")
 	return cmd
 }
 
@@ -142,7 +144,7 @@ func vethCommand() *cobra.Command {
 	var seconds time.Duration
 	cmd := &cobra.Command{
 		Use:   "veth",
-		Short: "Measure a stream, then round trips, between two namespaces with a bare veth pair",
+		Short: "Measure a stream, round trips and new connections between two namespaces with a bare veth pair",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			pair := newBare()
@@ -161,6 +163,6 @@ func vethCommand() *cobra.Command {
 	cmd.Flags().IntVar(&serverCPU, "server-cpu", anyCPU, "the CPU of the server; default any")
 	cmd.Flags().IntVar(&clientCPU, "client-cpu", anyCPU, "the CPU of the client; default any")
 	cmd.Flags().IntVar(&mtu, "mtu", 1500, "the MTU of the devices")
-	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the two measurements takes")
+	cmd.Flags().DurationVar(&seconds, "for", 2*time.Second, "how long each of the three figures is measured")
 	return cmd
 }

@@ -54,6 +54,30 @@ func TestEverythingIsReachedOnAHealthyCluster(t *testing.T) {
 	}
 }
 
+func TestPathsOfPodsAreMeasuredBesideThoseOfNodes(t *testing.T) {
+	out := cno(t, 0, "connectivity", "perf", "--node", "worker-0", "--node", "worker-1", "--for", "500ms", "-o", "json")
+	var r struct {
+		From, To string
+		Paths    []struct {
+			Path, Error                                     string
+			Gbps, ConnectionsPerSecond, RoundTripTimesNodes float64
+		}
+	}
+	if err := json.Unmarshal([]byte(out[strings.IndexByte(out, '{'):strings.LastIndexByte(out, '}')+1]), &r); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if r.From != "worker-0" || r.To != "worker-1" || len(r.Paths) != 4 {
+		t.Errorf("%+v", r)
+	}
+	for i, p := range r.Paths {
+		t.Logf("%+v", p)
+		if p.Error != "" || p.Gbps <= 0 || p.ConnectionsPerSecond <= 0 || (p.RoundTripTimesNodes > 0) == (i == 0) {
+			t.Errorf("%+v", p)
+		}
+	}
+	nothing(t)
+}
+
 func TestTheHopThatFailsIsNamed(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "unplug", "worker-1"); err != nil {
 		t.Fatal(err)

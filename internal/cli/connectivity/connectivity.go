@@ -1,5 +1,5 @@
-// Package connectivity is `cno connectivity test`: pods are made on some nodes, everything that they must reach is tried out,
-// and what fails is traced to the hop that it fails on. All that was made is taken away again.
+// Package connectivity is `cno connectivity test` and `perf`: pods are created on some nodes; test tries out everything that they
+// must reach and traces failures to their hop, perf measures what paths between them give. All that was created is deleted.
 package connectivity
 
 import (
@@ -33,15 +33,15 @@ type options struct {
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connectivity",
-		Short: "Try out what pods can reach",
-		Long: `Tries out the network of a cluster from inside.
+		Short: "Test what pods can reach, and how fast",
+		Long: `Tests the network of a cluster from inside.
 
 Exit status: that of the command; 0 for this help.`,
-		Example: "  cno connectivity test",
+		Example: "  cno connectivity test\n  cno connectivity perf",
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(test())
+	cmd.AddCommand(test(), perfCommand())
 	return cmd
 }
 
@@ -98,27 +98,12 @@ type outcome struct {
 }
 
 func (o *options) run(cmd *cobra.Command) error {
-	config, err := o.cluster.Config()
-	if err != nil {
-		return err
-	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 100, 200
-	api, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("reach the cluster: %w", err)
-	}
 	begin := time.Now()
-	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
-	defer cancel()
-	say := cmd.ErrOrStderr()
-	s := &stage{api: api, operator: o.cluster.Namespace, image: o.image, external: o.external,
-		say: func(format string, args ...any) { _, _ = fmt.Fprintf(say, format+"\n", args...) }}
-	res, err := s.test(ctx, o.nodes)
-	// The clean-up must not end with what has ended the test.
-	if cleaning := s.cleanUp(context.WithoutCancel(cmd.Context())); cleaning != nil {
-		err = errors.Join(err, cleaning)
-	}
+	var res report
+	err := o.onStage(cmd, func(ctx context.Context, s *stage) (err error) {
+		res, err = s.test(ctx, o.nodes)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -132,6 +117,28 @@ func (o *options) run(cmd *cobra.Command) error {
 		return &exit.Code{Status: exit.Refused}
 	}
 	return err
+}
+
+// onStage calls a function with a stage of the cluster that the flags name, and cleans up after it.
+func (o *options) onStage(cmd *cobra.Command, f func(context.Context, *stage) error) error {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 100, 200
+	api, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("reach the cluster: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+	defer cancel()
+	progress := cmd.ErrOrStderr()
+	s := &stage{api: api, operator: o.cluster.Namespace, image: o.image, external: o.external,
+		say: func(format string, args ...any) { _, _ = fmt.Fprintf(progress, format+"\n", args...) }}
+	err = f(ctx, s)
+	// The clean-up must not end with what has ended the work.
+	return errors.Join(err, s.cleanUp(context.WithoutCancel(cmd.Context())))
 }
 
 func (r report) print(w io.Writer) error {

@@ -39,6 +39,8 @@ type stage struct {
 	say                       func(format string, args ...any)
 	// namespace is that of the test; empty until it is made.
 	namespace string
+	// working is how long pods work once they have started; 0 is next to nothing.
+	working time.Duration
 }
 
 // test makes everything, tries everything, and says what became of it.
@@ -324,7 +326,7 @@ func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*core
 		}
 	}
 	out := make([]*corev1.Pod, len(wanted))
-	deadline := time.Now().Add(starting)
+	deadline := time.Now().Add(starting + s.working)
 	for {
 		list, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
