@@ -69,9 +69,9 @@ fuzz: ## Every fuzz target for FUZZTIME (20s) each
 bench: deps test-assets images ## Every benchmark beside what it is compared with, also those in the lab; BENCH="-table FILE"
 	@go run ./hack/bench $(BENCH)
 
-conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab
+conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, in the lab; FOCUS=RE SKIP=RE choose others
 	@cd e2e && go run ./cmd/lab-demo
-	@$(LAB) conformance
+	@$(LAB) conformance $(if $(FOCUS),--focus '$(FOCUS)') $(if $(SKIP),--skip '$(SKIP)')
 
 ##@ Set-up
 deps: ## Debian packages that the tests need

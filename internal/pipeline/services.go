@@ -3,6 +3,7 @@ package pipeline
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -14,6 +15,7 @@ import (
 const (
 	RuleServiceCIDR = "service-network-api-server"
 	RuleUnserved    = "services-unserved"
+	RuleServedTwice = "services-served-twice"
 )
 
 // ServiceProxyPath is the field that decides whether kube-proxy serves Services.
@@ -26,9 +28,14 @@ func (r Registry) NeedsKubeProxy(t operatorv1.NetworkType, f facts.Cluster) bool
 	return !standIn(network) && !network.Traits().ServiceProxy && len(f.Services.Proxies) == 0
 }
 
-// checkServed refuses to remove the only component that serves Services, and warns while there is none.
+// checkServed refuses to remove the only component that serves Services, and warns while there is none, or more than one.
 func (s *state) checkServed() field.ErrorList {
 	prev, next := s.result.Previous, s.result.Spec
+	if others := s.in.Cluster.Services.Proxies; deploys(next) && len(others) > 0 {
+		s.result.Warnings = append(s.result.Warnings, Refusal{Field: ServiceProxyPath, Rule: RuleServedTwice, New: false,
+			Message: fmt.Sprintf("%s serves Services too: both bind the same ports of nodes and change each other's rules; delete it, or set this field to false", strings.Join(others, ", "))})
+		return nil
+	}
 	if deploys(next) || !s.registry.NeedsKubeProxy(next.DefaultNetwork.Type, s.in.Cluster) {
 		return nil
 	}

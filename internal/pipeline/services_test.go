@@ -109,3 +109,24 @@ func TestKubeProxyIsNotRemovedWhereNothingElseServesServices(t *testing.T) {
 		}
 	}
 }
+
+func TestASecondServiceProxyIsReported(t *testing.T) {
+	other := withServices(facts.Services{Proxies: []string{"DaemonSet kube-system/kube-proxy"}})
+	with := func(deploy bool) *operatorv1.NetworkSpec {
+		return spec(func(s *operatorv1.NetworkSpec) { s.DeployKubeProxy = new(deploy) })
+	}
+	for _, row := range []struct {
+		why    string
+		spec   *operatorv1.NetworkSpec
+		known  facts.Cluster
+		warned bool
+	}{
+		{"both are deployed", with(true), other, true},
+		{"the other one serves alone", with(false), other, false},
+		{"there is no other one", with(true), withServices(facts.Services{}), false},
+	} {
+		if res := mustRun(t, Input{Desired: row.spec, Cluster: row.known}, Check); res.Warnings.Has(RuleServedTwice) != row.warned {
+			t.Errorf("%s: warnings %v", row.why, res.Warnings)
+		}
+	}
+}

@@ -36,6 +36,7 @@ func WayOuts() []WayOut {
 		{"RolledBack", "correct Network/cluster and apply it again; cno history shows the revision that stalled"},
 		{"FieldWithoutEffect", "remove the field that the message names from Network/cluster, or use a network type that implements it"},
 		{"ServicesUnserved", "set spec.deployKubeProxy to true, or install a component that serves Services (docs/providers/kube-proxy.md)"},
+		{"ServicesServedTwice", "delete the other service proxy that the message names, or set spec.deployKubeProxy to false (docs/providers/kube-proxy.md)"},
 		{"ServiceNetworkWrong", "set spec.serviceNetwork to the Service CIDR that the message names; that change is possible while the network is in use"},
 		{"MTUProbeFailed", "kubectl -n openshift-network-operator get pods shows the probe of each node and why it fails"},
 		{"MTUTooSmall", "raise the MTU of the interfaces of these nodes, or lower that of the network with spec.migration.mtu (docs/mtu-migration.md)"},

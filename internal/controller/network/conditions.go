@@ -31,6 +31,7 @@ const (
 	reasonNotServed  = "NotServed"
 	reasonPools      = "PoolsInUse"
 	reasonUnserved   = "ServicesUnserved"
+	reasonTwice      = "ServicesServedTwice"
 	reasonServices   = "ServiceNetworkWrong"
 	reasonMigration  = "NetworkMigrationInProgress"
 	reasonAnnotation = "AnnotationIgnored"
@@ -41,8 +42,8 @@ const (
 // components, and holds nothing up.
 const componentPools = "AddressPools"
 
-// componentServices is what is said of Services: that nothing serves them, or that they have other addresses, is no fault of
-// the network's components either.
+// componentServices has the conditions of Services: that no component serves them, or two do, or that they have other addresses,
+// is no failure of the network's components.
 const componentServices = "Services"
 
 // eventKept is the reason of the event for objects that are kept.
@@ -169,20 +170,26 @@ func (p *pass) migrationFindings() []status.Finding {
 
 // poolFindings tells of pools in use that do not fit the nodes, which would have been refused when they were new.
 func (p *pass) poolFindings() []status.Finding {
-	pools := p.warnings(func(rule string) bool { return rule != pipeline.RuleUnserved && rule != pipeline.RuleServiceCIDR })
+	pools := p.warnings(func(rule string) bool {
+		return !slices.Contains([]string{pipeline.RuleUnserved, pipeline.RuleServedTwice, pipeline.RuleServiceCIDR}, rule)
+	})
 	if len(pools) == 0 {
 		return nil
 	}
 	return []status.Finding{{Component: componentPools, Effect: status.Degraded, Reason: reasonPools, Message: pools.Error(), Aside: true, Immediate: true}}
 }
 
-// serviceFindings reports that no component serves Services, or that the specification has other addresses for them than the
-// API server.
+// serviceFindings reports that no component serves Services, that another one does too, or that the specification has other
+// addresses for them than the API server.
 func (p *pass) serviceFindings() []status.Finding {
 	var found []status.Finding
 	if unserved := p.warnings(func(rule string) bool { return rule == pipeline.RuleUnserved }); len(unserved) > 0 {
 		p.again = sooner(p.again, servicesKept) // another component is not watched
 		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonUnserved, Message: unserved.Error(), Immediate: true})
+	}
+	if twice := p.warnings(func(rule string) bool { return rule == pipeline.RuleServedTwice }); len(twice) > 0 {
+		p.again = sooner(p.again, servicesKept) // the other component is not watched
+		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonTwice, Message: twice.Error(), Aside: true, Immediate: true})
 	}
 	if wrong := p.warnings(func(rule string) bool { return rule == pipeline.RuleServiceCIDR }); len(wrong) > 0 {
 		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonServices, Message: wrong.Error(), Aside: true, Immediate: true})

@@ -78,6 +78,9 @@ func TestConditionsOfAPass(t *testing.T) {
 		{"no component serves Services", func(p *pass) {
 			p.result.Warnings = pipeline.Refusals{{Field: "spec.deployKubeProxy", Rule: pipeline.RuleUnserved, Message: "no component serves Services"}}
 		}, []string{"Degraded ServicesUnserved spec.deployKubeProxy: no component serves Services (services-unserved)"}},
+		{"two components serve Services", func(p *pass) {
+			p.result.Warnings = pipeline.Refusals{{Field: "spec.deployKubeProxy", Rule: pipeline.RuleServedTwice, Message: "DaemonSet kube-system/kube-proxy serves Services too"}}
+		}, []string{"Degraded ServicesServedTwice spec.deployKubeProxy: DaemonSet kube-system/kube-proxy serves Services too (services-served-twice)"}},
 		{"Services have other addresses", func(p *pass) {
 			p.result.Warnings = pipeline.Refusals{{Field: "spec.serviceNetwork[0]", Rule: pipeline.RuleServiceCIDR, Message: "is another one"}}
 		}, []string{"Degraded ServiceNetworkWrong spec.serviceNetwork[0]: is another one (service-network-api-server)"}},
