@@ -46,6 +46,8 @@ var rules = []struct {
 	{"internal/apply", Edges},
 	{"internal/checkendpoints", Edges},
 	{"internal/checktarget", Edges},
+	{"internal/cniserver", Edges},
+	{"internal/cnishim", Edges},
 	{"internal/dayone/hostapply", Edges},
 	{"internal/dayone/imageserver", Edges},
 	{"internal/doctest", Edges},

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/durable"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/plugins"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/flannel-io/flannel/pkg/lease"
 
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/durable"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 

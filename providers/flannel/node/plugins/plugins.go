@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/cluster-network-operator/cno/providers/flannel/node/durable"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 // Install copies every file of the folder from to the folder to, as programs. A file that is there with the same

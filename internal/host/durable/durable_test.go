@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/iotest"
 
-	"github.com/cluster-network-operator/cno/providers/flannel/node/durable"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
 func TestAFileIsReplacedWholeOrNotAtAll(t *testing.T) {

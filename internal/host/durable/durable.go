@@ -13,10 +13,10 @@ import (
 )
 
 // temporary is what the names of unfinished files contain. They begin with a dot, so that programs that read
-// whole folders leave them alone.
+// whole directorys skip them.
 const temporary = ".unfinished-"
 
-// WriteFile replaces a file. Folders above it are made as needed. The file has exactly the given permissions.
+// WriteFile replaces a file. Directories above it are made as needed. The file has exactly the given permissions.
 func WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return Copy(name, bytes.NewReader(data), perm)
 }
@@ -25,7 +25,7 @@ func WriteFile(name string, data []byte, perm fs.FileMode) error {
 func Copy(name string, from io.Reader, perm fs.FileMode) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make folder: %w", err)
+		return fmt.Errorf("make directory: %w", err)
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+temporary+"*")
 	if err != nil {
@@ -55,10 +55,10 @@ func fill(f *os.File, from io.Reader, perm fs.FileMode) error {
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return fmt.Errorf("open folder: %w", err)
+		return fmt.Errorf("open directory: %w", err)
 	}
 	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return fmt.Errorf("sync folder: %w", err)
+		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,423 @@
+package cniserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/types"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/types/create"
+	"github.com/containernetworking/cni/pkg/utils"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/cnishim"
+)
+
+const (
+	// requestLimit is how long a request may take to arrive once its client is connected.
+	requestLimit = 5 * time.Second
+	// longest bounds what a client may ask for.
+	longest = 4 * time.Minute
+	// cleanLimit is how long what an ADD has left may take to be removed.
+	cleanLimit = 30 * time.Second
+	// defaultAtOnce is how many requests run at once.
+	defaultAtOnce = 16
+)
+
+// Metrics counts what the server does. A nil one counts nothing.
+type Metrics interface {
+	// Done is called after each request with its command, the CNI code of its error or 0, and how long it took.
+	Done(command string, code int, took time.Duration)
+}
+
+// Server serves CNI. Handler, Dir and Log must be set.
+type Server struct {
+	Handler Handler
+	// Dir is where the attachments are kept, across restarts of the agent.
+	Dir string
+	Log *slog.Logger
+	// AtOnce is how many requests run at once; 16 if it is 0.
+	AtOnce int
+	// Failed is called when an ADD has failed for a reason that will not pass by repeating it, for an event on the pod. It may be nil.
+	Failed  func(Pod, error)
+	Metrics Metrics
+
+	store store
+	queue *queue
+}
+
+// errReplaced cancels the ADD of a sandbox whose pod has a newer one.
+var errReplaced = cniproto.Errorf(cniproto.CodeTryAgain, "the pod has a newer sandbox")
+
+// Serve serves requests until the context ends, and then waits for those that run. It closes the listener. Before the first
+// request it removes attachments that an earlier process did not finish, and those of sandboxes that are gone.
+func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
+	if s.AtOnce == 0 {
+		s.AtOnce = defaultAtOnce
+	}
+	s.store, s.queue = store{s.Dir}, newQueue(s.AtOnce)
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	if err := s.store.open(); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s.Sweep(ctx)
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("serve CNI: %w", err)
+		}
+		requests.Go(func() {
+			defer func() { _ = conn.Close() }()
+			s.serve(ctx, conn)
+		})
+	}
+}
+
+// serve answers the one request of a connection.
+func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
+	if uid, err := cnishim.PeerUID(conn); err != nil || uid != os.Geteuid() {
+		s.Log.Warn("a CNI client of another user is refused", "uid", uid, "error", err)
+		return
+	}
+	var r cniproto.Request
+	if err := conn.SetDeadline(time.Now().Add(requestLimit)); err != nil {
+		return
+	}
+	if err := cniproto.Read(conn, &r); err != nil {
+		s.answer(conn, r, nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err))
+		return
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, min(max(r.Timeout, time.Millisecond), longest))
+	defer cancel()
+	result, err := s.do(ctx, r)
+	code := 0
+	if err != nil {
+		code = cniproto.AsError(err).Code
+	}
+	if s.Metrics != nil {
+		s.Metrics.Done(r.Command, code, time.Since(start))
+	}
+	s.Log.Debug("CNI request", "id", r.ID, "command", r.Command, "container", r.ContainerID, "interface", r.IfName, "took", time.Since(start), "error", err)
+	s.answer(conn, r, result, err)
+}
+
+func (s *Server) answer(conn net.Conn, r cniproto.Request, result json.RawMessage, err error) {
+	response := cniproto.Response{Version: cniproto.Version, ID: r.ID, Result: result}
+	if err != nil {
+		response.Error = cniproto.AsError(err)
+	}
+	if err := errors.Join(conn.SetDeadline(time.Now().Add(requestLimit)), cniproto.Write(conn, response)); err != nil {
+		s.Log.Warn("the answer to a CNI request is not delivered", "id", r.ID, "command", r.Command, "error", err)
+	}
+}
+
+// do carries out a request.
+func (s *Server) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
+	if r.Version != cniproto.Version {
+		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the shim speaks version %d, the agent version %d: one of them is being replaced", r.Version, cniproto.Version)
+	}
+	if r.Command == cniproto.Status {
+		if err := s.Handler.Status(ctx); err != nil {
+			return nil, unavailable(err)
+		}
+		return nil, nil
+	}
+	call, read, err := parse(r)
+	if err != nil {
+		return nil, err
+	}
+	if r.Command == cniproto.GC {
+		return nil, s.collect(ctx, call.Network, read.Valid)
+	}
+	return s.attachment(ctx, r.Command, call, read)
+}
+
+// unavailable is the error of STATUS: code 50 unless the handler has its own.
+func unavailable(err error) error {
+	var e *cniproto.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return cniproto.Errorf(cniproto.CodeNotAvailable, "%v", err)
+}
+
+// attachment carries out a request about one attachment in the turn of its sandbox.
+func (s *Server) attachment(ctx context.Context, command string, call Call, read conf) (json.RawMessage, error) {
+	if command == cniproto.Add {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer s.queue.newest(call.Pod(), call.ContainerID, cancel, errReplaced)()
+	}
+	leave, err := s.queue.enter(ctx, call.ContainerID)
+	if err != nil {
+		return nil, late(err)
+	}
+	defer leave()
+	switch command {
+	case cniproto.Add:
+		result, err := s.add(ctx, call)
+		if err != nil {
+			return nil, late(err)
+		}
+		return inVersion(result, read.CNIVersion)
+	case cniproto.Delete:
+		return nil, late(s.del(ctx, call))
+	case cniproto.Check:
+		return nil, late(s.check(ctx, call, read))
+	}
+	return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%q is not a command of CNI", command)
+}
+
+// late gives the end of a deadline the code by which the runtime tries again.
+func late(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &cniproto.Error{Code: cniproto.CodeTryAgain, Message: "the agent did not finish in time", Details: err.Error()}
+	}
+	return err
+}
+
+// add attaches a pod. A repeated ADD of the same interface in the same namespace has the same result.
+func (s *Server) add(ctx context.Context, call Call) (*current.Result, error) {
+	id, err := namespaceID(call.NetNS)
+	if err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeUnknownContainer, "network namespace %s: %v", call.NetNS, err)
+	}
+	old, err := s.store.get(call.key())
+	if err != nil {
+		return nil, err
+	}
+	if old != nil {
+		if old.Result != nil && old.NetNSID == id && old.Call.Network == call.Network && s.Handler.Check(ctx, old.Call, old.Result) == nil {
+			return old.Result, nil
+		}
+		// It belongs to an ADD that did not finish, or to an earlier boot.
+		if err := s.undo(ctx, old.Call); err != nil {
+			return nil, err
+		}
+	}
+	// From here on a crash leaves a record, by which the next process removes what was done.
+	r := record{Call: call, NetNSID: id}
+	if err := s.store.put(r); err != nil {
+		return nil, err
+	}
+	result, err := s.Handler.Add(ctx, call)
+	if err == nil {
+		r.Result = result
+		err = s.store.put(r)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && ctx.Err() != nil {
+			err = errors.Join(cause, err)
+		}
+		return nil, s.failed(ctx, call, err)
+	}
+	return result, nil
+}
+
+// failed removes what an ADD that failed has left, and reports a failure that repeating does not repair.
+func (s *Server) failed(ctx context.Context, call Call, err error) error {
+	cleaning, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)
+	defer cancel()
+	if left := s.undo(cleaning, call); left != nil {
+		s.Log.Error("what a failed ADD has left is not removed; the next DEL, GC or start tries again", "container", call.ContainerID, "interface", call.IfName, "error", left)
+	}
+	if code := cniproto.AsError(late(err)).Code; code != cniproto.CodeTryAgain && s.Failed != nil {
+		s.Failed(call.Pod(), err)
+	}
+	return err
+}
+
+// undo removes an attachment and its record.
+func (s *Server) undo(ctx context.Context, call Call) error {
+	if err := s.Handler.Del(ctx, call); err != nil {
+		return err
+	}
+	return s.store.remove(call.key())
+}
+
+// del removes an attachment by what it was made with, or by what the runtime says if nothing is known of it.
+func (s *Server) del(ctx context.Context, call Call) error {
+	known, err := s.store.get(call.key())
+	if err != nil {
+		s.Log.Warn("the record of an attachment cannot be read; the runtime's own data are used", "container", call.ContainerID, "error", err)
+	}
+	if known != nil {
+		netns := call.NetNS
+		call = known.Call
+		if netns == "" {
+			call.NetNS = ""
+		}
+	}
+	return s.undo(ctx, call)
+}
+
+// check compares an attachment with what its ADD returned.
+func (s *Server) check(ctx context.Context, call Call, read conf) error {
+	known, err := s.store.get(call.key())
+	if err != nil {
+		return err
+	}
+	if known == nil || known.Result == nil {
+		return cniproto.Errorf(cniproto.CodeUnknownContainer, "interface %s of container %s is not attached", call.IfName, call.ContainerID)
+	}
+	if len(read.PrevResult) == 0 {
+		return cniproto.Errorf(cniproto.CodeInvalidConfig, "CHECK needs prevResult")
+	}
+	return s.Handler.Check(ctx, call, known.Result)
+}
+
+// collect removes the attachments of a network that are not valid any more. All are tried.
+func (s *Server) collect(ctx context.Context, network string, valid []attachment) error {
+	records, err := s.store.all()
+	errs := []error{err}
+	for _, r := range records {
+		if r.Call.Network != network || slices.Contains(valid, attachment{r.Call.ContainerID, r.Call.IfName}) {
+			continue
+		}
+		errs = append(errs, s.removeOf(ctx, r))
+	}
+	return late(errors.Join(errs...))
+}
+
+// removeOf removes the attachment of a record in the turn of its sandbox, unless it has changed meanwhile.
+func (s *Server) removeOf(ctx context.Context, r record) error {
+	leave, err := s.queue.enter(ctx, r.Call.ContainerID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	now, err := s.store.get(r.Call.key())
+	if err != nil || now == nil || now.NetNSID != r.NetNSID {
+		return err
+	}
+	if err := s.undo(ctx, r.Call); err != nil {
+		return fmt.Errorf("remove interface %s of container %s: %w", r.Call.IfName, r.Call.ContainerID, err)
+	}
+	return nil
+}
+
+// Sweep removes attachments whose ADD did not finish, or whose network namespace is gone, for example after a restart of the
+// node. What cannot be removed is logged, and removed by a later DEL, GC or start.
+func (s *Server) Sweep(ctx context.Context) {
+	records, err := s.store.all()
+	if err != nil {
+		s.Log.Error("some records of attachments cannot be read", "error", err)
+	}
+	for _, r := range records {
+		id, err := namespaceID(r.Call.NetNS)
+		if r.Result != nil && err == nil && id == r.NetNSID {
+			continue
+		}
+		if err := s.removeOf(ctx, r); err != nil {
+			s.Log.Error("an attachment of an earlier process is not removed", "container", r.Call.ContainerID, "interface", r.Call.IfName, "error", err)
+		}
+	}
+}
+
+// parse reads what the runtime passes. All that is wrong with it is reported at once.
+func parse(r cniproto.Request) (Call, conf, error) {
+	var read conf
+	if err := json.Unmarshal(r.Config, &read); err != nil {
+		return Call{}, read, cniproto.Errorf(cniproto.CodeDecode, "decode the configuration: %v", err)
+	}
+	args, err := parseArgs(r.Args)
+	if err != nil {
+		return Call{}, read, err
+	}
+	if !slices.Contains(cniproto.SupportedVersions(), read.CNIVersion) {
+		return Call{}, read, cniproto.Errorf(cniproto.CodeIncompatibleVersion, "cniVersion %q is not supported; supported are %s", read.CNIVersion, strings.Join(cniproto.SupportedVersions(), ", "))
+	}
+	var wrong []string
+	if e := utils.ValidateNetworkName(read.Name); e != nil {
+		wrong = append(wrong, fmt.Sprintf("name %q: %s", read.Name, e.Msg))
+	}
+	if r.Command != cniproto.GC {
+		if e := utils.ValidateContainerID(r.ContainerID); e != nil {
+			wrong = append(wrong, fmt.Sprintf("CNI_CONTAINERID %q: %s", r.ContainerID, e.Msg))
+		}
+		if e := utils.ValidateInterfaceName(r.IfName); e != nil {
+			wrong = append(wrong, fmt.Sprintf("CNI_IFNAME %q: %s", r.IfName, e.Msg))
+		}
+		if r.NetNS != "" && !filepath.IsAbs(r.NetNS) || r.NetNS == "" && r.Command != cniproto.Delete {
+			wrong = append(wrong, fmt.Sprintf("CNI_NETNS %q is not an absolute path", r.NetNS))
+		}
+	}
+	if len(wrong) > 0 {
+		return Call{}, read, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%s", strings.Join(wrong, "; "))
+	}
+	config, err := stable(r.Config)
+	if err != nil {
+		return Call{}, read, err
+	}
+	return Call{Plugin: r.Plugin, Network: read.Name, ContainerID: r.ContainerID, NetNS: r.NetNS, IfName: r.IfName, Args: args, Config: config}, read, nil
+}
+
+// stable is a configuration without what the runtime adds for a call.
+func stable(config json.RawMessage) (json.RawMessage, error) {
+	d := json.NewDecoder(bytes.NewReader(config))
+	d.UseNumber()
+	var keys map[string]any
+	if err := d.Decode(&keys); err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeDecode, "decode the configuration: %v", err)
+	}
+	delete(keys, "prevResult")
+	delete(keys, "cni.dev/valid-attachments")
+	return json.Marshal(keys)
+}
+
+// inVersion returns a result in the version of CNI that the configuration asks for.
+func inVersion(result *current.Result, version string) (json.RawMessage, error) {
+	result.CNIVersion = current.ImplementedSpecVersion
+	var converted types.Result
+	converted, err := create.Create(current.ImplementedSpecVersion, mustEncode(result))
+	if err == nil {
+		converted, err = converted.GetAsVersion(version)
+	}
+	if err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeIncompatibleVersion, "convert the result to version %s: %v", version, err)
+	}
+	return json.Marshal(converted)
+}
+
+// mustEncode encodes a result, which has nothing that cannot be.
+func mustEncode(r *current.Result) []byte {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// namespaceID identifies the network namespace behind a path by device and inode.
+func namespaceID(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return "", fmt.Errorf("%s has no inode", path)
+	}
+	return strconv.FormatUint(stat.Dev, 16) + ":" + strconv.FormatUint(stat.Ino, 10), nil
+}

@@ -1,0 +1,124 @@
+package cniserver
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/cluster-network-operator/cno/internal/host/durable"
+)
+
+// record is what is known of an attachment.
+type record struct {
+	// Format is that of the file.
+	Format int  `json:"format"`
+	Call   Call `json:"call"`
+	// Result is what Add returned; nil until it has.
+	Result *current.Result `json:"result,omitempty"`
+	// NetNSID identifies the namespace behind Call.NetNS: paths are used again.
+	NetNSID string `json:"netnsID"`
+}
+
+// recordFormat is the only one there is.
+const recordFormat = 1
+
+// suffix ends the names of records, damaged those of files that cannot be read.
+const (
+	suffix  = ".json"
+	damaged = ".damaged"
+)
+
+// store keeps a file for each attachment in a directory. Its methods may be called at once for different attachments.
+type store struct{ dir string }
+
+// open creates the directory, and removes what a crash left unfinished.
+func (s store) open() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return fmt.Errorf("create directory of attachments: %w", err)
+	}
+	if err := os.Chmod(s.dir, 0o700); err != nil {
+		return fmt.Errorf("protect directory of attachments: %w", err)
+	}
+	return durable.Clean(filepath.Join(s.dir, "*"))
+}
+
+// file is the file of an attachment. Its name is a hash: container IDs and interface names are the runtime's.
+func (s store) file(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+suffix)
+}
+
+func (s store) put(r record) error {
+	r.Format = recordFormat
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode attachment: %w", err)
+	}
+	return durable.WriteFile(s.file(r.Call.key()), append(raw, '\n'), 0o600)
+}
+
+// get returns the record of an attachment, nil if there is none.
+func (s store) get(key string) (*record, error) {
+	r, err := s.read(s.file(key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r, err
+}
+
+func (s store) read(file string) (*record, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var r record
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return nil, fmt.Errorf("decode attachment %s: %w", file, err)
+	}
+	if r.Format != recordFormat {
+		return nil, fmt.Errorf("attachment %s has format %d, expected %d", file, r.Format, recordFormat)
+	}
+	return &r, nil
+}
+
+func (s store) remove(key string) error {
+	if err := os.Remove(s.file(key)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// all returns all records in the order of their files. A file that cannot be read is renamed and returned as an error: the
+// others count.
+func (s store) all() ([]record, error) {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list attachments: %w", err)
+	}
+	var records []record
+	var errs []error
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), suffix) {
+			continue
+		}
+		file := filepath.Join(s.dir, e.Name())
+		r, err := s.read(file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			errs = append(errs, err, os.Rename(file, file+damaged))
+		default:
+			records = append(records, *r)
+		}
+	}
+	return slices.Clip(records), errors.Join(errs...)
+}
