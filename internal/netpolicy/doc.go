@@ -1,0 +1,122 @@
+// Package netpolicy turns NetworkPolicies, pods and namespaces into rules that name pods, address ranges and ports only: what a
+// network needs to enforce them, whatever it enforces them with. It is a pure function of objects; Allowed decides about one
+// connection by the same rules, for tests and for diagnosis.
+//
+// The semantics are those of networking.k8s.io/v1. Where the API leaves a choice, this package decides:
+//
+//   - Pods on the host's network are neither selected by policies nor peers: their traffic is the node's.
+//   - Pods that have ended (Succeeded, Failed) are neither: their address may be another pod's.
+//   - A named port is a port of the destination: of the selected pod for ingress, of the peer for egress, also where
+//     an address range contains the peer. Addresses outside of the pods have none.
+//   - What cannot be understood matches nothing, is reported as a Problem, and the policy isolates its pods all the same.
+package netpolicy
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// ID names a pod or a policy.
+type ID struct{ Namespace, Name string }
+
+func (id ID) String() string { return id.Namespace + "/" + id.Name }
+
+// Compare orders by namespace and name.
+func (id ID) Compare(other ID) int {
+	return cmp.Or(strings.Compare(id.Namespace, other.Namespace), strings.Compare(id.Name, other.Name))
+}
+
+// Namespace is what policies can see of a namespace.
+type Namespace struct {
+	Name   string
+	Labels map[string]string
+}
+
+// Pod is what policies can see of a pod. Addresses may be empty: a pod is selected before it has one.
+type Pod struct {
+	ID
+	Labels    map[string]string
+	Addresses []netip.Addr
+	Ports     []NamedPort
+	// HostNetwork and Ended exclude the pod.
+	HostNetwork, Ended bool
+}
+
+// NamedPort is a container port with a name.
+type NamedPort struct {
+	Name     string
+	Protocol corev1.Protocol
+	Port     uint16
+}
+
+// Input are the objects of a cluster. The order makes no difference.
+type Input struct {
+	Namespaces []Namespace
+	Pods       []Pod
+	Policies   []*networkingv1.NetworkPolicy
+}
+
+// Policy is one policy in terms of pods. Pods are those that it selects.
+type Policy struct {
+	ID
+	Pods []ID
+	// Ingress and Egress are nil if the policy does not isolate its pods in that direction.
+	Ingress, Egress *Direction
+}
+
+// Direction isolates pods: what none of the rules of all policies of a pod allows is denied.
+type Direction struct{ Rules []Rule }
+
+// Rule allows connections that match its peers and its ports.
+type Rule struct {
+	// Index is the place in the policy, for diagnosis.
+	Index int
+	// Peers are nil for every peer, inside and outside of the cluster.
+	Peers *Peers
+	// Ports are nil for every port of every protocol. A rule whose ports are empty, but not nil, matches nothing.
+	Ports []Port
+}
+
+// Peers are pods and address ranges. Both empty match nothing.
+type Peers struct {
+	Pods   []ID
+	Blocks []Block
+}
+
+// Block is an address range without some parts.
+type Block struct {
+	CIDR   netip.Prefix
+	Except []netip.Prefix
+}
+
+// Contains reports whether an address is in the range and in none of the exceptions.
+func (b Block) Contains(a netip.Addr) bool {
+	return b.CIDR.Contains(a) && !slices.ContainsFunc(b.Except, func(e netip.Prefix) bool { return e.Contains(a) })
+}
+
+// Port is a range of ports of a protocol.
+type Port struct {
+	Protocol corev1.Protocol
+	// First and Last are the range, 1 to 65535 for all ports.
+	First, Last uint16
+	// Destinations are the pods for which a named port is this number; nil for every destination.
+	Destinations []ID
+}
+
+// Problem is a part of a policy that cannot be understood, and matches nothing therefore.
+type Problem struct {
+	Policy ID
+	// Field is the path in the policy, Detail what is wrong with it.
+	Field, Detail string
+}
+
+// Result is what Translate returns: the policies in the order of their names, and all problems.
+type Result struct {
+	Policies []Policy
+	Problems []Problem
+}
