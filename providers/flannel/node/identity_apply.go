@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/durable"
 )
 
 const (
