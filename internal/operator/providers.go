@@ -24,10 +24,14 @@ func providerLoops(s *shared) []loop {
 	if err != nil {
 		s.Log.Error("register the metric of certificates of flannel's etcd", "error", err)
 	}
+	databases, err := flannel.NewMetrics(metrics.Registry)
+	if err != nil {
+		s.Log.Error("register the metrics of flannel's etcd", "error", err)
+	}
 	return []loop{
 		{name: flannel.Name, setup: flannel.New(flannel.Deps{
 			Client: s.withSecrets.GetClient(), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Now: time.Now,
-			Managed: managed(s.manager.GetClient()), Expires: expirations(expiration),
+			Managed: managed(s.manager.GetClient()), Expires: expirations(expiration), Databases: databases.Databases,
 			Report: func(found ...status.Finding) { s.board.Report(flannel.Name, found...) },
 			Log:    s.Log.With("loop", flannel.Name),
 		}).Setup, secrets: true},

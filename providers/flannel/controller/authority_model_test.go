@@ -66,13 +66,13 @@ type modelEtcd struct {
 
 func (e modelEtcd) Enforced(context.Context) (bool, error) { return e.m.identity, nil }
 
-func (e modelEtcd) Answers(_ context.Context, url string) error {
+func (e modelEtcd) Answers(_ context.Context, url string) (Database, error) {
 	for _, member := range e.members().Members {
 		if member.ClientURL == url && e.accepted(member) {
-			return nil
+			return Database{}, nil
 		}
 	}
-	return errors.New("rejected")
+	return Database{}, errors.New("rejected")
 }
 
 func (e modelEtcd) List(ctx context.Context) ([]Member, error) {

@@ -37,16 +37,21 @@ func (e steadyEtcd) List(context.Context) ([]Member, error) {
 func (steadyEtcd) AddLearner(context.Context, string) error         { return nil }
 func (steadyEtcd) Promote(context.Context, uint64) error            { return nil }
 func (steadyEtcd) Remove(context.Context, uint64) error             { return nil }
-func (steadyEtcd) Answers(context.Context, string) error            { return nil }
 func (steadyEtcd) Read(context.Context, string) ([]KeyValue, error) { return nil, nil }
 func (steadyEtcd) Commit(context.Context, Change) (bool, error)     { return true, nil }
 func (steadyEtcd) Watch(ctx context.Context, _ string, _ func())    { <-ctx.Done() }
+func (steadyEtcd) Compact(context.Context) error                    { return nil }
+func (steadyEtcd) Defragment(context.Context, string) error         { return nil }
+func (steadyEtcd) Disarm(context.Context) error                     { return nil }
 func (steadyEtcd) Enforced(context.Context) (bool, error)           { return false, nil }
 func (steadyEtcd) Enforce(context.Context) error                    { return nil }
 func (steadyEtcd) Users(context.Context) ([]string, error)          { return nil, nil }
 func (steadyEtcd) Administer(context.Context, string) error         { return nil }
 func (steadyEtcd) Expel(context.Context, string) error              { return nil }
 func (steadyEtcd) ReplacePassword(context.Context, string) error    { return nil }
+func (steadyEtcd) Answers(context.Context, string) (Database, error) {
+	return Database{}, nil
+}
 func (steadyEtcd) Grant(context.Context, string, []record.Permission) error {
 	return nil
 }

@@ -70,6 +70,8 @@ type Deps struct {
 	Report func(...status.Finding)
 	// Expires takes when the certificates of the managed etcd expire, after every reconcile; nil if no one needs it.
 	Expires func([]Expiry)
+	// Databases takes the sizes of the databases of the managed etcd, after every reconcile; nil if no one needs it.
+	Databases func([]DatabaseSize)
 	// Log takes what was changed.
 	Log *slog.Logger
 }
@@ -81,6 +83,7 @@ type Controller struct {
 	link    link
 	since   memory
 	granted granted
+	upkeep  upkeep
 }
 
 // New returns a loop. Its watches are set up with Setup; a test may call Reconcile by itself.
@@ -142,8 +145,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if !active {
 		c.link.close()
 		c.since = memory{}
+		c.upkeep = upkeep{}
 		if c.deps.Expires != nil {
 			c.deps.Expires(nil)
+		}
+		if c.deps.Databases != nil {
+			c.deps.Databases(nil)
 		}
 		c.deps.Report()
 		return reconcile.Result{}, nil

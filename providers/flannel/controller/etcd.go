@@ -36,8 +36,8 @@ type Members interface {
 	// Promote gives a learner its vote. It fails while the learner has not caught up.
 	Promote(ctx context.Context, id uint64) error
 	Remove(ctx context.Context, id uint64) error
-	// Answers asks one member alone, and says why it does not answer.
-	Answers(ctx context.Context, clientURL string) error
+	// Answers queries one member alone. The error is why it does not answer.
+	Answers(ctx context.Context, clientURL string) (Database, error)
 }
 
 // KeyValue is one key.
@@ -70,6 +70,7 @@ type Etcd interface {
 	Members
 	Keys
 	Access
+	Upkeep
 	Close() error
 }
 
@@ -154,11 +155,14 @@ func (c *connection) Remove(ctx context.Context, id uint64) error {
 	return nil
 }
 
-func (c *connection) Answers(ctx context.Context, clientURL string) error {
+func (c *connection) Answers(ctx context.Context, clientURL string) (Database, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
-	_, err := c.client.Status(ctx, clientURL)
-	return c.explain(err, clientURL)
+	resp, err := c.client.Status(ctx, clientURL)
+	if err != nil {
+		return Database{}, c.explain(err, clientURL)
+	}
+	return databaseOf(resp), nil
 }
 
 func (c *connection) Read(ctx context.Context, prefix string) ([]KeyValue, error) {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -120,6 +122,9 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 		config, err := m.EtcdConfig(member, record.Paths{Data: w.disk(node), TLS: tls, MetricsURL: w.metricsURL(member)})
 		if err != nil {
 			w.t.Fatal(err)
+		}
+		if w.quota > 0 {
+			config = strings.ReplaceAll(config, strconv.Itoa(record.Quota), strconv.Itoa(w.quota))
 		}
 		file := filepath.Join(tls, "etcd.yaml")
 		if err := os.WriteFile(file, []byte(config+"unsafe-no-fsync: true\nlog-level: error\n"), 0o600); err != nil {

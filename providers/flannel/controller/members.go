@@ -41,6 +41,11 @@ func (p *pass) membership(ctx context.Context, cred credentials) (known bool, er
 	}
 	p.reportMembers(down)
 	s := plan(p.in.members, v)
+	if s == (step{}) && v.known {
+		p.maintain(ctx, v)
+	} else {
+		p.reportSpace(v, "the operator compacts and defragments it when its members are as they should be")
+	}
 	switch {
 	case s.problem != "":
 		p.findings = append(p.findings, finding(status.Degraded, "EtcdQuorumLost", s.problem))
@@ -145,7 +150,7 @@ func (p *pass) view(ctx context.Context, trust string) (v view, down map[string]
 		now: p.deps.Now(), managed: *p.in.settings.Managed, trust: trust, token: p.deps.Token(),
 		anew:       p.in.membersMap.Annotations[FoundAnew] == "true",
 		candidates: p.in.controlPlane, nodes: map[string]record.Candidate{}, away: map[string]time.Time{},
-		answers: map[string]bool{}, settled: map[string]bool{}, stalled: map[string]bool{},
+		databases: map[string]Database{}, answers: map[string]bool{}, settled: map[string]bool{}, stalled: map[string]bool{},
 	}
 	for name, n := range p.in.nodes {
 		v.nodes[name] = n.Candidate
@@ -212,9 +217,10 @@ func (p *pass) question(ctx context.Context, v *view) map[string]error {
 			continue
 		}
 		group.Go(func() {
-			err := p.etcd.Answers(ctx, m.ClientURL)
+			database, err := p.etcd.Answers(ctx, m.ClientURL)
 			mu.Lock()
 			defer mu.Unlock()
+			v.databases[m.Name] = database
 			if v.answers[m.Name] = err == nil; err != nil {
 				down[m.Node] = err
 			}

@@ -39,6 +39,8 @@ type view struct {
 	known  bool
 	// answers holds the names of the members that answer, settled those whose pod is ready and as recorded.
 	answers, settled map[string]bool
+	// databases are what the members that answer report of their databases.
+	databases map[string]Database
 	// stalled holds the names of the members that have not been settled for longer than a start takes.
 	stalled map[string]bool
 }

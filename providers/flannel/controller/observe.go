@@ -43,6 +43,7 @@ func (p *pass) observe(ctx context.Context) error {
 			return err
 		}
 		p.reportMembers(down)
+		p.reportSpace(v, "the operator compacts and defragments it when the network is managed again")
 		known = v.known
 	}
 	if known {

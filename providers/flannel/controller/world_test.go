@@ -47,6 +47,8 @@ type world struct {
 	running map[string]*process
 	started map[string]int
 	off     map[string]bool
+	// quota is the size that databases may have, in bytes; 0 is record.Quota.
+	quota int
 	// log has what members say.
 	log *os.File
 	// wrap, if set, stands between the loop and the world.
