@@ -40,6 +40,7 @@ func (steadyEtcd) Remove(context.Context, uint64) error             { return nil
 func (steadyEtcd) Read(context.Context, string) ([]KeyValue, error) { return nil, nil }
 func (steadyEtcd) Commit(context.Context, Change) (bool, error)     { return true, nil }
 func (steadyEtcd) Watch(ctx context.Context, _ string, _ func())    { <-ctx.Done() }
+func (steadyEtcd) Move(context.Context, uint64, string) error       { return nil }
 func (steadyEtcd) Compact(context.Context) error                    { return nil }
 func (steadyEtcd) Defragment(context.Context, string) error         { return nil }
 func (steadyEtcd) Disarm(context.Context) error                     { return nil }

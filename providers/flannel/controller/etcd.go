@@ -36,6 +36,8 @@ type Members interface {
 	// Promote gives a learner its vote. It fails while the learner has not caught up.
 	Promote(ctx context.Context, id uint64) error
 	Remove(ctx context.Context, id uint64) error
+	// Move changes the URL at which the other members reach one.
+	Move(ctx context.Context, id uint64, peerURL string) error
 	// Answers queries one member alone. The error is why it does not answer.
 	Answers(ctx context.Context, clientURL string) (Database, error)
 }
@@ -151,6 +153,15 @@ func (c *connection) Remove(ctx context.Context, id uint64) error {
 	defer cancel()
 	if _, err := c.client.MemberRemove(ctx, id); err != nil {
 		return fmt.Errorf("remove member %x from etcd: %w", id, err)
+	}
+	return nil
+}
+
+func (c *connection) Move(ctx context.Context, id uint64, peerURL string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
+	defer cancel()
+	if _, err := c.client.MemberUpdate(ctx, id, []string{peerURL}); err != nil {
+		return fmt.Errorf("move member %x of etcd to %s: %w", id, peerURL, err)
 	}
 	return nil
 }

@@ -80,6 +80,8 @@ func (p *pass) ask(ctx context.Context, s step) error {
 		err = p.etcd.AddLearner(ctx, s.url)
 	case promote:
 		err = p.etcd.Promote(ctx, s.id)
+	case move:
+		err = p.etcd.Move(ctx, s.id, s.url)
 	case remove:
 		err = p.etcd.Remove(ctx, s.id)
 	}

@@ -284,3 +284,44 @@ func foundedAnew(t *testing.T, w *world) {
 		t.Errorf("the new cluster has no network configuration: %v, error %v", got, err)
 	}
 }
+
+// TestTheOnlyMemberFollowsTheAddressOfItsNode: its data are on the node's disk, and nowhere else.
+func TestTheOnlyMemberFollowsTheAddressOfItsNode(t *testing.T) {
+	w := newWorld(t, &operatorv1.FlannelConfig{})
+	n := w.node("a", 1, true)
+	w.settle("a")
+	before := w.members().Members[0]
+	root := w.etcdAs(w.secret(operatorNamespace, record.RootSecret))
+	if _, err := root.Put(t.Context(), "/elsewhere", "kept"); err != nil {
+		t.Fatal(err)
+	}
+	n.Status.Addresses[0].Address = address(9)
+	if err := w.api.Status().Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	w.kill("a")
+	w.off["a"] = true // nothing can listen on the former address
+	w.turn()
+	w.now = w.now.Add(2 * goneGrace)
+	w.until("the member is at the new address", func() bool { return w.members().Members[0].Address == address(9) })
+	w.off["a"] = false
+	w.restart() // the operator dies before it changes the URL in etcd
+	w.settle("a")
+	after := w.members()
+	if m := after.Members[0]; m.Name != before.Name || m.ID != before.ID {
+		t.Errorf("the member was %+v, and is %+v", before, m)
+	}
+	moved := w.etcdAs(w.secret(operatorNamespace, record.RootSecret))
+	resp, err := moved.Get(t.Context(), "/elsewhere")
+	if err != nil || len(resp.Kvs) != 1 || string(resp.Kvs[0].Value) != "kept" {
+		t.Errorf("its data are %v, %v", resp, err)
+	}
+	list, err := moved.MemberList(t.Context())
+	if err != nil || len(list.Members) != 1 || list.Members[0].GetPeerURLs()[0] != after.Members[0].PeerURL {
+		t.Errorf("etcd lists %v, %v", list, err)
+	}
+	// It can grow from there.
+	w.node("b", 2, true)
+	w.node("c", 3, true)
+	w.settle("a", "b", "c")
+}

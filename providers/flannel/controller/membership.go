@@ -52,6 +52,7 @@ const (
 	add     verb = "add"
 	promote verb = "promote"
 	remove  verb = "remove"
+	move    verb = "move"
 )
 
 // step is the one next thing to do, or what is waited for. It is done whole or not at all, so that the loop may be
@@ -74,7 +75,7 @@ type rule func(m record.Membership, v view) (s step, ok bool)
 // plan returns the next step for a membership; the zero step if all is as it should be. The rules are in order of
 // precedence: what is known is noted before anything is decided, and members leave before others join.
 func plan(m record.Membership, v view) step {
-	for _, r := range [...]rule{found, note, adopt, unlisted, leave, roll, catchUp, grow, join} {
+	for _, r := range [...]rule{found, note, adopt, moved, unlisted, readdress, leave, roll, catchUp, grow, join} {
 		if s, ok := r(m, v); ok {
 			return s
 		}

@@ -87,6 +87,39 @@ func unlisted(m record.Membership, v view) (step, bool) {
 	return write(m, next), true
 }
 
+// readdress moves the only member to the new address of its node, whose disk has the only copy of the data. If the disk
+// is empty, it founds again.
+func readdress(m record.Membership, v view) (step, bool) {
+	for i, member := range m.Members {
+		n, exists := v.nodes[member.Node]
+		since, away := v.away[member.Name]
+		if !exists || !n.Address.IsValid() || n.Address.String() == member.Address || v.answers[member.Name] || !alone(m, member) {
+			continue
+		}
+		if !away || v.now.Sub(since) < goneGrace {
+			return step{waiting: fmt.Sprintf("node %s has another address; its member of flannel's etcd is moved to it soon", member.Node)}, true
+		}
+		next, placed := clone(m), record.NewMember(n, v.managed, "")
+		at := &next.Members[i]
+		at.UID, at.Address, at.PeerURL, at.ClientURL = placed.UID, placed.Address, placed.PeerURL, placed.ClientURL
+		at.State, at.InitialCluster = record.New, ""
+		return write(m, next), true
+	}
+	return step{}, false
+}
+
+// moved has etcd list a member, which it knows by its number, at the address that the record has.
+func moved(m record.Membership, v view) (step, bool) {
+	for _, member := range m.Members {
+		for _, a := range v.actual {
+			if v.known && strconv.FormatUint(a.ID, 16) == member.ID && a.PeerURL != member.PeerURL {
+				return step{verb: move, member: member.Name, id: a.ID, url: member.PeerURL}, true
+			}
+		}
+	}
+	return step{}, false
+}
+
 // leave gives away the seat of a member whose node is gone for good.
 func leave(m record.Membership, v view) (step, bool) {
 	for i, member := range m.Members {

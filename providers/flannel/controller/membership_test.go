@@ -149,6 +149,25 @@ func TestPlan(t *testing.T) {
 			gone(v, "a", time.Minute)
 			v.known, v.actual = false, nil
 		}, "found: b-t1 is new"},
+		{"the only member's node has another address, since a moment", func(m *record.Membership, v *view) {
+			elsewhere(m, v, 59*time.Second)
+		}, "node a has another address"},
+		{"the only member's node has another address: the data are on its disk", func(m *record.Membership, v *view) {
+			elsewhere(m, v, time.Minute)
+		}, "record: a-t0 is new, was existing"},
+		{"the member answers at the former address", func(m *record.Membership, v *view) {
+			elsewhere(m, v, time.Hour)
+			v.answers["a-t0"] = true
+		}, ""},
+		{"the only member was moved", func(m *record.Membership, v *view) {
+			*m = record.Membership{Token: "t0", Members: []record.Member{member(a, record.New, "1")}}
+			*v = look(*m, a)
+			v.actual[0].PeerURL = "https://192.0.2.9:12380"
+		}, "move a-t0"},
+		{"one of three members has another address: the others have its data", func(_ *record.Membership, v *view) {
+			gone(v, "b", 5*time.Minute)
+			v.nodes["b"] = candidate("b", "192.0.2.9")
+		}, "remove b-t0"},
 		{"the last control-plane node is gone", func(m *record.Membership, v *view) {
 			*m = record.Membership{Token: "t0", Members: []record.Member{member(a, record.New, "1")}}
 			*v = look(*m, a)
@@ -192,6 +211,15 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tc.why, got, tc.want)
 		}
 	}
+}
+
+// elsewhere has the node of the only member have another address for a time.
+func elsewhere(m *record.Membership, v *view, since time.Duration) {
+	*m = record.Membership{Token: "t0", Members: []record.Member{member(a, record.Existing, "1")}}
+	*v = look(*m, a)
+	gone(v, "a", since)
+	v.nodes["a"] = candidate("a", "192.0.2.9")
+	v.known, v.actual = false, nil
 }
 
 func gone(v *view, node string, since time.Duration) {
