@@ -63,3 +63,22 @@ func TestTwoReplicasNeverShareANode(t *testing.T) {
 		t.Errorf("a rollout does not end on two nodes: %v", u)
 	}
 }
+
+// TestTheOperatorMountsNoDirectoryOfTheNode: on kubeadm's nodes, /etc/kubernetes has the keys of the cluster's CA.
+func TestTheOperatorMountsNoDirectoryOfTheNode(t *testing.T) {
+	for _, v := range shippedDeployment(t).Spec.Template.Spec.Volumes {
+		if v.HostPath != nil {
+			t.Errorf("volume %s is %s", v.Name, v.HostPath.Path)
+		}
+	}
+	overlay, err := os.ReadFile("../../config/openshift/kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(overlay)) {
+		path, isPath := strings.CutPrefix(strings.TrimSpace(line), "path: /etc/")
+		if isPath && path != "kubernetes/apiserver-url.env" && path != "pki/ca-trust/extracted/pem" {
+			t.Error(line)
+		}
+	}
+}
