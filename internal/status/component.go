@@ -40,7 +40,7 @@ func (d *Decision) follow(in Input, l Live, exists bool) view {
 	r := before
 	if r.Settled != l.Revision {
 		if r.Revision != l.Revision {
-			r.Revision, r.Since = l.Revision, in.Now
+			r = Rollout{Settled: r.Settled, Revision: l.Revision, Since: in.Now}
 			if !known && !l.Changed.IsZero() && l.Changed.Before(in.Now) {
 				r.Since = l.Changed
 			}
@@ -48,7 +48,8 @@ func (d *Decision) follow(in Input, l Live, exists bool) view {
 		if r.Since.After(in.Now) { // a clock was set back
 			r.Since = in.Now
 		}
-		v.rolling, v.since = true, r.Since
+		r.advance(l, in.Now)
+		v.rolling, v.since, v.advanced = true, r.Since, r.Advanced
 		if l.settled() {
 			v.rolling, r = false, Rollout{Settled: l.Revision}
 		}

@@ -38,6 +38,26 @@ type Rollout struct {
 	// Revision is what is being rolled out, Since is when that began. Empty means that nothing is.
 	Revision string    `json:"revision,omitempty"`
 	Since    time.Time `json:"since,omitzero"`
+	// Furthest is how many pods of the revision there have been at most, and Advanced when the last of these was created: one that is
+	// created in the place of another is no progress.
+	Furthest int32     `json:"furthest,omitempty"`
+	Advanced time.Time `json:"advanced,omitzero"`
+}
+
+// noted is how often it is noted at most that a rollout advances: each time is a write.
+const noted = time.Minute
+
+// advance notes how far a workload is with its revision.
+func (r *Rollout) advance(l Live, now time.Time) {
+	if l.Observed < l.Generation || l.Updated <= r.Furthest || r.Furthest > 0 && l.Updated < l.Desired && now.Sub(r.Advanced) < noted {
+		return
+	}
+	r.Furthest, r.Advanced = l.Updated, r.Since
+	for _, p := range l.Pods {
+		if p.Created.After(r.Advanced) && !p.Created.After(now) {
+			r.Advanced = p.Created
+		}
+	}
 }
 
 // Encode writes a memory down: the same for the same memory. Fractions of seconds are dropped.
@@ -47,7 +67,7 @@ func (m Memory) Encode() (string, error) {
 		kept.Seen[key] = since.UTC().Truncate(time.Second)
 	}
 	for key, r := range m.Rollouts {
-		r.Since = r.Since.UTC().Truncate(time.Second)
+		r.Since, r.Advanced = r.Since.UTC().Truncate(time.Second), r.Advanced.UTC().Truncate(time.Second)
 		kept.Rollouts[key] = r
 	}
 	text, err := json.Marshal(kept)

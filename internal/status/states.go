@@ -65,7 +65,7 @@ func waiting() []state {
 // troubling are the states in which a workload needs a person, the gravest first. The first that holds is told.
 func troubling() []state {
 	all := []state{
-		{State{Degraded, reasonHung, "a rollout has stood still for 10 minutes; at once, and Upgradeable is False too"}, hung},
+		{State{Degraded, reasonHung, "a rollout has stood still for 10 minutes; a pod that is created in the place of another is no progress; at once, and Upgradeable is False too"}, hung},
 		{State{Degraded, reasonRefused, "pods cannot be made: the API server, a quota or a webhook refuses them"}, func(v view) (string, bool, time.Duration) {
 			return "cannot create its pods: " + v.Refused, v.Refused != "", 0
 		}},

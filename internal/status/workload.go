@@ -36,6 +36,8 @@ type view struct {
 	// rolling is true while its newest revision does not run everywhere; since says when that began.
 	rolling bool
 	since   time.Time
+	// advanced is when there was last one more pod of its newest revision than before.
+	advanced time.Time
 	// installed is true if its component has been available at some time.
 	installed bool
 	// troubled are the pods that something keeps from working, the gravest trouble first; counted are those of them that
@@ -83,14 +85,14 @@ func (l Live) settled() bool {
 	return l.Observed >= l.Generation && l.Updated >= l.Desired-l.gone() && l.awaited() == 0
 }
 
-// lastChange is when a rollout or one of its pods last got further. A pod that crashes over and over does
-// not get anywhere, however often it is briefly ready.
+// lastChange is when a rollout or one of its pods last got further. A pod that crashes repeatedly does not get anywhere, however often
+// it is briefly ready; nor does one that is evicted or deleted repeatedly, however often it is created.
 func (v view) lastChange() time.Time {
 	last := v.since
+	if v.advanced.After(last) && !v.advanced.After(v.now) {
+		last = v.advanced
+	}
 	for _, p := range v.Pods {
-		if p.Created.After(last) && !p.Created.After(v.now) {
-			last = p.Created
-		}
 		if p.Ready && p.Trouble == "" && p.Since.After(last) && !p.Since.After(v.now) {
 			last = p.Since
 		}
