@@ -38,6 +38,7 @@ const (
 	keyServiceCIDR  = "service-cidr"
 	keyUnserved     = "unserved-without-kube-proxy"
 	keyMulti        = "spec.disableMultiNetwork"
+	keyFixedCIDRs   = "service-cidrs-fixed"
 )
 
 // Applied is what is applied, as far as the API server is to know it.
@@ -77,6 +78,9 @@ func data(registry pipeline.Registry, a Applied) (map[string]string, error) {
 		keyGrow:         strconv.FormatBool(a.Traits.GrowPools), keyConvert: strconv.FormatBool(a.Traits.ConvertDualStack),
 		keyServices: strings.Join(masked(spec.ServiceNetwork), ","),
 		keyMulti:    strconv.FormatBool(spec.DisableMultiNetwork != nil && *spec.DisableMultiNetwork),
+	}
+	if !a.Traits.ServiceCIDRs {
+		d[keyFixedCIDRs] = "true"
 	}
 	if deploys := spec.DeployKubeProxy; deploys != nil && *deploys && registry.NeedsKubeProxy(a.Traits.Type, a.Cluster) {
 		d[keyUnserved] = "true"

@@ -33,6 +33,7 @@ func Policies(fields []provider.Field) ([]admissionv1.ValidatingAdmissionPolicy,
 		edits("networkconfig", "networkoperator.openshift.io", "networkconfigs", "default", shortProblems(fields)),
 		edits("clusterconfig", "config.openshift.io", "networks", "cluster", configProblems()),
 		deletions(),
+		serviceCIDRs(),
 	}
 	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	for _, p := range policies {

@@ -18,7 +18,7 @@ import (
 type thirdParty struct{ name operatorv1.NetworkType }
 
 func (t thirdParty) Traits() provider.Traits {
-	return provider.Traits{Type: t.name, DualStack: true, IPv6: true, ConvertDualStack: true, MTUMigration: true}
+	return provider.Traits{Type: t.name, DualStack: true, IPv6: true, ConvertDualStack: true, ServiceCIDRs: true, MTUMigration: true}
 }
 
 func (thirdParty) Validate(*operatorv1.NetworkSpec) field.ErrorList { return nil }

@@ -33,6 +33,9 @@ type Traits struct {
 	GrowPools bool
 	// ConvertDualStack is true if a second IP family may be added and removed while the network is in use.
 	ConvertDualStack bool
+	// ServiceCIDRs is true if Services may have addresses of ServiceCIDR objects that spec.serviceNetwork does not contain.
+	// Without it the API server refuses such objects while the network is in use.
+	ServiceCIDRs bool
 	// MTUMigration is true if the provider understands spec.migration.mtu.
 	MTUMigration bool
 	// HostMTU is true if the provider's defaults need facts.Cluster.HostMTU on a fresh cluster. While that is 0 and
