@@ -76,6 +76,8 @@ func mistakes() []mistake {
 		{"a duration without a unit", "kubeProxyConfig: {iptablesSyncPeriod: '30'}", false, []string{"iptablesSyncPeriod", `"30" has no unit; write 30s`}},
 		{"settings of a network of another type", "defaultNetwork: {ovnKubernetesConfig: {mtu: 1400}}", false, []string{"spec.defaultNetwork.ovnKubernetesConfig is set but type is Flannel; remove one"}},
 		{"one additional network twice", "additionalNetworks: [{name: a, type: Raw, rawCNIConfig: '{}'}, {name: a, type: Raw, rawCNIConfig: '{}'}]", false, []string{"spec.additionalNetworks[1]", "Duplicate value", `"a"`}},
+		{"agents that are kept off nodes", "workloads: [{name: flanneld, nodeSelector: {role: infra}}]", false, []string{"spec.workloads[0].nodeSelector", "must not be set for flanneld: the operator decides which nodes it runs on; remove it"}},
+		{"a share of nodes that is none", "workloads: [{name: kube-proxy, updateStrategy: {maxUnavailable: 0%}}]", false, []string{"spec.workloads[0].updateStrategy.maxUnavailable", "0% is not a number of nodes; use 1 or more, or 1% to 100%"}},
 		{"a log level that there is not", "logLevel: Loud", false, []string{"spec.logLevel", `"Loud"`, `"Normal", "Debug", "Trace", "TraceAll"`}},
 		{"a typing error in the type", "defaultNetwork: {type: OVNKubernets}", true, []string{"spec.defaultNetwork.type", `"OVNKubernets" is not known; did you mean OVNKubernetes?`}},
 		{"a typing error in a field", "clusterNetworks: []", true, []string{"spec.clusterNetworks", "there is no such field; did you mean clusterNetwork?"}},

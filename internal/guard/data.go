@@ -38,6 +38,7 @@ const (
 	keyServiceCIDR  = "service-cidr"
 	keyUnserved     = "unserved-without-kube-proxy"
 	keyMulti        = "spec.disableMultiNetwork"
+	keyWorkloads    = "spec.workloads"
 	keyFixedCIDRs   = "service-cidrs-fixed"
 )
 

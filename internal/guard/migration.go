@@ -214,6 +214,10 @@ func (p *problems) nothingElse(all bool) {
 		}
 		p.changed(l.path, l.path, "variables."+name, unless, once, pipeline.RuleDuringMigration)
 	}
+	if all {
+		p.problem("variables.moving && variables.own && oldObject != null && object.?spec.?workloads != oldObject.?spec.?workloads",
+			fmt.Sprintf("%q", keyWorkloads+": "+once+" ("+pipeline.RuleDuringMigration+")"))
+	}
 	p.arguments()
 }
 

@@ -175,7 +175,7 @@ func TestTheShortFormHoldsStillDuringAMigration(t *testing.T) {
 // that the policies compare.
 func TestEveryFieldHoldsStillDuringAMigration(t *testing.T) {
 	fields := networks.Registry().Fields(operatorv1.NetworkTypeFlannel)
-	compared := []string{keyArguments, "spec.clusterNetwork", "spec.serviceNetwork", "spec.migration", "spec.disableMultiNetwork", keyEtcd}
+	compared := []string{keyArguments, "spec.clusterNetwork", "spec.serviceNetwork", "spec.migration", "spec.disableMultiNetwork", keyEtcd, keyWorkloads}
 	for _, l := range leaves() {
 		compared = append(compared, l.path)
 	}

@@ -34,6 +34,21 @@ func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 			report(f, why)
 		}
 	}
+	active := r.workloads(func(owner any) bool {
+		switch owner := owner.(type) {
+		case provider.Provider:
+			return owner.Traits().Type == traits.Type
+		case provider.Component:
+			return owner.Enabled(filled)
+		}
+		return false
+	})
+	for i, w := range spec.Workloads {
+		if !slices.ContainsFunc(active, func(known provider.Workload) bool { return known.Name == w.Name }) {
+			found = append(found, Refusal{Field: specPath.Child("workloads").Index(i).String(), Rule: RuleNoEffect,
+				Message: fmt.Sprintf("has no effect: this configuration does not deploy %s; remove it", shorten(w.Name))})
+		}
+	}
 	return found
 }
 

@@ -28,6 +28,8 @@ func common(grows string) []provider.Field {
 		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic goes on", Needs: provider.NeedsNetwork},
 		{Path: "spec.additionalRoutingCapabilities", Class: provider.Rolling, Disruption: provider.PodsRestart, Reason: "components beside the network are deployed or removed", Needs: provider.NeedsNetwork},
 		{Path: "spec.rollout", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "it counts for the next look at a rollout", Reader: "internal/controller"},
+		{Path: "spec.workloads", Class: provider.Rolling, Disruption: provider.PodsRestart, Reader: "internal/pipeline",
+			Reason: "the pods of the workload restart, node by node; the network goes on meanwhile"},
 		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.PodsRestart, Reason: "it begins or ends a migration, whose phases are guided; the network's own pods restart node by node in each", Reader: "internal/pipeline"},
 		{Path: "spec.serviceNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Reason: "services keep the addresses they have; only a second IP family can be added or taken away, where the network can convert", Reader: "internal/pipeline"},

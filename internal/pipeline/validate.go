@@ -42,6 +42,13 @@ const (
 	RuleNodeFamily       = "node-ip-family"
 	RuleDeadline         = "progress-deadline-range"
 	RuleNoEffect         = "no-effect"
+	RuleWorkloadName     = "workload-name"
+	RuleWorkloadPlace    = "workload-placement"
+	RuleWorkloadResource = "workload-resources"
+	RuleWorkloadTolerate = "workload-tolerations"
+	RuleWorkloadPriority = "workload-priority-class"
+	RuleWorkloadEnv      = "workload-env"
+	RuleWorkloadUpdate   = "workload-update-strategy"
 )
 
 var (
@@ -68,6 +75,7 @@ func validate(_ context.Context, s *state) error {
 		errs = append(errs, validateLevels(spec)...)
 		errs = append(errs, validateMigration(spec, traits, s.network)...)
 		errs = append(errs, validateRollout(spec)...)
+		errs = append(errs, s.registry.validateWorkloads(spec)...)
 		errs = append(errs, validatePools(pools, traits)...)
 		errs = append(errs, s.validateNodes(pools)...)
 		errs = append(errs, s.validateServiceCIDRs(pools)...)

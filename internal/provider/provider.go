@@ -77,6 +77,23 @@ type Provider interface {
 	Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (Renderer, error)
 }
 
+// Workload is one that spec.workloads may override.
+type Workload struct {
+	// Name is the label "app" of its pods, by which users name it.
+	Name string
+	// Placed is true if the operator decides on which nodes it runs: all of them, or those that hold its data.
+	Placed bool
+	// Rolling is true for a DaemonSet whose maxUnavailable may be chosen.
+	Rolling bool
+	// Env are the variables that the operator sets in its main container.
+	Env []string
+}
+
+// WorkloadOwner is a provider or a component that has workloads.
+type WorkloadOwner interface {
+	Workloads() []Workload
+}
+
 // MTUMigrator is a provider whose Traits.MTUMigration is true because it changes the MTU itself.
 type MTUMigrator interface {
 	// PodMTU returns the MTU in bytes that a filled specification gives pods, which is not that of a migration that

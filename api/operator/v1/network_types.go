@@ -175,6 +175,15 @@ type NetworkSpec struct {
 	// +optional
 	Rollout *RolloutPolicy `json:"rollout,omitempty"`
 
+	// workloads overrides how workloads of the network run: resources, tolerations, placement, priority, environment and
+	// how many nodes a rollout replaces at once.
+	// Change class: rolling; disruption: pods restart.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Workloads []Workload `json:"workloads,omitempty"`
+
 	// additionalRoutingCapabilities enables components that exchange routes with the machine network. It has no effect
 	// with Flannel and third-party networks; the status reports that.
 	// Change class: rolling; disruption: pods restart.

@@ -1,0 +1,84 @@
+package v1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// Workload overrides how one workload of the network runs. What is left out stays as the operator renders it.
+//
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'kube-proxy', 'network-check-target']) || !has(self.nodeSelector) || self.nodeSelector.size() == 0",fieldPath=".nodeSelector",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'kube-proxy', 'network-check-target']) || !has(self.affinity)",fieldPath=".affinity",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['flannel-etcd', 'network-check-source']) || !has(self.updateStrategy)",fieldPath=".updateStrategy",messageExpression="'must not be set for %s: it is a Deployment, whose pods are replaced one at a time; remove it'.format([self.name])"
+type Workload struct {
+	// name is the workload: flanneld, flannel-etcd, kube-proxy, network-check-source or network-check-target.
+	// +kubebuilder:validation:Enum=flanneld;flannel-etcd;kube-proxy;network-check-source;network-check-target
+	Name string `json:"name"`
+
+	// resources replaces the requests and limits of the workload's main container, each resource on its own.
+	// +optional
+	Resources *WorkloadResources `json:"resources,omitempty"`
+
+	// tolerations are added to those that the workload has.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// nodeSelector is added to that of the workload. Only network-check-source has a choice of nodes.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// affinity replaces that of the workload. Only network-check-source has a choice of nodes.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// priorityClassName replaces the priority class of the workload's pods.
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// env is added to the environment of the workload's main container. Variables that the operator sets cannot be
+	// replaced.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Env []WorkloadVariable `json:"env,omitempty"`
+
+	// updateStrategy is how many nodes a DaemonSet replaces its pods on at once.
+	// +optional
+	UpdateStrategy *WorkloadUpdateStrategy `json:"updateStrategy,omitempty"`
+}
+
+// WorkloadResources are the compute resources of a container.
+type WorkloadResources struct {
+	// requests are the resources that are reserved for the container.
+	// +optional
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+	// limits are the resources that the container cannot exceed.
+	// +optional
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}
+
+// WorkloadVariable is a variable of an environment.
+type WorkloadVariable struct {
+	// name is the name of the variable.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// value is its value. The default is an empty text.
+	// +kubebuilder:validation:MaxLength=4096
+	// +optional
+	Value string `json:"value,omitempty"`
+}
+
+// WorkloadUpdateStrategy is how a DaemonSet replaces its pods.
+type WorkloadUpdateStrategy struct {
+	// maxUnavailable is the number of nodes, at least 1, or the share of all nodes, 1% to 100%, on which pods are
+	// replaced at once. The first node of a rollout is always alone.
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:MaxLength=4
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'%s is not a number of nodes; use 1 or more, or 1%% to 100%%'.format([string(self)])"
+	MaxUnavailable intstr.IntOrString `json:"maxUnavailable"`
+}
