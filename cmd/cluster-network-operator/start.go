@@ -68,6 +68,10 @@ func runOperator(ctx context.Context, f flags) error {
 	log := logging.Setup(os.Stderr, level)
 	slog.SetDefault(log)
 	go keepSmall(ctx, limitMemory(), log)
+	operands, err := images(os.Environ())
+	if err != nil {
+		return err
+	}
 	config, around, err := surroundings(f.kubeconfig)
 	if err != nil {
 		return err
@@ -86,7 +90,7 @@ func runOperator(ctx context.Context, f flags) error {
 		Config:    operator.At(config, at),
 		Namespace: namespace,
 		Registry:  networks.Registry(),
-		Facts:     facts.Cluster{Platform: "None", APIServer: rendered, Images: images(os.Environ()), ReleaseVersion: release},
+		Facts:     facts.Cluster{Platform: "None", APIServer: rendered, Images: operands, ReleaseVersion: release},
 		Proxy: proxyconfig.Settings{
 			TrustFiles: f.systemTrust, HostedControlPlane: os.Getenv("HYPERSHIFT") != "",
 			ProxyInternalAPIServer: os.Getenv("PROXY_INTERNAL_APISERVER_ADDRESS") == "true",
@@ -128,15 +132,19 @@ func surroundings(kubeconfig string) (*rest.Config, operator.Surroundings, error
 	return config, around, nil
 }
 
-// images returns the variables of the environment that name images.
-func images(environ []string) facts.Images {
-	found := facts.Images{}
+// images returns the images that variables of the environment name, from the registry that one of them names.
+func images(environ []string) (facts.Images, error) {
+	found, registry := facts.Images{}, ""
 	for _, entry := range environ {
-		if name, value, ok := strings.Cut(entry, "="); ok && strings.HasSuffix(name, "_IMAGE") {
+		name, value, ok := strings.Cut(entry, "=")
+		switch {
+		case ok && name == facts.RegistryVariable:
+			registry = value
+		case ok && strings.HasSuffix(name, "_IMAGE"):
 			found[name] = value
 		}
 	}
-	return found
+	return found.In(registry)
 }
 
 // podNamespace is the namespace of the pod, empty if this is none.
