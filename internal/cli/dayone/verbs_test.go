@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/dayone"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/imports"
+	"github.com/cluster-network-operator/cno/internal/cli/dayone/keyfiles"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/render"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/resolve"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/selection"
@@ -66,7 +67,7 @@ func (f *folder) call(stdin string, args ...string) (status int, stdout, stderr 
 			args[i] = f.path(name)
 		}
 	}
-	cmd := dayone.New(render.New(), selection.New(), imports.New(), diff.New(), validate.New(), resolve.New())
+	cmd := dayone.New(render.New(), selection.New(), imports.New(), diff.New(), validate.New(), resolve.New(), keyfiles.New())
 	root := &cobra.Command{Use: "cno", SilenceErrors: true, SilenceUsage: true}
 	root.AddCommand(cmd)
 	var out, errOut bytes.Buffer

@@ -42,10 +42,12 @@ func FromInstallConfig(file string, data []byte) ([]Host, nmstate.Problems) {
 }
 
 type reader struct {
-	file     string
-	hosts    []Host
-	seen     map[string]int // the line of each name
-	problems nmstate.Problems
+	file  string
+	hosts []Host
+	seen  map[string]int // the line of each name
+	// addresses has where each MAC address of a table is written.
+	addresses map[string]string
+	problems  nmstate.Problems
 }
 
 func (r *reader) problem(line int, path, format string, args ...any) {

@@ -6,19 +6,21 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
 // New makes the command. It reads standard input for a file named "-".
 func New() *cobra.Command {
-	var dir string
+	var dir, host string
 	var files []string
 	var strict bool
 	var form answer.Form
@@ -45,7 +47,7 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call 
 			if len(files) > 1 {
 				return errors.New("one document at a time; \"cno dayone render --as keyfiles\" takes several")
 			}
-			profiles, err := generate(cmd, files[0], strict)
+			profiles, err := generate(cmd, files[0], host, strict)
 			if err != nil {
 				return err
 			}
@@ -55,7 +57,8 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call 
 			return print(cmd.OutOrStdout(), form, profiles)
 		},
 	}
-	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "NMState document in YAML or JSON, - for standard input")
+	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "NMState document in YAML or JSON, an install-config, an agent-config or an NMStateConfig, - for standard input")
+	cmd.Flags().StringVar(&host, "host", "", "the host, of an install-config, an agent-config or NMStateConfigs with several")
 	cmd.Flags().BoolVar(&strict, "strict", false, "refuse documents for which NetworkManager drops a file")
 	cmd.Flags().StringVar(&dir, "dir", "", "folder to write the files to; made if it is not there")
 	form.Add(cmd)
@@ -64,19 +67,24 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call 
 }
 
 // generate reads a document and returns its files; what is wrong with it is printed.
-func generate(cmd *cobra.Command, file string, strict bool) ([]nmconn.File, error) {
+func generate(cmd *cobra.Command, file, host string, strict bool) ([]nmconn.File, error) {
 	data, err := read(cmd.InOrStdin(), file)
 	if err != nil {
 		return nil, err
 	}
+	from, problems, err := choose(file, data, host)
+	if err != nil {
+		return nil, err
+	}
 	var files []nmconn.File
-	doc, problems := nmstate.Parse(file, data)
+	doc, wrong := nmstate.Parse(file, from.Document)
+	problems = append(problems, from.Locate(wrong)...)
 	if doc != nil {
 		var more nmstate.Problems
 		if files, more = nmconn.Generate(doc); strict {
 			files, more = nmconn.Profiles(doc)
 		}
-		problems = append(problems, more...)
+		problems = append(problems, from.Locate(more)...)
 	}
 	for _, p := range problems.Sorted() {
 		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), p); err != nil {
@@ -87,6 +95,28 @@ func generate(cmd *cobra.Command, file string, strict bool) ([]nmconn.File, erro
 		return nil, &exit.Code{Status: exit.Refused}
 	}
 	return files, nil
+}
+
+// choose returns the host whose document is meant: the file itself, or one of an installer's input.
+func choose(file string, data []byte, name string) (metal.Host, nmstate.Problems, error) {
+	if !metal.IsInput(data) {
+		if name != "" {
+			return metal.Host{}, nil, fmt.Errorf("--host is of no use with %s, which is one document", file)
+		}
+		return metal.Host{File: file, Document: data}, nil, nil
+	}
+	hosts, problems := metal.Hosts(file, data)
+	var names []string
+	for _, h := range hosts {
+		if h.Name == name || name == "" && len(hosts) == 1 {
+			return h, problems, nil
+		}
+		names = append(names, h.Name)
+	}
+	if problems.HasErrors() {
+		return metal.Host{File: file}, problems, nil
+	}
+	return metal.Host{}, nil, fmt.Errorf("%s has several hosts; name one with --host: %s", file, strings.Join(names, ", "))
 }
 
 // read returns the content of a file, and of a hostile one not much more than Parse looks at.

@@ -18,14 +18,8 @@ const machineConfig = "machineconfig"
 // machineConfigs writes the object of each role, if `cno dayone validate` finds nothing wrong in what was given. What makes a document
 // unsound can be let pass; what keeps it from being read cannot.
 func (o *options) machineConfigs(cmd *cobra.Command) error {
-	if o.base != "" || len(o.hosts) > 0 {
-		return fmt.Errorf("--base and --host are of no use with --as %s: all hosts of a role get all documents", machineConfig)
-	}
-	found, err := (&roles.Reader{Stdin: cmd.InOrStdin(), Role: o.role}).Read(o.files)
+	found, err := o.checkedRoles(cmd)
 	if err != nil {
-		return err
-	}
-	if err := roles.Print(cmd.ErrOrStderr(), o.judgeRoles(found)); err != nil {
 		return err
 	}
 	out := output{separator: "---\n"}
@@ -48,6 +42,18 @@ func (o *options) machineConfigs(cmd *cobra.Command) error {
 		return fmt.Errorf("there is no document for the first boot in what was given")
 	}
 	return out.write(cmd.OutOrStdout(), o.dir)
+}
+
+// checkedRoles reads the documents for the first boot; what is wrong with them is printed.
+func (o *options) checkedRoles(cmd *cobra.Command) (roles.Found, error) {
+	if o.base != "" || len(o.hosts) > 0 {
+		return roles.Found{}, fmt.Errorf("--base and --host are of no use with --as %s: it takes all documents of a role", o.as)
+	}
+	found, err := (&roles.Reader{Stdin: cmd.InOrStdin(), Role: o.role}).Read(o.files)
+	if err != nil {
+		return roles.Found{}, err
+	}
+	return found, roles.Print(cmd.ErrOrStderr(), o.judgeRoles(found))
 }
 
 // judgeRoles returns what is wrong; what the user lets pass is a warning.

@@ -42,6 +42,7 @@ func forms() []form {
 		{"ignition", false, ignitionConfigs},
 		{"secret", true, secrets},
 		{"baremetalhost", true, bareMetalHosts},
+		{"kargs", true, kernelArguments},
 	}
 }
 
@@ -65,6 +66,7 @@ func New() *cobra.Command {
   ignition       the Ignition configuration (3.2.0) that a boot image carries
   secret         the Secret that a BareMetalHost names
   baremetalhost  the BareMetalHost that names the Secret, and the Secret of its management controller
+  kargs          kernel arguments (ip=, vlan=, bond=, ...), on one line; what they cannot express is refused
 
 For the first boot of the installed system:
 
@@ -72,9 +74,14 @@ For the first boot of the installed system:
                  cluster.yml is for hosts that have none of their own. What "cno dayone validate"
                  finds wrong is refused, unless --allow-unsound turns it into a warning
 
+For a running cluster with kubernetes-nmstate:
+
+  nncp           a NodeNetworkConfigurationPolicy for each host, checked as a MachineConfig is, which
+                 kubernetes-nmstate applies on one node at a time
+
 With --dir, keyfiles are DIR/HOST/NAME.nmconnection. The name of a file without its extension is
-the name of its host. A directory stands for its .yml and .yaml files, an install-config for the
-hosts in it, and a HostNetworkConfig for the documents that are rendered from it.
+the name of its host. A directory stands for its .yml and .yaml files, an install-config,
+an agent-config.yaml and NMStateConfigs for the hosts in them, and a HostNetworkConfig for the documents that are rendered from it.
 
 What cannot work before the boot (Open vSwitch, captures, what only the running host knows)
 is refused, with the reason.
@@ -89,30 +96,33 @@ cannot be read or the call is wrong.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a folder of documents, an install-config or a HostNetworkConfig, - for standard input; may be repeated")
-	f.StringVar(&o.as, "as", "", strings.Join(append(words(), machineConfig), ", "))
+	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a directory of documents, an install-config, an agent-config, NMStateConfigs or a HostNetworkConfig, - for standard input; may be repeated")
+	f.StringVar(&o.as, "as", "", strings.Join(append(words(), machineConfig, nodePolicy), ", "))
 	f.StringArrayVar(&o.hosts, "host", nil, "only this host, or, with one document, the name of its host; may be repeated")
 	f.StringVar(&o.namespace, "namespace", metal.Namespace, "the namespace of Secrets and BareMetalHosts")
 	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
 	f.StringVar(&o.dir, "dir", "", "the folder to write files to, instead of standard output")
-	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig")
-	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig")
-	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig of documents that can be read, whatever else is wrong with them")
+	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig or an NNCP")
+	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig or an NNCP")
+	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig or an NNCP of documents that can be read, whatever else is wrong with them")
 	_ = cmd.MarkFlagRequired("as")
-	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig, nodePolicy), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (o *options) run(cmd *cobra.Command) error {
-	if o.as == machineConfig {
+	switch o.as {
+	case machineConfig:
 		return o.machineConfigs(cmd)
+	case nodePolicy:
+		return o.nodePolicies(cmd)
 	}
 	chosen, err := o.form()
 	if err != nil {
 		return err
 	}
 	if o.withoutBridge || o.allowUnsound {
-		return fmt.Errorf("--without-bridge and --allow-unsound are of no use with --as %s: only a MachineConfig is checked for them", o.as)
+		return fmt.Errorf("--without-bridge and --allow-unsound are of no use with --as %s: only a MachineConfig and an NNCP are checked for them", o.as)
 	}
 	source := source{stdin: cmd.InOrStdin(), only: o.hosts, named: chosen.named || o.dir != ""}
 	hosts, problems, err := source.hosts(o.files)
@@ -144,5 +154,5 @@ func (o *options) form() (form, error) {
 			return f, nil
 		}
 	}
-	return form{}, fmt.Errorf("--as %q is not one of %s", o.as, strings.Join(append(words(), machineConfig), ", "))
+	return form{}, fmt.Errorf("--as %q is not one of %s", o.as, strings.Join(append(words(), machineConfig, nodePolicy), ", "))
 }

@@ -100,8 +100,8 @@ func (s *source) read(path string) ([]byte, error) {
 
 // add takes the hosts of one of several files.
 func (s *source) add(path string, data []byte, files int) error {
-	if metal.IsInstallConfig(data) {
-		hosts, problems := metal.FromInstallConfig(path, data)
+	if metal.IsInput(data) {
+		hosts, problems := metal.Hosts(path, data)
 		s.problems = append(s.problems, problems...)
 		for _, h := range hosts {
 			s.host(path, h)

@@ -1,5 +1,5 @@
 // Package roles reads what people have of host network configuration, in any of its forms, as the files of roles: documents,
-// folders of documents, MachineConfigs, HostNetworkConfigs, and install-configs.
+// folders of documents, MachineConfigs, HostNetworkConfigs, and the input of installers.
 package roles
 
 import (
@@ -124,8 +124,8 @@ func (r *Reader) content(path string) ([]byte, error) {
 
 // file tells the forms apart.
 func (r *Reader) file(path string, content []byte) error {
-	if metal.IsInstallConfig(content) {
-		r.installConfig(path, content)
+	if metal.IsInput(content) {
+		r.installerInput(path, content)
 		return nil
 	}
 	documents := kyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -219,13 +219,13 @@ func (r *Reader) object(path, kind string, document []byte, first int) error {
 	case "HostNetworkConfig":
 		r.hostNetworkConfig(path, document, first)
 	default:
-		return fmt.Errorf("%s: an object of kind %s holds no host network configuration; give documents, MachineConfigs, HostNetworkConfigs or an install-config", path, kind)
+		return fmt.Errorf("%s: an object of kind %s holds no host network configuration; give documents, MachineConfigs, HostNetworkConfigs, an install-config, an agent-config or NMStateConfigs", path, kind)
 	}
 	return nil
 }
 
-func (r *Reader) installConfig(path string, content []byte) {
-	hosts, problems := metal.FromInstallConfig(path, content)
+func (r *Reader) installerInput(path string, content []byte) {
+	hosts, problems := metal.Hosts(path, content)
 	r.found.Problems = append(r.found.Problems, problems...)
 	for _, h := range hosts {
 		if h.Document != nil {
