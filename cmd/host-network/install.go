@@ -12,6 +12,7 @@ import (
 
 func installCommand() *cobra.Command {
 	var root string
+	var programOnly bool
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Put this program and its systemd units on a host; they work from its next boot on",
@@ -21,9 +22,13 @@ func installCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("find this program: %w", err)
 			}
+			if programOnly {
+				return install.Program(root, program)
+			}
 			return install.Install(root, program, hostnetwork.Files)
 		},
 	}
+	cmd.Flags().BoolVar(&programOnly, "program-only", false, "do not install the units, which a MachineConfig installs")
 	cmd.Flags().StringVar(&root, "root", "/", "the root folder of the host")
 	return cmd
 }

@@ -30,6 +30,15 @@ func (o *options) machineConfigs(cmd *cobra.Command) error {
 		case o.role != "" && role.Name != o.role:
 			continue
 		}
+		if o.image != "" {
+			program, err := programConfig(role.Name, o.image)
+			if err != nil {
+				return err
+			}
+			if err := out.object(program.GetName()+".yaml", program.Object); err != nil {
+				return err
+			}
+		}
 		object, _, err := placement.MachineConfig(role.Name, documents(role))
 		if err != nil {
 			return &exit.Code{Status: exit.Refused, Err: err}

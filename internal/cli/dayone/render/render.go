@@ -22,6 +22,8 @@ type options struct {
 	base      string
 	role      string
 	dir       string
+	// image is that of the program host-network, for MachineConfigs.
+	image string
 	// withoutBridge and allowUnsound are for MachineConfigs.
 	withoutBridge, allowUnsound bool
 }
@@ -72,7 +74,8 @@ For the first boot of the installed system:
 
   machineconfig  the MachineConfig that brings the documents of all hosts of a role to its nodes;
                  cluster.yml is for hosts that have none of their own. What "cno dayone validate"
-                 finds wrong is refused, unless --allow-unsound turns it into a warning
+                 finds wrong is refused, unless --allow-unsound turns it into a warning. --host-network-image adds the MachineConfig with
+                 which nodes apply the documents by host-network in place of the stock service
 
 For a running cluster with kubernetes-nmstate:
 
@@ -104,6 +107,7 @@ cannot be read or the call is wrong.`,
 	f.StringVar(&o.dir, "dir", "", "the folder to write files to, instead of standard output")
 	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig or an NNCP")
 	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig or an NNCP")
+	f.StringVar(&o.image, "host-network-image", "", "also render the MachineConfig that installs host-network from this image and masks the stock service, for a MachineConfig")
 	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig or an NNCP of documents that can be read, whatever else is wrong with them")
 	_ = cmd.MarkFlagRequired("as")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig, nodePolicy), cobra.ShellCompDirectiveNoFileComp))
@@ -111,6 +115,9 @@ cannot be read or the call is wrong.`,
 }
 
 func (o *options) run(cmd *cobra.Command) error {
+	if o.image != "" && o.as != machineConfig {
+		return fmt.Errorf("--host-network-image is for --as %s", machineConfig)
+	}
 	switch o.as {
 	case machineConfig:
 		return o.machineConfigs(cmd)

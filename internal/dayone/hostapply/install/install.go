@@ -15,16 +15,16 @@ import (
 
 // Where things go, below the host's root.
 const (
-	Program = "usr/local/bin/host-network"
-	Units   = "etc/systemd/system"
-	Config  = "etc/NetworkManager/conf.d"
+	Binary = "usr/local/bin/host-network"
+	Units  = "etc/systemd/system"
+	Config = "etc/NetworkManager/conf.d"
 )
 
 // Install copies the program, the units and NetworkManager's configuration below root, and enables the units as their
 // [Install] sections say. Each file is replaced in one step, and only if it differs: the host may start it at any moment.
 func Install(root, program string, files fs.FS) error {
-	if err := copyFile(program, filepath.Join(root, Program)); err != nil {
-		return fmt.Errorf("install the program: %w", err)
+	if err := Program(root, program); err != nil {
+		return err
 	}
 	entries, err := fs.ReadDir(files, ".")
 	if err != nil {
@@ -45,6 +45,14 @@ func Install(root, program string, files fs.FS) error {
 		if err := enable(root, e.Name(), string(data)); err != nil {
 			return fmt.Errorf("enable %s: %w", e.Name(), err)
 		}
+	}
+	return nil
+}
+
+// Program copies the program below root. The file is replaced in one step, and only if it differs.
+func Program(root, program string) error {
+	if err := copyFile(program, filepath.Join(root, Binary)); err != nil {
+		return fmt.Errorf("install the program: %w", err)
 	}
 	return nil
 }

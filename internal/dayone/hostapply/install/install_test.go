@@ -54,3 +54,20 @@ func TestInstallMakesWhatSystemdWouldMake(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestTheProgramAloneLeavesUnitsToAMachineConfig(t *testing.T) {
+	root := t.TempDir()
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := Program(root, program); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(root, Binary)); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("%v %v", info, err)
+	}
+	if _, err := os.Stat(filepath.Join(root, "etc")); !os.IsNotExist(err) {
+		t.Errorf("something else was installed: %v", err)
+	}
+}
