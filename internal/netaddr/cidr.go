@@ -110,6 +110,20 @@ func Special(p netip.Prefix) string {
 	return ""
 }
 
+// Private reports whether a network lies in addresses that no host on the internet has: those of RFC 1918 and 6598, for benchmarks
+// and documentation, and unique local ones.
+func Private(p netip.Prefix) bool {
+	for _, cidr := range [...]string{
+		"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "198.18.0.0/15", "192.0.0.0/24",
+		"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "fc00::/7", "2001:db8::/32", "3fff::/20",
+	} {
+		if Contains(netip.MustParsePrefix(cidr), p) {
+			return true
+		}
+	}
+	return false
+}
+
 // Contains reports whether all of inner lies in outer. Nothing is contained in, nor contains, an invalid prefix.
 func Contains(outer, inner netip.Prefix) bool {
 	return outer.IsValid() && inner.IsValid() && outer.Bits() <= inner.Bits() && outer.Contains(inner.Addr())

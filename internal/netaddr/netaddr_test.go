@@ -169,3 +169,14 @@ func TestSpecialAddressesAreNamed(t *testing.T) {
 		}
 	}
 }
+
+func TestAddressesOfHostsOnTheInternetAreNotPrivate(t *testing.T) {
+	for cidr, want := range map[string]bool{
+		"10.0.0.0/8": true, "172.30.0.0/16": true, "172.32.0.0/16": false, "11.0.0.0/8": false, "100.64.0.0/10": true, "8.0.0.0/5": false,
+		"fd00:10::/48": true, "2001:db8::/48": true, "2600::/16": false,
+	} {
+		if got := Private(netip.MustParsePrefix(cidr)); got != want {
+			t.Errorf("Private(%s) = %v, want %v", cidr, got, want)
+		}
+	}
+}

@@ -79,6 +79,9 @@ type Result struct {
 	// Ineffective are the fields of the specification that are set and have no effect with its type of network, or in
 	// this version. After Reconcile they are those of the desired specification, also when it was put aside.
 	Ineffective Refusals
+	// Advice is about new pools that are allowed, and that few clusters want. It is for the person who writes them: nothing
+	// is wrong with the cluster.
+	Advice Refusals
 	// MTU is the MTU in bytes that pods get; 0 if the provider does not say.
 	MTU int
 	// Refused is set by Reconcile alone: why the desired specification was put aside, and the one that is applied

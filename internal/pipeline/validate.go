@@ -77,6 +77,7 @@ func validate(_ context.Context, s *state) error {
 		errs = append(errs, validateRollout(spec)...)
 		errs = append(errs, s.registry.validateWorkloads(spec)...)
 		errs = append(errs, validatePools(pools, traits)...)
+		s.result.Advice = s.advise(pools)
 		errs = append(errs, s.validateNodes(pools)...)
 		errs = append(errs, s.validateServiceCIDRs(pools)...)
 		errs = append(errs, s.network.Validate(spec)...)
@@ -123,7 +124,7 @@ func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if !ok {
 		return nil
 	}
-	detail := fmt.Sprintf("is not known; did you mean %s? The name of a network that somebody else installs must differ from it in more than %d letters", meant, typoDistance)
+	detail := fmt.Sprintf("is not known; did you mean %s? If you meant a third-party network, its name is too close to a built-in one; use another name", meant)
 	return field.ErrorList{field.Invalid(typePath, name, detail).WithOrigin(RuleUnknownType)}
 }
 

@@ -25,7 +25,7 @@ type pools struct {
 // pool is one entry. Its prefix is invalid if the entry is not a CIDR.
 type pool struct {
 	path, cidrPath *field.Path
-	kind, text     string
+	text           string
 	prefix         netip.Prefix
 	err            error
 	hostPrefix     uint32
@@ -34,17 +34,17 @@ type pool struct {
 func readPools(spec *operatorv1.NetworkSpec) pools {
 	p := pools{total: [2]int{len(spec.ClusterNetwork), len(spec.ServiceNetwork)}}
 	for i, text := range spec.ServiceNetwork[:min(maxPools, len(spec.ServiceNetwork))] {
-		p.service = append(p.service, readPool("ServiceNetwork", servicePath.Index(i), servicePath.Index(i), text, 0))
+		p.service = append(p.service, readPool(servicePath.Index(i), servicePath.Index(i), text, 0))
 	}
 	for i, e := range spec.ClusterNetwork[:min(maxPools, len(spec.ClusterNetwork))] {
 		path := clusterPath.Index(i)
-		p.cluster = append(p.cluster, readPool("ClusterNetwork", path, path.Child("cidr"), e.CIDR, e.HostPrefix))
+		p.cluster = append(p.cluster, readPool(path, path.Child("cidr"), e.CIDR, e.HostPrefix))
 	}
 	return p
 }
 
-func readPool(kind string, path, cidrPath *field.Path, text string, hostPrefix uint32) pool {
-	p := pool{path: path, cidrPath: cidrPath, kind: kind, text: text, hostPrefix: hostPrefix}
+func readPool(path, cidrPath *field.Path, text string, hostPrefix uint32) pool {
+	p := pool{path: path, cidrPath: cidrPath, text: text, hostPrefix: hostPrefix}
 	p.prefix, p.err = netaddr.ParseCIDR(text)
 	// The other rules judge the network that was meant.
 	if e, ok := errors.AsType[*netaddr.HostBitsError](p.err); ok {
@@ -166,10 +166,9 @@ func validateHostPrefix(p pool, t provider.Traits) field.ErrorList {
 		detail = fmt.Sprintf("is required by network type %s: the length of each node's block, %d to %d for %s", t.Type, lo, hi, p.prefix)
 		return field.ErrorList{field.Required(path, detail).WithOrigin(RuleHostPrefix)}
 	case int64(n) < int64(lo):
-		detail = fmt.Sprintf("hostPrefix %d is larger than its cidr %s; it must be between %d and %d", n, p.prefix, lo, hi)
+		detail = fmt.Sprintf("%d must be between %d and %d for a /%d", n, lo, hi, p.prefix.Bits())
 	case int64(n) > int64(hi):
-		detail = fmt.Sprintf("hostPrefix %d is too small, must be a /%d or larger: it leaves %d usable pod addresses per node; it must be between %d and %d%s",
-			n, hi, netaddr.PodAddresses(p.prefix, n), lo, hi, blockExample(p.prefix, lo, hi))
+		detail = fmt.Sprintf("%d leaves no usable pod address per node; use %d to %d for a /%d%s", n, lo, hi, p.prefix.Bits(), blockExample(p.prefix, lo, hi))
 	default:
 		return nil
 	}
@@ -190,13 +189,17 @@ func validateOverlaps(p pools) field.ErrorList {
 	var errs field.ErrorList
 	list, byName := []netaddr.Pool(nil), map[string]pool{}
 	for _, one := range p.all() {
-		list = append(list, netaddr.Pool{Name: one.path.String(), Prefix: lenient(one.text)})
-		byName[one.path.String()] = one
+		prefix := lenient(one.text)
+		name := fmt.Sprintf("%s %s", one.path, prefix)
+		list = append(list, netaddr.Pool{Name: name, Prefix: prefix})
+		byName[name] = one
 	}
 	for _, o := range netaddr.Overlaps(list) {
 		second := byName[o.Second.Name]
-		detail := fmt.Sprintf("whole or subset of %s CIDR %s is already in use: CIDRs %s and %s overlap (%s); choose ranges that do not overlap",
-			second.kind, o.Second.Prefix, o.First.Prefix, o.Second.Prefix, o.Sentence())
+		if !netaddr.Contains(o.First.Prefix, o.Second.Prefix) {
+			o.First, o.Second = o.Second, o.First
+		}
+		detail := o.Sentence() + "; choose non-overlapping ranges"
 		errs = append(errs, field.Invalid(second.cidrPath, second.text, detail).WithOrigin(RulePoolOverlap))
 	}
 	return errs

@@ -3,12 +3,17 @@
 // It is pure.
 package suggest
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+)
 
 // Closest returns the candidate with the smallest Distance to a word, not counting upper and lower case, and
-// whether there is one within the limit. Of several equally close ones the first counts.
+// whether there is one within the limit. Of several equally close ones the first counts. A word of which half of the letters
+// would change is not close to anything: foo is not from.
 func Closest(word string, candidates []string, limit int) (string, bool) {
 	best, found := "", false
+	limit = min(limit, (utf8.RuneCountInString(word)-1)/2)
 	for _, c := range candidates {
 		if d, ok := Distance(strings.ToLower(word), strings.ToLower(c), limit); ok {
 			best, found = c, true

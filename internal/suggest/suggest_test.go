@@ -38,6 +38,7 @@ func TestClosest(t *testing.T) {
 		{"another", "Raw", ""},
 		{"another", "NCP", ""},
 		{"nothing", "", ""},
+		{"half of the letters differ", "Kurt", ""},
 		{"a very long word costs nothing", strings.Repeat("x", 1<<20), ""},
 		{"no text at all", "\xff\xfe", ""},
 	} {

@@ -133,9 +133,9 @@ func hostPrefix(p pool, length uint32) *field.Error {
 	lo, hi := netaddr.BlockRange(p.prefix)
 	switch {
 	case uint64(length) < uint64(max(lo, 0)):
-		return field.Invalid(path, length, fmt.Sprintf("hostPrefix %d is larger than its cidr %s; it must be between %d and %d", length, p.prefix, lo, hi))
+		return field.Invalid(path, length, fmt.Sprintf("%d must be between %d and %d for a /%d", length, lo, hi, p.prefix.Bits()))
 	case uint64(length) > uint64(max(hi, 0)):
-		return field.Invalid(path, length, fmt.Sprintf("hostPrefix %d is too small, must be a /%d or larger", length, hi))
+		return field.Invalid(path, length, fmt.Sprintf("%d leaves no usable pod address per node; use %d to %d for a /%d", length, lo, hi, p.prefix.Bits()))
 	}
 	return nil
 }

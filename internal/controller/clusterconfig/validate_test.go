@@ -90,13 +90,13 @@ func TestEveryRuleIsToldAtItsField(t *testing.T) {
 		{"host bits, where it is not clear which network is meant", good(pods(entry("10.128.0.5/14", 23))), surroundings{}, []string{
 			"spec.clusterNetwork[0].cidr: could not parse spec.clusterNetwork 10.128.0.5/14: has host bits set; did you mean 10.128.0.0/14?"}},
 		{"a block larger than its pool", good(pods(entry("10.128.0.0/14", 13))), surroundings{}, []string{
-			"spec.clusterNetwork[0].hostPrefix: hostPrefix 13 is larger than its cidr 10.128.0.0/14; it must be between 14 and 30"}},
+			"spec.clusterNetwork[0].hostPrefix: 13 must be between 14 and 30 for a /14"}},
 		{"a block without addresses", good(pods(entry("10.128.0.0/14", 31))), surroundings{}, []string{
-			"spec.clusterNetwork[0].hostPrefix: hostPrefix 31 is too small, must be a /30 or larger"}},
+			"spec.clusterNetwork[0].hostPrefix: 31 leaves no usable pod address per node; use 14 to 30 for a /14"}},
 		{"the same in IPv6", good(pods(entry("fd01::/48", 127)), services("fd02::/112")), surroundings{}, []string{
-			"spec.clusterNetwork[0].hostPrefix: hostPrefix 127 is too small, must be a /126 or larger"}},
+			"spec.clusterNetwork[0].hostPrefix: 127 leaves no usable pod address per node; use 48 to 126 for a /48"}},
 		{"a figure that no computer should shift by", good(pods(entry("10.128.0.0/14", 1<<32-1))), surroundings{}, []string{
-			"spec.clusterNetwork[0].hostPrefix: hostPrefix 4294967295 is too small, must be a /30 or larger"}},
+			"spec.clusterNetwork[0].hostPrefix: 4294967295 leaves no usable pod address per node; use 14 to 30 for a /14"}},
 		{"two pools that overlap", good(pods(entry("10.128.0.0/14", 23), entry("10.128.0.0/14", 23))), surroundings{}, []string{
 			"spec.clusterNetwork[1].cidr: CIDRs 10.128.0.0/14 and 10.128.0.0/14 overlap (spec.clusterNetwork[1].cidr is the same as spec.clusterNetwork[0].cidr); choose ranges that do not overlap"}},
 		{"no pods", good(pods()), surroundings{}, []string{

@@ -1,0 +1,26 @@
+package pipeline
+
+import (
+	"fmt"
+
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+)
+
+// RulePublicAddresses is the rule of advice about pools of public addresses, as Refusal.Rule names it.
+const RulePublicAddresses = "public-addresses"
+
+// advise reports pools of addresses that belong to hosts on the internet. Pools that are applied already are not mentioned again.
+func (s *state) advise(p pools) Refusals {
+	if a := s.in.Applied; a != nil && samePools(a, s.result.Spec) && sameServices(a, s.result.Spec) {
+		return nil
+	}
+	var found Refusals
+	for _, one := range p.all() {
+		if one.err != nil || netaddr.Special(one.prefix) != "" || netaddr.Private(one.prefix) {
+			continue
+		}
+		found = append(found, Refusal{Field: one.cidrPath.String(), New: one.text, Rule: RulePublicAddresses,
+			Message: fmt.Sprintf("%s are public addresses: pods cannot reach the hosts on the internet that have them; use a private range, e.g. 10.128.0.0/14, unless they are yours", one.text)})
+	}
+	return found
+}
