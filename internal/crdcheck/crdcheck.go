@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/listtype"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -24,6 +25,14 @@ import (
 const (
 	perRule   = 1_000_000
 	perObject = 10_000_000
+)
+
+// The rules of errors, as the origin of a field error.
+const (
+	RuleUnknownField = "unknown-field"
+	RuleType         = "type"
+	RuleMetadata     = "metadata"
+	RuleSchema       = "schema"
 )
 
 // Checker checks objects of one version of a CRD.
@@ -74,19 +83,25 @@ func (c *Checker) Check(ctx context.Context, document []byte) (field.ErrorList, 
 	return c.check(ctx, object), nil
 }
 
+// CheckObject is Check for an object that was decoded already. The object is left as it is.
+func (c *Checker) CheckObject(ctx context.Context, object map[string]any) field.ErrorList {
+	return c.check(ctx, runtime.DeepCopyJSON(object))
+}
+
 func (c *Checker) check(ctx context.Context, object map[string]any) field.ErrorList {
 	var errs field.ErrorList
 	unknown := pruning.PruneWithOptions(object, c.structural, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})
 	for _, path := range unknown {
-		errs = append(errs, &field.Error{Type: field.ErrorTypeForbidden, Field: path, Detail: "unknown field" + c.meant(path)})
+		errs = append(errs, field.Forbidden(field.NewPath(path), "there is no such field"+c.meant(path)).WithOrigin(RuleUnknownField))
 	}
+	errs = append(errs, metadata(object)...)
 	defaulting.Default(object, c.structural)
 	invalid := validation.ValidateCustomResource(nil, object, c.schema)
 	invalid = append(invalid, listtype.ValidateListSetsAndMaps(nil, c.structural, object)...)
 	if len(invalid) == 0 {
 		invalid, _ = c.rules.Validate(ctx, nil, c.structural, object, nil, perObject)
 	}
-	return append(errs, invalid...)
+	return append(errs, placed(invalid)...)
 }
 
 // ParsePath splits a field path as it is in errors, such as spec.hosts[3].name, into keys and indices.

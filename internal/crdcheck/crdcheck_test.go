@@ -57,8 +57,8 @@ func TestObjectsAreCheckedAsTheAPIServerDoes(t *testing.T) {
 	for _, c := range []struct{ object, says string }{
 		{"spec: {low: 3, words: [One], free: {any: 1}}", ""},
 		{"{}", "spec: Required value"},
-		{"spec: {wrods: [One]}", "spec.wrods: Forbidden: unknown field; was words meant?"},
-		{"spec: {something: 1}", "unknown field; known fields are free, high, low, words"},
+		{"spec: {wrods: [One]}", "spec.wrods: Forbidden: there is no such field; did you mean words?"},
+		{"spec: {something: 1}", "there is no such field; known fields are free, high, low, words"},
 		{"spec: {high: 101}", "spec.high: Invalid value: 101: spec.high in body should be less than or equal to 100"},
 		{"spec: {words: [three]}", `spec.words[0]: Unsupported value: "three": supported values: "One", "Two"`},
 		{"spec: {words: [One, One]}", `spec.words[1]: Duplicate value: "One"`},

@@ -64,7 +64,7 @@ func (c *Checker) meant(path string) string {
 	}
 	known := slices.Sorted(maps.Keys(at.Properties))
 	if best, ok := suggest.Closest(steps[len(steps)-1], known, 2); ok {
-		return "; was " + best + " meant?"
+		return "; did you mean " + best + "?"
 	}
 	if len(known) == 0 {
 		return ""

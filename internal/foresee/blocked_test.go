@@ -59,3 +59,48 @@ func TestAPlanIsBlockedByWhatTheAPIServerRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestAPlanAsksTheAPIServerForTheNetworkItself(t *testing.T) {
+	resource := schema.GroupResource{Group: "operator.openshift.io", Resource: "networks"}
+	for _, row := range []struct {
+		why     string
+		err     error
+		verdict foresee.Verdict
+		text    string
+	}{
+		{"it takes it", nil, foresee.Safe, ""},
+		{"a policy of a third party", apierrors.NewForbidden(resource, "cluster", errors.New("ValidatingAdmissionPolicy 'p' denied request: not today")), foresee.Blocked, "Network/cluster: the API server refuses it: "},
+		{"a user without permission", apierrors.NewForbidden(resource, "cluster", errors.New(`User "viewer" cannot patch resource "networks"`)), foresee.Safe, "Network/cluster: not verified by a dry run: no permission to patch it"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			p := pipeline.Pipeline{Registry: networks.Registry()}
+			known := facts.Cluster{Platform: "None", HostMTU: 1500, ReleaseVersion: "v1", Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "h", Port: 6443}}
+			w, err := foresee.Offline(t.Context(), p, pipeline.Input{Cluster: known})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := 0
+			w.Admit = func(_ context.Context, object map[string]any, _ string) error {
+				if asked++; object["kind"] != "Network" {
+					t.Errorf("asked for %v", object)
+				}
+				return row.err
+			}
+			in, problems, err := offline.Files{Stdin: strings.NewReader(inUse)}.Configuration([]string{"-"})
+			if err != nil || len(problems) > 0 {
+				t.Fatal(err, problems)
+			}
+			a, err := foresee.Foresee(t.Context(), p, in, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var text bytes.Buffer
+			if err := a.Write(&text); err != nil {
+				t.Fatal(err)
+			}
+			if a.Verdict != row.verdict || asked != 1 || !strings.Contains(text.String(), row.text) {
+				t.Errorf("verdict %s, want %s, asked %d times:\n%s", a.Verdict, row.verdict, asked, text.String())
+			}
+		})
+	}
+}

@@ -142,7 +142,7 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 			Applied: records.Record.Baseline(), Revision: records.Record.BaselineNumber(),
 			Cluster: network.Facts(known, nodes, settled), Reader: c.Client,
 		},
-		UsedUp: records.History.UsedUp(records.Record), Look: c.look, Inventory: records.Inventory, DryRun: c.dryRun, Notes: notes,
+		UsedUp: records.History.UsedUp(records.Record), Look: c.look, Inventory: records.Inventory, DryRun: c.dryRun, Admit: c.admit, Notes: notes,
 		Serves: func(gk schema.GroupKind) bool { _, err := c.Mapper.RESTMapping(gk); return err == nil },
 	}, records, nil
 }

@@ -37,6 +37,9 @@ type World struct {
 	// DryRun returns an object as it will be after an action, as the API server says. It is nil where there is none:
 	// then what is rendered is told.
 	DryRun DryRun
+	// Admit asks the API server for the object itself, without storing it, with the acknowledgement that it would carry. It is nil
+	// where there is no API server.
+	Admit func(ctx context.Context, object map[string]any, acknowledgement string) error
 	// Notes are what to know of the world.
 	Notes []string
 }
@@ -50,8 +53,10 @@ func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World
 	a := Answer{Errors: []offline.Problem{}, Changes: []pipeline.Change{}, Objects: []Object{}, Notes: w.Notes, file: in.File}
 	spec, problems := in.Spec()
 	if len(problems) > 0 {
-		a.Verdict, a.Errors = Invalid, problems
-		return a, nil
+		var err error
+		a.Verdict = Invalid
+		a.Errors, err = in.Judge(ctx, p, nil)
+		return a, err
 	}
 	w.Input.Desired = spec
 	res, err := p.Run(ctx, w.Input, pipeline.Check)
@@ -63,6 +68,13 @@ func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World
 		a.Errors = wrong
 	}
 	a.Verdict = verdict(err, w.Input.Applied, res)
+	if a.Verdict != Invalid {
+		if wrong := in.Complete(nil); len(wrong) > 0 {
+			a.Verdict, a.Errors = Invalid, wrong
+		}
+	} else {
+		a.Errors = in.Complete(a.Errors)
+	}
 	if a.Verdict == Invalid {
 		return a, nil
 	}
@@ -76,16 +88,42 @@ func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World
 	for _, r := range slices.Concat(res.Ineffective, res.Warnings) {
 		a.Notes = append(a.Notes, r.String())
 	}
+	for _, r := range res.Advice {
+		a.Notes = append(a.Notes, r.String())
+	}
 	if a.Verdict == Refused {
 		a.Notes = append(a.Notes, "what is applied stays in force and is looked after")
 		return a, nil
 	}
 	w.Input.Acknowledged = res.Acknowledgement
+	if err := a.admit(ctx, in, w); err != nil {
+		return a, err
+	}
 	err = a.objects(ctx, p, w)
 	if len(a.Blocked) > 0 && a.Applies() {
 		a.Verdict = Blocked
 	}
 	return a, err
+}
+
+// admit asks the API server whether it takes the configuration itself: a policy or a webhook of a third party may refuse it.
+func (a *Answer) admit(ctx context.Context, in offline.Input, w World) error {
+	if w.Admit == nil || in.Object == nil {
+		return nil
+	}
+	err := w.Admit(ctx, in.Object, a.Acknowledgement)
+	switch {
+	case err == nil:
+	case meta.IsNoMatchError(err):
+		a.Notes = append(a.Notes, fmt.Sprintf("%s: not verified by a dry run: its CRD is not installed", in.Name()))
+	case lacksPermission(err):
+		a.Notes = append(a.Notes, fmt.Sprintf("%s: not verified by a dry run: no permission to patch it", in.Name()))
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err), apierrors.IsInternalError(err), apierrors.IsRequestEntityTooLargeError(err):
+		a.Blocked = append(a.Blocked, fmt.Sprintf("%s: the API server refuses it: %v", in.Name(), err))
+	default:
+		return fmt.Errorf("dry run of %s: %w", in.Name(), err)
+	}
+	return nil
 }
 
 // lacksPermission reports whether an error is that the user has no permission, which says nothing about the operator.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,6 +26,32 @@ var ErrShortForm = errors.New("the network is configured by NetworkConfig/defaul
 // Submit gives a configuration to the operator by server-side apply, with the acknowledgement of the change if there is
 // one, and returns the generation of the object. Fields that others have set are theirs unless force is true.
 func (c Cluster) Submit(ctx context.Context, object map[string]any, acknowledgement string, force bool) (int64, error) {
+	written, err := c.submit(ctx, object, acknowledgement, metav1.ApplyOptions{FieldManager: FieldManager, Force: force})
+	if apierrors.IsConflict(err) {
+		return 0, fmt.Errorf("%w; %s", err, conflictHint(err))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return written.GetGeneration(), nil
+}
+
+// conflictHint names the way out of a conflict with another field manager. An object that was created with kubectl apply has
+// its fields from kubectl's client-side manager.
+func conflictHint(err error) string {
+	if strings.Contains(err.Error(), `"kubectl-client-side-apply"`) {
+		return "the object was written with kubectl apply, whose field manager is kubectl-client-side-apply: add --force-conflicts once, and cno manages these fields from then on"
+	}
+	return "add --force-conflicts to take these fields over from the other field manager"
+}
+
+// admit asks the API server for what Submit would do, without storing it. Conflicts with other field managers do not count.
+func (c Cluster) admit(ctx context.Context, object map[string]any, acknowledgement string) error {
+	_, err := c.submit(ctx, object, acknowledgement, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func (c Cluster) submit(ctx context.Context, object map[string]any, acknowledgement string, options metav1.ApplyOptions) (*unstructured.Unstructured, error) {
 	u := (&unstructured.Unstructured{Object: object}).DeepCopy()
 	delete(u.Object, "status")
 	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
@@ -41,16 +68,9 @@ func (c Cluster) Submit(ctx context.Context, object map[string]any, acknowledgem
 	}
 	r, err := c.resource(u.GroupVersionKind(), "")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	written, err := r.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: FieldManager, Force: force})
-	if apierrors.IsConflict(err) {
-		return 0, fmt.Errorf("%w; to take these fields over, use --force-conflicts", err)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return written.GetGeneration(), nil
+	return r.Apply(ctx, u.GetName(), u, options)
 }
 
 // Network returns Network/cluster as it is.

@@ -13,15 +13,14 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/crdcheck"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
-	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
 // ErrUnusable is wrapped by errors about input that cannot be judged at all: a file that cannot be read, text that is
@@ -49,6 +48,10 @@ type Input struct {
 	Config  *networkoperatorv1.NetworkConfig
 	// Object is what the file says, word for word, without a value for what it leaves out.
 	Object map[string]any
+
+	// document is the number of the document in the file, and definition is what the CRD has against the object besides its form.
+	document   int
+	definition []Problem
 }
 
 // Acknowledged returns the hash with which the object acknowledges a change, or nothing.
@@ -108,11 +111,11 @@ func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
 	if len(inputs) == 0 && len(problems) == 0 {
 		return nil, nil, fmt.Errorf("%w: no Network and no NetworkConfig in %s", ErrUnusable, strings.Join(names, ", "))
 	}
-	return inputs, problems, nil
+	return inputs, append(problems, twice(inputs)...), nil
 }
 
 // Configuration reads the one configuration of a cluster. Of a Network and a NetworkConfig the Network wins, as it does
-// in a cluster; two of a kind are an error.
+// in a cluster; two of a kind are a problem.
 func (f Files) Configuration(names []string) (Input, []Problem, error) {
 	inputs, problems, err := f.Configurations(names)
 	if err != nil || len(inputs) == 0 {
@@ -120,9 +123,6 @@ func (f Files) Configuration(names []string) (Input, []Problem, error) {
 	}
 	chosen := inputs[0]
 	for _, in := range inputs[1:] {
-		if (in.Network != nil) == (chosen.Network != nil) {
-			return Input{}, nil, fmt.Errorf("%w: %s and %s both hold a configuration of the same kind; a cluster has one", ErrUnusable, chosen.File, in.File)
-		}
 		if in.Network != nil {
 			chosen = in
 		}
@@ -151,6 +151,7 @@ func decode(name string, data []byte) ([]Input, []Problem, error) {
 		}
 		problems = append(problems, wrong...)
 		if in != nil {
+			in.document = n
 			inputs = append(inputs, *in)
 		}
 	}
@@ -173,79 +174,49 @@ func decodeDocument(file string, doc []byte) (*Input, []Problem, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var head metav1.TypeMeta
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &head); err != nil {
-		return nil, nil, fmt.Errorf("not a Kubernetes object: %w", err)
-	}
 	in := &Input{File: file}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &in.Object); err != nil || in.Object == nil {
+		return nil, nil, errors.New("not a Kubernetes object, which is a mapping with apiVersion, kind, metadata and spec")
+	}
+	apiVersion, kind := in.Object["apiVersion"], in.Object["kind"]
 	var into any
-	switch head.APIVersion + " " + head.Kind {
+	var group string
+	switch fmt.Sprint(apiVersion, " ", kind) {
 	case kinds[0]:
 		in.Network = &operatorv1.Network{}
-		into = in.Network
+		into, group = in.Network, operatorv1.GroupVersion.Group
 	case kinds[1]:
 		in.Config = &networkoperatorv1.NetworkConfig{}
-		into = in.Config
+		into, group = in.Config, networkoperatorv1.GroupVersion.Group
 	default:
 		return nil, nil, fmt.Errorf("apiVersion %q, kind %q is not a configuration; it must be one of: %s",
-			head.APIVersion, head.Kind, strings.Join(kinds, ", "))
+			Text(apiVersion), Text(kind), strings.Join(kinds, ", "))
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &in.Object); err != nil {
-		return nil, nil, fmt.Errorf("not a Kubernetes object: %w", err)
-	}
-	strict, err := kjson.UnmarshalStrict(asJSON, into)
+	form, other, err := checkDefinition(file, group, in.Object)
 	if err != nil {
-		return nil, []Problem{wrongType(file, err)}, nil
+		return nil, nil, err
 	}
-	problems := make([]Problem, 0, len(strict))
-	for _, e := range strict {
-		problems = append(problems, formProblem(file, e, into))
+	in.definition = other
+	if _, err := kjson.UnmarshalStrict(asJSON, into); err != nil {
+		return nil, unreadable(file, err, form, other), nil
 	}
-	return in, problems, nil
+	return in, form, nil
 }
 
-var typeError = regexp.MustCompile(`cannot unmarshal (\S+) into Go (?:struct field \S*?\.([^ ]+)|value) of type (\S+)`)
+// goField finds the field in an error of the decoder.
+var goField = regexp.MustCompile(`Go struct field \S*?\.([^ ]+) of type`)
 
-// wrongType turns the decoder's words for a value of the wrong type into the user's.
-func wrongType(file string, err error) Problem {
-	p := Problem{File: file, Rule: "type", Message: err.Error()}
-	if m := typeError.FindStringSubmatch(err.Error()); m != nil {
-		p.Field = m[2]
-		p.Message = fmt.Sprintf("a %s is not allowed here; write a %s", m[1], jsonType(m[3]))
+// unreadable are the problems of an object that has a value which its field cannot hold. The CRD knows nearly all such values;
+// of the others the decoder names the field.
+func unreadable(file string, err error, form, other []Problem) []Problem {
+	if len(form)+len(other) > 0 {
+		return append(form, other...)
 	}
-	return p
-}
-
-func jsonType(goType string) string {
-	switch {
-	case strings.HasPrefix(goType, "[]"):
-		return "list"
-	case strings.Contains(goType, "int"):
-		return "whole number without quotes"
-	case goType == "bool":
-		return "boolean (true or false)"
-	case goType == "string" || strings.HasSuffix(goType, "NetworkType") || strings.HasSuffix(goType, "Backend"):
-		return "string"
+	p := Problem{File: file, Rule: crdcheck.RuleType, Message: "has a value that the field cannot hold; kubectl explain describes it"}
+	if m := goField.FindStringSubmatch(err.Error()); m != nil {
+		p.Field = m[1]
 	}
-	return "mapping"
-}
-
-var unknownField = regexp.MustCompile(`unknown field "([^"]+)"`)
-
-func formProblem(file string, err error, into any) Problem {
-	p := Problem{File: file, Rule: "unknown-field", Message: err.Error()}
-	m := unknownField.FindStringSubmatch(err.Error())
-	if m == nil {
-		p.Rule = "duplicate-field"
-		return p
-	}
-	p.Field = m[1]
-	p.Message = "there is no such field"
-	name := p.Field[strings.LastIndexByte(p.Field, '.')+1:]
-	if near, ok := suggest.Closest(name, fieldNames(into), 2); ok {
-		p.Message += fmt.Sprintf("; did you mean %s?", near)
-	}
-	return p
+	return []Problem{p}
 }
 
 // Images reads NAME=reference pairs, separated by white space; lines that begin with # are comments. It is

@@ -66,9 +66,9 @@ func TestTypingErrorsAreProblemsThatSayWhatWasMeant(t *testing.T) {
 		{"a letter is missing", "serviceNetwork", "servceNetwork",
 			[]Problem{{File: "-", Field: "spec.servceNetwork", Rule: "unknown-field", Message: "there is no such field; did you mean serviceNetwork?"}}},
 		{"nothing is near", "defaultNetwork: {type: Flannel}", "defaultNetwork: {type: Flannel, colour: red}",
-			[]Problem{{File: "-", Field: "spec.defaultNetwork.colour", Rule: "unknown-field", Message: "there is no such field"}}},
+			[]Problem{{File: "-", Field: "spec.defaultNetwork.colour", Rule: "unknown-field", Message: "there is no such field; known fields are contivConfig, flannelConfig, kuryrConfig, nuageConfig, openshiftSDNConfig, ovnKubernetesConfig, type"}}},
 		{"a number in quotes", "hostPrefix: 24", `hostPrefix: "24"`,
-			[]Problem{{File: "-", Field: "spec.clusterNetwork.hostPrefix", Rule: "type", Message: "a string is not allowed here; write a whole number without quotes"}}},
+			[]Problem{{File: "-", Field: "spec.clusterNetwork[0].hostPrefix", Rule: "type", Message: "a string is not allowed here; write a whole number without quotes"}}},
 		{"a list is needed", "[10.96.0.0/16]", "10.96.0.0/16",
 			[]Problem{{File: "-", Field: "spec.serviceNetwork", Rule: "type", Message: "a string is not allowed here; write a list"}}},
 	} {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,17 +77,40 @@ func (in Input) Problems(err error) (problems []Problem, ok bool) {
 func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, error) {
 	spec, problems := in.Spec()
 	if spec == nil {
-		return problems, nil
+		return in.Complete(problems), nil
 	}
 	_, err := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate)
-	if err == nil {
-		return problems, nil
-	}
 	wrong, ok := in.Problems(err)
-	if !ok {
+	if err != nil && !ok {
 		return nil, err
 	}
-	return append(problems, wrong...), nil
+	return in.Complete(append(problems, wrong...)), nil
+}
+
+// Advice returns what is allowed in a configuration and probably not meant.
+func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
+	spec, _ := in.Spec()
+	if spec == nil {
+		return nil
+	}
+	res, _ := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate) //nolint:errcheck // Validate returns it
+	advice, _ := in.Problems(res.Advice)
+	return advice
+}
+
+// Judge returns everything that is wrong with what Configuration has read: the problems of its form, and those of Validate if it
+// can be read at all.
+func (in Input) Judge(ctx context.Context, p pipeline.Pipeline, form []Problem) ([]Problem, error) {
+	problems := slices.Clone(form)
+	if in.Network != nil || in.Config != nil {
+		wrong, err := in.Validate(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, wrong...)
+	}
+	SortProblems(problems)
+	return problems, nil
 }
 
 // Applied reads a specification that was applied: the JSON of the record, the whole ConfigMap of the record, or the

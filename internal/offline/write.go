@@ -3,6 +3,7 @@ package offline
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -12,16 +13,23 @@ func Write(w io.Writer, problems []Problem) error {
 		_, err := fmt.Fprintln(w, "valid")
 		return err
 	}
+	return writeLines(w, "", problems)
+}
+
+// WriteAdvice prints advice for a person, a line each.
+func WriteAdvice(w io.Writer, advice []Problem) error { return writeLines(w, "warning: ", advice) }
+
+func writeLines(w io.Writer, head string, problems []Problem) error {
 	for _, p := range problems {
 		parts := []string{p.File}
 		if p.Field != "" {
 			parts = append(parts, p.Field)
 		}
 		message := p.Message
-		if p.Value != "" && !strings.Contains(message, p.Value) {
-			message = fmt.Sprintf("%q %s", p.Value, message)
+		if quoted := strconv.Quote(p.Value); p.Value != "" && !strings.Contains(message, p.Value) && !strings.Contains(message, quoted) {
+			message = quoted + " " + message
 		}
-		if _, err := fmt.Fprintf(w, "%s: %s (%s)\n", strings.Join(parts, ": "), message, p.Rule); err != nil {
+		if _, err := fmt.Fprintf(w, "%s%s: %s (%s)\n", head, strings.Join(parts, ": "), message, p.Rule); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,4 @@
-// Package apply is `cno apply`: a configuration is given to the operator once it is foreseen what that will do, and its
-// rollout followed.
+// Package apply is `cno apply`: it shows the plan, applies a configuration, and follows its rollout.
 package apply
 
 import (
@@ -34,7 +33,7 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Give a configuration to the operator, once it is foreseen what it will do",
+		Short: "Show the plan, then apply a configuration",
 		Long: `Plans a Network or NetworkConfig as cno plan does, and applies it (server-side, as field
 manager cno) if the operator will not refuse it. A disruptive change needs --acknowledge with
 the hash that the plan prints: it counts for exactly this change of what is applied now.
@@ -68,7 +67,9 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		return err
 	}
 	if len(problems) > 0 {
-		offline.SortProblems(problems)
+		if problems, err = in.Judge(ctx, p, problems); err != nil {
+			return err
+		}
 		return refuse(o.print(out, foresee.Malformed(problems), 0))
 	}
 	config, err := o.cluster.Config()

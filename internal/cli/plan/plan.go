@@ -74,7 +74,9 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		return err
 	}
 	if len(problems) > 0 {
-		offline.SortProblems(problems)
+		if problems, err = in.Judge(cmd.Context(), p, problems); err != nil {
+			return err
+		}
 		return o.print(cmd.OutOrStdout(), foresee.Malformed(problems))
 	}
 	world, err := o.world(cmd.Context(), files, p)

@@ -187,16 +187,15 @@ func TestWhatCannotBeJudgedIsUnusable(t *testing.T) {
 		applied, desired string
 		args             []string
 	}{
-		"no file":            {desired: "", args: []string{"-f", "/nowhere"}},
-		"no configuration":   {desired: "kind: Pod\napiVersion: v1\n"},
-		"no YAML":            {desired: "\t{"},
-		"no applied file":    {desired: network, args: []string{"--applied", "/nowhere"}},
-		"a strange record":   {desired: network, applied: "hello"},
-		"an unknown output":  {desired: network, args: []string{"-o", "xml"}},
-		"an MTU of nothing":  {desired: network, args: []string{"--host-mtu", "12"}},
-		"an unknown flag":    {desired: network, args: []string{"--dry"}},
-		"an empty document":  {desired: "---\n"},
-		"two configurations": {desired: network + "---\n" + network},
+		"no file":           {desired: "", args: []string{"-f", "/nowhere"}},
+		"no configuration":  {desired: "kind: Pod\napiVersion: v1\n"},
+		"no YAML":           {desired: "\t{"},
+		"no applied file":   {desired: network, args: []string{"--applied", "/nowhere"}},
+		"a strange record":  {desired: network, applied: "hello"},
+		"an unknown output": {desired: network, args: []string{"-o", "xml"}},
+		"an MTU of nothing": {desired: network, args: []string{"--host-mtu", "12"}},
+		"an unknown flag":   {desired: network, args: []string{"--dry"}},
+		"an empty document": {desired: "---\n"},
 	} {
 		status, out, stderr := planned(t, call.applied, call.desired, call.args...)
 		if status != exit.Unusable || out != "" || !strings.HasPrefix(stderr, "cno: ") {

@@ -98,11 +98,13 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, version string) e
 		return err
 	}
 	input.Cluster.HostMTUAssumed = !cmd.Flags().Changed("host-mtu")
-	spec, wrong := in.Spec()
-	if problems = append(problems, wrong...); len(problems) > 0 {
+	if problems, err = in.Judge(cmd.Context(), p, problems); err != nil {
+		return err
+	}
+	if len(problems) > 0 {
 		return refuse(cmd.ErrOrStderr(), problems)
 	}
-	input.Desired = spec
+	input.Desired, _ = in.Spec()
 	res, err := p.Run(cmd.Context(), input, pipeline.Render)
 	if err != nil {
 		if wrong, ok := in.Problems(err); ok {

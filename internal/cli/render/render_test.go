@@ -132,13 +132,15 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 			[]string{"-f", "-", "--applied", "testdata/flannel.in.yaml"}, exit.Refused, "spec.defaultNetwork.type"},
 		{"no change of what is applied", string(network), []string{"-f", "-", "--applied", "testdata/flannel.in.yaml"}, exit.OK, ""},
 		{"a file that is not there", "", []string{"-f", "testdata/none.yaml"}, exit.Unusable, "no such file"},
+		{"a value of the wrong type", replace("hostPrefix: 24", "hostPrefix: many"), []string{"-f", "-"}, exit.Refused, "spec.clusterNetwork[0].hostPrefix: a string is not allowed here"},
+		{"what only the CRD refuses", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}}}"), []string{"-f", "-"}, exit.Refused, "clientCertificateSecret is required with https endpoints"},
 		{"an image that is not given", string(network), []string{"-f", "-", "--images", "testdata/one-image.env"}, exit.Unusable, "KUBE_PROXY_IMAGE"},
 		{"an MTU that the links do not carry", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}"), []string{"-f", "-", "--host-mtu", "1500"}, exit.Refused, "mtu"},
 		{"the same of links that nobody told", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}"), []string{"-f", "-"}, exit.OK, ""},
 		{"an impossible MTU", string(network), []string{"-f", "-", "--host-mtu", "10"}, exit.Unusable, "576"},
 		{"an address that is none", string(network), []string{"-f", "-", "--api-server", "x"}, exit.Unusable, "--api-server"},
 		{"no file named", "", nil, exit.Unusable, "required flag"},
-		{"two of a kind", string(network), []string{"-f", "-", "-f", "testdata/flannel.in.yaml"}, exit.Unusable, "same kind"},
+		{"two of a kind", string(network), []string{"-f", "-", "-f", "testdata/flannel.in.yaml"}, exit.Refused, "Network/cluster is defined twice, in -, document 1 and in testdata/flannel.in.yaml, document 1"},
 		{"a folder that cannot be made", string(network), []string{"-f", "-", "-o", "/dev/null/x/"}, exit.Unusable, "not a directory"},
 	} {
 		status, _, stderr := render(c.stdin, c.args...)

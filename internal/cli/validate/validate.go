@@ -2,6 +2,7 @@
 package validate
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,8 @@ import (
 type findings struct {
 	Valid  bool              `json:"valid"`
 	Errors []offline.Problem `json:"errors"`
+	// Warnings are about what is valid and probably not meant.
+	Warnings []offline.Problem `json:"warnings,omitempty"`
 }
 
 // New makes the command. It reads standard input for a file named "-".
@@ -25,8 +28,8 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE...",
 		Short: "Say everything that is wrong with a configuration",
-		Long: `Validates Network and NetworkConfig objects as the operator would, without a cluster.
-All errors are shown at once. What can only be known in a cluster (the MTU of nodes,
+		Long: `Validates Network and NetworkConfig objects as the API server (with the schema and the rules
+of the CRD) and the operator would, without a cluster. All errors are shown at once. What can only be known in a cluster (the MTU of nodes,
 their addresses) is not checked.
 
 Exit status: 0 valid, 1 invalid, 2 the input cannot be read or the call is wrong.`,
@@ -34,11 +37,11 @@ Exit status: 0 valid, 1 invalid, 2 the input cannot be read or the call is wrong
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			problems, err := validate(cmd, p, files)
+			found, err := validate(cmd, p, files)
 			if err != nil {
 				return err
 			}
-			return print(cmd.OutOrStdout(), form, problems)
+			return print(cmd.OutOrStdout(), form, found)
 		},
 	}
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "file of YAML or JSON objects, - for standard input; may be repeated")
@@ -47,34 +50,35 @@ Exit status: 0 valid, 1 invalid, 2 the input cannot be read or the call is wrong
 	return cmd
 }
 
-func validate(cmd *cobra.Command, p pipeline.Pipeline, files []string) ([]offline.Problem, error) {
+func validate(cmd *cobra.Command, p pipeline.Pipeline, files []string) (findings, error) {
 	inputs, problems, err := offline.Files{Stdin: cmd.InOrStdin()}.Configurations(files)
 	if err != nil {
-		return nil, err
+		return findings{}, err
 	}
+	found := findings{Errors: []offline.Problem{}}
 	for _, in := range inputs {
 		wrong, err := in.Validate(cmd.Context(), p)
 		if err != nil {
-			return nil, err
+			return findings{}, err
 		}
 		problems = append(problems, wrong...)
+		found.Warnings = append(found.Warnings, in.Advice(cmd.Context(), p)...)
 	}
 	offline.SortProblems(problems)
-	return problems, nil
+	found.Errors = append(found.Errors, problems...)
+	found.Valid = len(problems) == 0
+	return found, nil
 }
 
-func print(w io.Writer, form answer.Form, problems []offline.Problem) error {
+func print(w io.Writer, form answer.Form, found findings) error {
 	if !form.ForPeople() {
-		if problems == nil {
-			problems = []offline.Problem{}
-		}
-		if err := form.Write(w, findings{Valid: len(problems) == 0, Errors: problems}); err != nil {
+		if err := form.Write(w, found); err != nil {
 			return err
 		}
-	} else if err := offline.Write(w, problems); err != nil {
+	} else if err := errors.Join(offline.WriteAdvice(w, found.Warnings), offline.Write(w, found.Errors)); err != nil {
 		return err
 	}
-	if len(problems) > 0 {
+	if !found.Valid {
 		return &exit.Code{Status: exit.Refused}
 	}
 	return nil

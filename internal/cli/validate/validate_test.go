@@ -46,6 +46,13 @@ func TestAValidConfigurationIsSaidToBeValid(t *testing.T) {
 	}
 }
 
+func TestPublicAddressesAreValidWithAWarning(t *testing.T) {
+	status, out, _ := validate1(strings.Replace(network, "10.96.0.0/16", "11.0.0.0/16", 1), "-f", "-")
+	if status != exit.OK || !strings.HasPrefix(out, "warning: -: spec.serviceNetwork[0]: 11.0.0.0/16 are public addresses") || !strings.HasSuffix(out, "\nvalid\n") {
+		t.Errorf("status %d, %s", status, out)
+	}
+}
+
 func TestAllProblemsAreShownAtOnceWithFieldValueAndRule(t *testing.T) {
 	bad := strings.NewReplacer("10.244.0.0/16", "10.244.0.5/16", "hostPrefix: 24", "hostPrefix: 31",
 		"10.96.0.0/16", "10.96.0/16", "{type: Flannel}", "{type: Flannle}", "name: cluster", "name: mine").Replace(network)

@@ -36,8 +36,8 @@ func TestAnObjectIsCheckedAgainstItsCRDWithLineAndPath(t *testing.T) {
 		{"  bridge:\n    uplink: {interface: eno1, auto: DefaultRoute}", `-:9: spec.bridge.uplink`},
 		{"  bridge:\n    uplink: {interface: eno1}\n    ipv4: {method: dhcp}", `spec.bridge.ipv4.method: Unsupported value: "dhcp"`},
 		{"  hosts:\n  - {name: w0, strategy: merge, desiredState: {}}", `spec.hosts[0].strategy: Unsupported value: "merge"`},
-		{"  hosts:\n  - name: w0\n    value: {a: b}", `-:10: spec.hosts[0].value: Forbidden: unknown field; was values meant?`},
-		{"  roll: x", `spec.roll: Forbidden: unknown field; was role meant?`},
+		{"  hosts:\n  - name: w0\n    value: {a: b}", `-:10: spec.hosts[0].value: Forbidden: there is no such field; did you mean values?`},
+		{"  roll: x", `spec.roll: Forbidden: there is no such field; did you mean role?`},
 	} {
 		if got := read(t, fmt.Sprintf(object, c.spec)); !strings.Contains(got, c.says) {
 			t.Errorf("%s\ngot  %q\nwant %q", c.spec, got, c.says)
