@@ -2,11 +2,13 @@ package main
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 func TestTheTableOfTheDocumentIsThatOfTheCode(t *testing.T) {
@@ -27,4 +29,55 @@ func TestAPageWithoutMarksIsAnError(t *testing.T) {
 	if _, err := replaced([]byte("# A page\n"), ""); err == nil {
 		t.Error("it is accepted")
 	}
+}
+
+// Other pages name the class of each field, too: in the column Change.
+func TestOtherPagesNameTheSameClasses(t *testing.T) {
+	fields := networks.Registry().Fields("")
+	for _, page := range []struct {
+		file, from, to, prefix string
+		column, rows           int
+	}{
+		{"../../docs/api.md", "\n### spec\n", "\n### spec.defaultNetwork.flannelConfig\n", "spec.", 3, 18},
+		{"../../docs/api.md", "\n### spec.defaultNetwork.flannelConfig\n", "\n```yaml", "spec.defaultNetwork.flannelConfig.", 3, 13},
+		{"../../docs/providers/flannel.md", "\n## Settings\n", "\nThe pool:", "spec.defaultNetwork.flannelConfig.", 4, 11},
+	} {
+		content, err := os.ReadFile(page.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, section, _ := strings.Cut(string(content), page.from)
+		section, _, _ = strings.Cut(section, page.to)
+		rows := 0
+		for line := range strings.Lines(section) {
+			cells := strings.Split(line, "|")
+			if len(cells) <= page.column || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`") {
+				continue
+			}
+			path, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(cells[1]), "`"), "`")
+			said := strings.Trim(strings.TrimSpace(cells[page.column]), "[")
+			if said == "" || strings.HasPrefix(said, "see ") {
+				continue // it has fields of its own
+			}
+			rows++
+			f := closest(fields, page.prefix+strings.ReplaceAll(path, "[]", ""))
+			if !strings.HasPrefix(said, string(f.Class)) || strings.Contains(said, "acknowledgement") != f.Acknowledge {
+				t.Errorf("%s has %q for %s; the code has %s, acknowledgement %v", page.file, said, path, f.Class, f.Acknowledge)
+			}
+		}
+		if rows < page.rows {
+			t.Errorf("%s, %s: %d rows were found, want %d", page.file, page.from, rows, page.rows)
+		}
+	}
+}
+
+// closest is the entry of a field, or that of the nearest field above it.
+func closest(fields []provider.Field, path string) provider.Field {
+	var best provider.Field
+	for _, f := range fields {
+		if (path == f.Path || strings.HasPrefix(path, f.Path+".")) && len(f.Path) > len(best.Path) {
+			best = f
+		}
+	}
+	return best
 }

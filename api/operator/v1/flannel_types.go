@@ -16,8 +16,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.vxlan) || (has(self.backend) && self.backend == 'vxlan')",fieldPath=".vxlan",messageExpression="'is set but the backend is %s; remove it, or set backend to vxlan'.format([has(self.backend) && self.backend != \"\" ? self.backend : 'host-gw'])"
 type FlannelConfig struct {
-	// backend is the way packets are carried between nodes: host-gw (the default) or vxlan. It cannot be
-	// changed while the network is in use.
+	// backend is the way packets are carried between nodes: host-gw (the default) or vxlan.
 	// Change class: rolling, once acknowledged; disruption: outage.
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self in [\"\", 'host-gw', 'vxlan']",messageExpression="'\"%s\" is not a backend; use host-gw if all nodes are on one link, vxlan if there are routers between them'.format([self])"
@@ -25,7 +24,7 @@ type FlannelConfig struct {
 	Backend FlannelBackend `json:"backend,omitempty"`
 
 	// mtu is the MTU of pod interfaces in bytes. The default is the least MTU of all nodes' default-route
-	// interfaces, less 50 for vxlan. It cannot be changed while the network is in use.
+	// interfaces, less 50 for vxlan.
 	// Change class: migration, or once acknowledged; disruption: connections reset.
 	// +kubebuilder:validation:XValidation:rule="self >= 576 && self <= 65535",messageExpression="'%d is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)'.format([self])"
 	// +optional
