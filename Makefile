@@ -15,7 +15,7 @@ LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15
 
 ##@ Main
 help: ## List the targets
-	@awk 'BEGIN{FS=":.*## "} /^##@/{print "\n" substr($$0,5)} /^[a-z-]+:.*## /{printf "  %-12s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN{FS=":.*## "} /^##@/{print "\n" substr($$0,5)} /^[a-z0-9-]+:.*## /{printf "  %-12s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
 
 lab: images $(LAB) ## A real cluster on this machine, the operator in it, flannel, and proof that pods talk
 	@cd e2e && go run ./cmd/lab-demo
