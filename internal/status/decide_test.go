@@ -146,7 +146,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 			"MetricsDegraded": `True CrashLoopBackOff DaemonSet "ns/metrics" does not work on all nodes - pod m on node n is in CrashLoopBackOff State`}},
 		{"what is not critical waits for others, and holds nothing up", Input{Memory: Memory{Installed: []string{"", "Flannel"}}, Wanted: []Workload{agent, extras}, Live: []Live{healthy(agent),
 			with(healthy(extras, pod("m", "n", Starting, time.Minute, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
-			"Progressing": "False AsExpected ", "MetricsProgressing": `True Deploying DaemonSet "ns/metrics" is waiting for other operators to become ready: pod m on node n is still being started`}},
+			"Progressing": "False AsExpected ", "MetricsProgressing": `True Deploying DaemonSet "ns/metrics" has 0 of 3 pods ready: pod m on node n is still being started`}},
 		{"all findings are told with component and reason, the operator's own first, in one order", Input{Live: []Live{healthy(agent)}, Findings: []Finding{
 			{Component: "NodeMTU", Effect: Degraded, Reason: "B", Message: "b", Immediate: true}, {Component: "Flannel", Effect: Degraded, Reason: "A", Message: "a", Immediate: true},
 			{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "c", Immediate: true}}}, map[string]string{

@@ -48,7 +48,7 @@ func waiting() []state {
 			return fmt.Sprintf("update is being processed (generation %d, observed generation %d)", v.Generation, v.Observed), v.rolling && v.Generation > v.Observed, 0
 		}},
 		{State{Progressing, reasonDeploying, "a workload that is not critical has no pod that works yet; only its component's conditions have it"}, func(v view) (string, bool, time.Duration) {
-			return "is waiting for other operators to become ready", v.rolling && v.NonCritical && v.Desired > 0 && v.Available == 0, 0
+			return fmt.Sprintf("has %d of %d pods ready", v.Available, v.Desired), v.rolling && v.NonCritical && v.Desired > 0 && v.Available == 0, 0
 		}},
 		{State{Progressing, reasonDeploying, "there should be pods of a new form, and there are none at all"}, func(v view) (string, bool, time.Duration) {
 			return "is not yet scheduled on any nodes", v.rolling && v.Desired > 0 && v.Available == 0 && len(v.Pods) == 0, 0

@@ -18,8 +18,8 @@ import (
 const Name = "MultiNetwork"
 
 // unavailable is what the status says while the component is asked for.
-const unavailable = "Multus is not part of this version; additional networks are not served. " +
-	"To say that none is wanted, install with spec.disableMultiNetwork: true."
+const unavailable = "Additional pod networks (Multus) are not part of this version. " +
+	"Set spec.disableMultiNetwork: true at installation to hide this."
 
 // Component is the component. The zero value is ready for use.
 type Component struct{}

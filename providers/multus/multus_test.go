@@ -20,7 +20,7 @@ func TestItSaysThatItDoesNotServeAndHoldsNothingUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := provider.Output{Unavailable: "Multus is not part of this version; additional networks are not served. To say that none is wanted, install with spec.disableMultiNetwork: true."}
+	want := provider.Output{Unavailable: "Additional pod networks (Multus) are not part of this version. Set spec.disableMultiNetwork: true at installation to hide this."}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Error(diff)
 	}
