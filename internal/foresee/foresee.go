@@ -181,11 +181,37 @@ func (a *Answer) objects(ctx context.Context, p pipeline.Pipeline, w World) erro
 		if action.Verb == plan.None || action.Verb == plan.Keep && in.Incomplete != "" {
 			continue
 		}
+		if live, ok := in.Live(action.Key); ok && paced(action, live) {
+			a.Notes = append(a.Notes, fmt.Sprintf("%s: the operator paces its rollout: its updateStrategy is the rendered one again once the rollout has finished", action.Key))
+			continue
+		}
 		if err := a.add(ctx, action, in.Live, w.DryRun); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// paced reports whether an object differs from what is rendered only in how many pods are replaced at once, and the operator itself
+// has written that: it does while a rollout goes on.
+func paced(action plan.Action, live *unstructured.Unstructured) bool {
+	if action.Key.Kind != "DaemonSet" || action.Verb != plan.Apply || len(action.Reasons) == 0 {
+		return false
+	}
+	if slices.ContainsFunc(action.Reasons, func(why string) bool { return !strings.HasPrefix(why, "spec.updateStrategy") }) {
+		return false
+	}
+	own := false
+	for _, e := range live.GetManagedFields() {
+		if e.FieldsV1 == nil || !strings.Contains(string(e.FieldsV1.Raw), `"f:updateStrategy"`) {
+			continue
+		}
+		if !strings.HasPrefix(e.Manager, network.FieldManager) {
+			return false
+		}
+		own = true
+	}
+	return own
 }
 
 // usedUp is the acknowledgement that is used up then.

@@ -69,6 +69,8 @@ type entry struct {
 	Current bool `json:"current"`
 	// Changes are the fields that differ from the revision before; none is known of the oldest.
 	Changes []pipeline.Change `json:"changes"`
+	// ChangedImages are the names of the images that differ from those of the revision before.
+	ChangedImages []string `json:"changedImages,omitempty"`
 }
 
 // entries are all revisions, the newest first.
@@ -88,11 +90,25 @@ func entries(r foresee.Records) ([]entry, error) {
 				return nil, err
 			}
 			e.Changes = append(e.Changes, pipeline.Differences(old.Spec(), updated.Spec())...)
+			e.ChangedImages = changedImages(before.Images, rev.Images)
 		}
 		all, before = append(all, e), &r.History[i]
 	}
 	slices.Reverse(all)
 	return all, nil
+}
+
+// changedImages are the variables of images that are not the same in two revisions. Revisions of older operators have none, and then
+// nothing is known.
+func changedImages(old, updated map[string]string) []string {
+	var names []string
+	for name, image := range updated {
+		if was, ok := old[name]; ok && was != image {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func list(w io.Writer, r foresee.Records, form answer.Form) error {
@@ -146,12 +162,13 @@ func outcome(e entry) string {
 }
 
 func changed(e entry) string {
-	if len(e.Changes) == 0 {
-		return "-"
+	var names []string
+	for _, c := range e.Changes {
+		names = append(names, strings.TrimPrefix(c.Field, "spec."))
 	}
-	names := make([]string, len(e.Changes))
-	for i, c := range e.Changes {
-		names[i] = strings.TrimPrefix(c.Field, "spec.")
+	names = append(names, e.ChangedImages...)
+	if len(names) == 0 {
+		return "-"
 	}
 	return strings.Join(names, ", ")
 }
