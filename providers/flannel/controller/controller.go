@@ -84,6 +84,7 @@ type Controller struct {
 	since   memory
 	granted granted
 	upkeep  upkeep
+	moves   movements
 }
 
 // New returns a loop. Its watches are set up with Setup; a test may call Reconcile by itself.
@@ -109,7 +110,7 @@ func New(d Deps) *Controller {
 	if d.Report == nil {
 		d.Report = func(...status.Finding) {}
 	}
-	return &Controller{deps: d, trigger: &trigger.Trigger{Delay: 200 * time.Millisecond}, since: memory{}}
+	return &Controller{deps: d, trigger: &trigger.Trigger{Delay: 200 * time.Millisecond}, since: memory{}, moves: movements{}}
 }
 
 // listed returns all nodes as Client lists them.
@@ -144,7 +145,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	if !active {
 		c.link.close()
-		c.since = memory{}
+		c.since, c.moves = memory{}, movements{}
 		c.upkeep = upkeep{}
 		if c.deps.Expires != nil {
 			c.deps.Expires(nil)

@@ -51,6 +51,7 @@ func (p *pass) keys(ctx context.Context) error {
 		return err
 	}
 	p.findings = append(p.findings, complaints(s, p.in.nodes)...)
+	p.contested(s)
 	return p.migration(ctx, s)
 }
 

@@ -83,7 +83,9 @@ func (p *pass) observeKeys(ctx context.Context) {
 		return
 	}
 	p.succeeded()
-	p.findings = append(p.findings, complaints(readStore(p.in.agents.Etcd.Prefix, content), p.in.nodes)...)
+	s := readStore(p.in.agents.Etcd.Prefix, content)
+	p.findings = append(p.findings, complaints(s, p.in.nodes)...)
+	p.contested(s)
 }
 
 // renew replaces certificates in time, with the CA that signs now and that their holders trust. It creates nothing
