@@ -63,6 +63,9 @@ func TestAMigrationIsJudgedAtTheDoor(t *testing.T) {
 	debug := func(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Debug }
 	spelled := func(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Normal }
 	grown := func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.244.0.0/15" }
+	override := func(s *operatorv1.NetworkSpec) {
+		s.Workloads = []operatorv1.Workload{{Name: "flanneld", PriorityClassName: "system-node-critical"}}
+	}
 	away := func(s *operatorv1.NetworkSpec) { s.Migration = nil }
 	mtu := func(v uint32) func(*operatorv1.NetworkSpec) {
 		return func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).MTU = new(v) }
@@ -82,6 +85,7 @@ func TestAMigrationIsJudgedAtTheDoor(t *testing.T) {
 			{"too short", announce(1500, 500), "spec.migration.mtu.network.to: 500 is out of range; it must be 576 to 65535"},
 			{"nowhere", announce(1500, 1500), "1500 is the same as from"},
 			{"something else with it", both(announce(1500, 1400), debug), `spec.logLevel: "Normal" -> "Debug": nothing else may change`},
+			{"an override of a workload with it", both(announce(1500, 1400), override), "spec.workloads: nothing else may change"},
 			{"a default that is written down", both(announce(1500, 1400), spelled), ""},
 		},
 		"routing": {
