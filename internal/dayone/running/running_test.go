@@ -58,7 +58,11 @@ desiredState:
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	doc, problems := p.Resolve(Document(leased()))
+	state, err := policy.StateOf(Document(leased()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, problems := p.Resolve(state)
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -74,8 +74,9 @@ For the first boot of the installed system:
 
   machineconfig  the MachineConfig that brings the documents of all hosts of a role to its nodes;
                  cluster.yml is for hosts that have none of their own. What "cno dayone validate"
-                 finds wrong is refused, unless --allow-unsound turns it into a warning. --host-network-image adds the MachineConfig with
-                 which nodes apply the documents by host-network in place of the stock service
+                 finds wrong is refused, unless --allow-unsound turns it into a warning.
+                 --host-network-image adds the MachineConfig with which nodes apply the documents
+                 by host-network in place of the stock service
 
 For a running cluster with kubernetes-nmstate:
 
@@ -83,8 +84,9 @@ For a running cluster with kubernetes-nmstate:
                  kubernetes-nmstate applies on one node at a time
 
 With --dir, keyfiles are DIR/HOST/NAME.nmconnection. The name of a file without its extension is
-the name of its host. A directory stands for its .yml and .yaml files, an install-config,
-an agent-config.yaml and NMStateConfigs for the hosts in them, and a HostNetworkConfig for the documents that are rendered from it.
+the name of its host. A directory stands for its .yml and .yaml files; an install-config, an
+agent-config.yaml and NMStateConfigs for the hosts in them; and a HostNetworkConfig for the
+documents that are rendered from it.
 
 What cannot work before the boot (Open vSwitch, captures, what only the running host knows)
 is refused, with the reason.

@@ -47,16 +47,16 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "resolve [-f] FILE (--current STATE | --live)",
 		Short: "Show what captures find on a host, and the document that follows",
-		Long: `Evaluates a policy, {capture: {...}, desiredState: {...}}, as a host does at its first boot, and changes
-nothing. It prints what each capture finds, and the document that the host applies.
+		Long: `Evaluates a policy, {capture: {...}, desiredState: {...}}, as a host does at its first boot, and
+changes nothing. It prints what each capture finds, and the document that the host applies.
 
 The state of the host is a file, with --current: the output of "nmstatectl show" or of
-"cno dayone import --live", or a NodeNetworkState of a cluster (kubectl get nns NODE -o yaml). With --live
-it is that of the host that this runs on; then copy-mac-from, and interfaces that are found by an address, are
-also replaced by what they are on it.
+"cno dayone import --live", or a NodeNetworkState of a cluster (kubectl get nns NODE -o yaml).
+With --live it is that of the host that this runs on; then copy-mac-from, and interfaces that are
+found by an address, are also replaced by what they are on it.
 
-Of a directory, a MachineConfig or a HostNetworkConfig, the file counts that --host and --mac choose, by the rule
-that the node uses. A document without captures is printed as it is.
+Of a directory, a MachineConfig or a HostNetworkConfig, the file counts that --host and --mac
+choose, by the rule that the node uses. A document without captures is printed as it is.
 
 Exit status: 0 resolved, 1 a capture or a reference cannot be resolved on that host, 2 the input cannot
 be read or the invocation is wrong.`,
