@@ -29,6 +29,14 @@ func TestTheDefinitionOfConnectivityChecksIsOpenShifts(t *testing.T) {
 	if err := yaml.UnmarshalStrict(content, &ours); err != nil {
 		t.Fatal(err)
 	}
+	var columns []string
+	for _, c := range ours.Spec.Versions[0].AdditionalPrinterColumns {
+		columns = append(columns, c.Name)
+	}
+	if diff := cmp.Diff([]string{"Source", "Target", "Reachable", "Reason", "Since"}, columns); diff != "" {
+		t.Errorf("columns: %s", diff)
+	}
+	ours.Spec.Versions[0].AdditionalPrinterColumns = theirs[0].Spec.Versions[0].AdditionalPrinterColumns
 	if diff := cmp.Diff(theirs[0].Spec, ours.Spec); diff != "" {
 		t.Errorf("copy the file of github.com/openshift/api (-) anew (+):\n%s", diff)
 	}
