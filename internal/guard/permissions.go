@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -27,6 +28,9 @@ var (
 	operandClusterBinds = []string{"openshift-flannel", "openshift-kube-proxy", "network-diagnostics-metrics"}
 	operandRoleRefs     = append([]string{"system:auth-delegator"}, operandClusterRoles...)
 )
+
+// IsOperandNamespace reports whether the operator has its own objects in a namespace.
+func IsOperandNamespace(name string) bool { return slices.Contains(operandNamespaces, name) }
 
 // permissions returns the policies that narrow what the operator's account may do with what its roles let it write.
 func permissions() ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {

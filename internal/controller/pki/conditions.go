@@ -136,7 +136,7 @@ func (c *Controller) settle(key client.ObjectKey, trouble string) {
 	if t.of == nil {
 		t.of = map[client.ObjectKey]string{}
 	}
-	if delete(t.of, key); trouble != "" && strings.HasPrefix(key.Namespace, "openshift-") {
+	if delete(t.of, key); trouble != "" && c.OfCluster(key.Namespace) {
 		t.of[key] = trouble
 	}
 	var findings []status.Finding

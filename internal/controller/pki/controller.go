@@ -60,6 +60,8 @@ type Controller struct {
 	Live client.Reader
 	// Account is the operator's own service account, which gets the right to the Secrets of a namespace.
 	Account client.ObjectKey
+	// OfCluster reports whether a namespace is the cluster's, not a user's: what fails there is a problem of the cluster.
+	OfCluster func(namespace string) bool
 	// Report says how things stand for the cluster.
 	Report  func(...status.Finding)
 	Events  events.EventRecorder

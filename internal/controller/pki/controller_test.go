@@ -67,7 +67,8 @@ func (w *world) fresh(c client.Client) {
 	}
 	w.Controller = &Controller{
 		Client: c, Live: c, Account: client.ObjectKey{Namespace: "openshift-network-operator", Name: "cluster-network-operator"},
-		Report: func(f ...status.Finding) { w.findings = f }, Events: w.events, Metrics: metrics,
+		OfCluster: func(namespace string) bool { return strings.HasPrefix(namespace, "openshift-pki-test") },
+		Report:    func(f ...status.Finding) { w.findings = f }, Events: w.events, Metrics: metrics,
 		Now: func() time.Time { return w.now }, Log: slog.New(slog.DiscardHandler),
 	}
 }
