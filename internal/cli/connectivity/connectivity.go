@@ -16,6 +16,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 )
 
@@ -73,6 +74,7 @@ can be started, or the call is wrong.`,
 	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long to try; cleaning up is not counted")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
+	_ = cmd.RegisterFlagCompletionFunc("node", foresee.CompleteNodes(&o.cluster))
 	return cmd
 }
 

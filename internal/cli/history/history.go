@@ -33,7 +33,7 @@ configuration is printed, with every default.
 Exit status: 0 listed; 2 there is no such revision, or the cluster does not answer.`,
 		Example:           "  cno history\n  cno history 3 -o yaml",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: foresee.CompleteRevisions(&cluster),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			records, err := read(cmd, cluster)
 			if err != nil {

@@ -53,7 +53,7 @@ Exit status: 0 done, or nothing to do; 1 the way back is refused or not acknowle
 rollout hangs; 2 there is no such revision, or the cluster does not answer.`,
 		Example:           "  cno rollback --watch\n  cno rollback current\n  cno rollback 3 --dry-run",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: foresee.CompleteRevisions(&o.cluster, "current"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {
