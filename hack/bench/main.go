@@ -42,23 +42,23 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, selected, file string, recorded bool, folders []string) error {
+func run(ctx context.Context, selected, file string, recorded bool, directories []string) error {
 	last, err := readRecord(recordFile)
 	if err != nil {
 		return err
 	}
-	if len(folders) == 0 {
-		if folders, err = withBenchmarks("."); err != nil {
+	if len(directories) == 0 {
+		if directories, err = withBenchmarks("."); err != nil {
 			return err
 		}
 	}
 	var all []result
 	var failed []string
-	for _, folder := range folders {
-		fmt.Printf("== %s\n", folder)
-		measured, err := measure(ctx, folder, selected, os.Stdout)
+	for _, directory := range directories {
+		fmt.Printf("== %s\n", directory)
+		measured, err := measure(ctx, directory, selected, os.Stdout)
 		if err != nil {
-			failed = append(failed, fmt.Sprintf("%s: %v", folder, err))
+			failed = append(failed, fmt.Sprintf("%s: %v", directory, err))
 		}
 		all = append(all, measured...)
 	}
@@ -84,7 +84,7 @@ func run(ctx context.Context, selected, file string, recorded bool, folders []st
 
 var declaration = regexp.MustCompile(`(?m)^func Benchmark[A-Z]`)
 
-// withBenchmarks returns the folders below root whose tests have benchmarks, those of the other module, in the lab, last.
+// withBenchmarks returns the directories below root whose tests have benchmarks, those of the other module, in the lab, last.
 func withBenchmarks(root string) ([]string, error) {
 	found := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
@@ -102,28 +102,28 @@ func withBenchmarks(root string) ([]string, error) {
 		}
 		return err
 	})
-	var folders, lab []string
-	for folder := range found {
-		if folder == "e2e" || strings.HasPrefix(folder, "e2e/") {
-			lab = append(lab, folder)
+	var directories, lab []string
+	for directory := range found {
+		if directory == "e2e" || strings.HasPrefix(directory, "e2e/") {
+			lab = append(lab, directory)
 		} else {
-			folders = append(folders, folder)
+			directories = append(directories, directory)
 		}
 	}
-	slices.Sort(folders)
+	slices.Sort(directories)
 	slices.Sort(lab)
-	return append(folders, lab...), err
+	return append(directories, lab...), err
 }
 
-// measure runs the benchmarks of one folder and returns what they report. Their output is shown as it comes.
-func measure(ctx context.Context, folder, selected string, show io.Writer) ([]result, error) {
+// measure runs the benchmarks of one directory and returns what they report. Their output is shown as it comes.
+func measure(ctx context.Context, directory, selected string, show io.Writer) ([]result, error) {
 	arguments := []string{"test", "-run", "^$", "-bench", selected, "-benchmem", "-timeout", "40m"}
-	dir, folder := ".", filepath.ToSlash(folder)
-	if rest, lab := strings.CutPrefix(folder, "e2e/"); lab {
+	dir, directory := ".", filepath.ToSlash(directory)
+	if rest, lab := strings.CutPrefix(directory, "e2e/"); lab {
 		// One turn in the lab is many operations already.
-		dir, folder, arguments = "e2e", rest, append(arguments, "-benchtime", "1x")
+		dir, directory, arguments = "e2e", rest, append(arguments, "-benchtime", "1x")
 	}
-	cmd := exec.CommandContext(ctx, "go", append(arguments, "./"+strings.TrimPrefix(folder, "./"))...)
+	cmd := exec.CommandContext(ctx, "go", append(arguments, "./"+strings.TrimPrefix(directory, "./"))...)
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -136,7 +136,7 @@ func measure(ctx context.Context, folder, selected string, show io.Writer) ([]re
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		if r, ok := parse(folder, lines.Text()); ok {
+		if r, ok := parse(directory, lines.Text()); ok {
 			all = append(all, r)
 		}
 		fmt.Fprintln(show, lines.Text())

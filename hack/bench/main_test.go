@@ -12,7 +12,7 @@ import (
 
 func TestALineOfGoTestIsReadWithAllItsFigures(t *testing.T) {
 	r, ok := parse("internal/x", "BenchmarkOperator/field-changed-2   1   0.5 p50-ms  93.0 p99-ms")
-	want := result{folder: "internal/x", name: "Operator/field-changed", units: []string{"p50-ms", "p99-ms"}, figures: map[string]float64{"p50-ms": 0.5, "p99-ms": 93}}
+	want := result{directory: "internal/x", name: "Operator/field-changed", units: []string{"p50-ms", "p99-ms"}, figures: map[string]float64{"p50-ms": 0.5, "p99-ms": 93}}
 	if diff := cmp.Diff(want, r, cmp.AllowUnexported(result{})); !ok || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", ok, diff)
 	}
@@ -40,13 +40,13 @@ func TestAFigureStandsBesideWhatItIsComparedWith(t *testing.T) {
 }
 
 func TestEveryComparisonNamesABenchmarkThatExists(t *testing.T) {
-	folders, err := withBenchmarks("../..")
+	directories, err := withBenchmarks("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var sources strings.Builder
-	for _, folder := range folders {
-		files, _ := filepath.Glob(filepath.Join(folder, "*_test.go"))
+	for _, directory := range directories {
+		files, _ := filepath.Glob(filepath.Join(directory, "*_test.go"))
 		for _, file := range files {
 			content, err := os.ReadFile(file)
 			if err != nil {

@@ -59,7 +59,7 @@ func readRecord(file string) (record, error) {
 func (r record) with(measured []result, now time.Time) record {
 	out := record{Machine: machine(), Date: now.Format(time.DateOnly)}
 	for _, m := range measured {
-		fresh := recordedResult{Directory: m.folder, Name: m.name}
+		fresh := recordedResult{Directory: m.directory, Name: m.name}
 		for _, unit := range m.units {
 			fresh.Figures = append(fresh.Figures, recordedUnit{unit, m.figures[unit]})
 		}
@@ -80,7 +80,7 @@ func (r record) with(measured []result, now time.Time) record {
 func (r record) results() []result {
 	var out []result
 	for _, old := range r.Results {
-		n := result{folder: old.Directory, name: old.Name, figures: map[string]float64{}}
+		n := result{directory: old.Directory, name: old.Name, figures: map[string]float64{}}
 		for _, f := range old.Figures {
 			n.units = append(n.units, f.Unit)
 			n.figures[f.Unit] = f.Figure

@@ -8,7 +8,7 @@ import (
 
 // result is what one benchmark reported: a figure for each of its units.
 type result struct {
-	folder, name string
+	directory, name string
 	// units are in the order in which they were reported.
 	units   []string
 	figures map[string]float64
@@ -18,7 +18,7 @@ type result struct {
 var processors = regexp.MustCompile(`-\d+$`)
 
 // parse reads a line of go test -bench: the name, how often it ran, and pairs of a figure and its unit.
-func parse(folder, line string) (result, bool) {
+func parse(directory, line string) (result, bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 4 || len(fields)%2 != 0 || !strings.HasPrefix(fields[0], "Benchmark") {
 		return result{}, false
@@ -26,7 +26,7 @@ func parse(folder, line string) (result, bool) {
 	if _, err := strconv.Atoi(fields[1]); err != nil {
 		return result{}, false
 	}
-	r := result{folder: folder, name: processors.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), ""), figures: map[string]float64{}}
+	r := result{directory: directory, name: processors.ReplaceAllString(strings.TrimPrefix(fields[0], "Benchmark"), ""), figures: map[string]float64{}}
 	for i := 2; i < len(fields); i += 2 {
 		figure, err := strconv.ParseFloat(fields[i], 64)
 		if err != nil {

@@ -23,7 +23,7 @@ func table(all []result) string {
 	var others strings.Builder
 	for _, r := range all {
 		if !compared[r.name] {
-			fmt.Fprintf(&others, "| %s `%s` | %s |\n", r.folder, r.name, r.everything())
+			fmt.Fprintf(&others, "| %s `%s` | %s |\n", r.directory, r.name, r.everything())
 		}
 	}
 	if others.Len() > 0 {

@@ -232,7 +232,7 @@ func TestNothingIsLeftOfAnADDThatFails(t *testing.T) {
 			t.Error("something is left")
 		}
 		if err := <-n.failed; !strings.Contains(err.Error(), "no way") {
-			t.Errorf("the pod is told %v", err)
+			t.Errorf("the event of the pod has %v", err)
 		}
 	})
 	t.Run("its deadline", func(t *testing.T) {

@@ -1,5 +1,5 @@
 // Package netpolicy turns NetworkPolicies, pods and namespaces into rules that name pods, address ranges and ports only: what a
-// network needs to enforce them, whatever it enforces them with. It is a pure function of objects; Allowed decides about one
+// network needs to enforce them by any means. It is a pure function of objects; Allowed decides about one
 // connection by the same rules, for tests and for diagnosis.
 //
 // The semantics are those of networking.k8s.io/v1. Where the API leaves a choice, this package decides:

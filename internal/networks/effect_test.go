@@ -23,7 +23,7 @@ import (
 
 const module = "github.com/cluster-network-operator/cno/"
 
-// refusedWhole are fields that Validate refuses whatever is below them.
+// refusedWhole are fields that Validate refuses with everything below them.
 var refusedWhole = []string{"spec.migration.features"}
 
 // declared is an entry of the tables of fields with the directory of what reads it.

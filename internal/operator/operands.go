@@ -21,7 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// operands is a cache of the objects that the operator has applied, of whatever kinds those are. It watches a kind in the namespaces
+// operands is a cache of the objects that the operator has applied, of all their kinds. It watches a kind in the namespaces
 // in which the operator has objects of it, from when they are first asked for, and keeps what has the operator's label there. It never
 // watches a kind in all namespaces: a label is all that a tenant would need to fill the memory of the operator.
 type operands struct {

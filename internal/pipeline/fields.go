@@ -18,7 +18,7 @@ const unread = "the operator does not read it"
 func common(grows string) []provider.Field {
 	return []provider.Field{
 		{Path: "spec.managementState", Class: provider.Live, Disruption: provider.NoDisruption,
-			Reason: "the operator begins or ceases to look after the network; what runs goes on", Reader: "internal/pipeline"},
+			Reason: "the operator begins or ceases to manage the network; what runs goes on", Reader: "internal/pipeline"},
 		{Path: "spec.logLevel", Class: provider.Rolling, Disruption: provider.PodsRestart,
 			Reason: "the network's own pods restart node by node to log more or less; traffic goes on", Reader: "providers/flannel"},
 		{Path: "spec.operatorLogLevel", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator logs more or less at once", Reader: "internal/controller/network"},

@@ -80,7 +80,7 @@ func TestValidateTellsEachFault(t *testing.T) {
 			services("fd02::/112")(s)
 		}, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "127 leaves no usable pod address per node; use 48 to 126 for a /48"},
 		{"no hostPrefix", podPools("10.128.0.0/14"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "is required by network type Flannel: the length of each node's block, 14 to 30 for 10.128.0.0/14"},
-		{"a hostPrefix that nobody asked for must still make sense", func(s *operatorv1.NetworkSpec) { typed("Calico")(s); podPools("10.128.0.0/14 8")(s) }, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "8 must be between 14 and 30 for a /14"},
+		{"a hostPrefix that is not needed must still make sense", func(s *operatorv1.NetworkSpec) { typed("Calico")(s); podPools("10.128.0.0/14 8")(s) }, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "8 must be between 14 and 30 for a /14"},
 		{"a pool without room", podPools("10.128.0.0/31 31"), "spec.clusterNetwork[0].cidr hostprefix-range", `"10.128.0.0/31" is too small for a node: a pool needs at least two host bits; use /30 or shorter`},
 		{"families differ", func(s *operatorv1.NetworkSpec) { typed(ovn)(s); services("172.30.0.0/16", "fd02::/112")(s) }, "spec.serviceNetwork family-symmetry", "spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is IPv4-only, spec.serviceNetwork is dual-stack"},
 		{"IPv6 where there is none", func(s *operatorv1.NetworkSpec) { podPools("fd01::/48 64")(s); services("fd02::/112")(s) }, "spec.clusterNetwork ipv6-unsupported", "has IPv6 networks, which network type Flannel does not support; use IPv4 networks"},

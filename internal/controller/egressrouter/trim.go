@@ -50,7 +50,7 @@ func trim(o any) (any, error) {
 	return object, nil
 }
 
-// trimMeta keeps of metadata what tells whose an object is.
+// trimMeta keeps of metadata what identifies the owner of an object.
 func trimMeta(o client.Object, owner *metav1.OwnerReference) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(), Generation: o.GetGeneration(),

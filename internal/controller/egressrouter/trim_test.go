@@ -72,7 +72,7 @@ func TestCachesKeepLittleOfWhatOnlyHasTheLabel(t *testing.T) {
 				t.Error(diff)
 			}
 			if object.GetUID() != "2" || object.GetResourceVersion() != "3" || object.GetAnnotations()[annotationRouter] != "r" {
-				t.Errorf("lost what tells whose it is: %+v", object)
+				t.Errorf("lost its owner: %+v", object)
 			}
 			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 			if err != nil {

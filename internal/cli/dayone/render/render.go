@@ -110,7 +110,7 @@ cannot be read or the call is wrong.`,
 	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig or an NNCP")
 	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig or an NNCP")
 	f.StringVar(&o.image, "host-network-image", "", "also render the MachineConfig that installs host-network from this image and masks the stock service, for a MachineConfig")
-	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig or an NNCP of documents that can be read, whatever else is wrong with them")
+	f.BoolVar(&o.allowUnsound, "allow-unsound", false, "render a MachineConfig or an NNCP of documents that can be read, despite their other errors")
 	_ = cmd.MarkFlagRequired("as")
 	_ = cmd.RegisterFlagCompletionFunc("as", cobra.FixedCompletions(append(words(), machineConfig, nodePolicy), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

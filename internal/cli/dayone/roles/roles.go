@@ -1,5 +1,5 @@
 // Package roles reads what people have of host network configuration, in any of its forms, as the files of roles: documents,
-// folders of documents, MachineConfigs, HostNetworkConfigs, and the input of installers.
+// directories of documents, MachineConfigs, HostNetworkConfigs, and the input of installers.
 package roles
 
 import (
