@@ -63,7 +63,12 @@ func (c *Checker) meant(path string) string {
 		}
 	}
 	known := slices.Sorted(maps.Keys(at.Properties))
-	if best, ok := suggest.Closest(steps[len(steps)-1], known, 2); ok {
+	// A word of a few letters is two letters away from many: foo was not meant to be from.
+	word, limit := steps[len(steps)-1], 2
+	if len(word) < 4 {
+		limit = 1
+	}
+	if best, ok := suggest.Closest(word, known, limit); ok {
 		return "; did you mean " + best + "?"
 	}
 	if len(known) == 0 {

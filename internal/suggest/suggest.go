@@ -3,18 +3,12 @@
 // It is pure.
 package suggest
 
-import (
-	"strings"
-	"unicode/utf8"
-)
+import "strings"
 
 // Closest returns the candidate with the smallest Distance to a word, not counting upper and lower case, and
-// whether there is one within the limit. Of several equally close ones the first counts. A word of which half of the letters
-// would change is not close to anything: foo is not from. One letter may differ in every word of two or more.
+// whether there is one within the limit. Of several equally close ones the first counts.
 func Closest(word string, candidates []string, limit int) (string, bool) {
 	best, found := "", false
-	letters := utf8.RuneCountInString(word)
-	limit = min(limit, max((letters-1)/2, min(1, letters-1)))
 	for _, c := range candidates {
 		if d, ok := Distance(strings.ToLower(word), strings.ToLower(c), limit); ok {
 			best, found = c, true

@@ -38,7 +38,6 @@ func TestClosest(t *testing.T) {
 		{"another", "Raw", ""},
 		{"another", "NCP", ""},
 		{"nothing", "", ""},
-		{"half of the letters differ", "Kurt", ""},
 		{"a very long word costs nothing", strings.Repeat("x", 1<<20), ""},
 		{"no text at all", "\xff\xfe", ""},
 	} {
@@ -48,9 +47,6 @@ func TestClosest(t *testing.T) {
 	}
 	if got, _ := Closest("flag-b", []string{"flag-a", "flag-b", "flag-c"}, 2); got != "flag-b" {
 		t.Errorf("the closest of several is %q", got)
-	}
-	if got, _ := Closest("ip", []string{"ipp"}, 2); got != "ipp" {
-		t.Errorf("a word of two letters is close to %q", got)
 	}
 	if got, _ := Closest("flag-x", []string{"flag-a", "flag-b"}, 2); got != "flag-a" {
 		t.Errorf("the first of equally close ones is %q", got)

@@ -15,7 +15,7 @@ func TestTheObjectIsReadableWithKubectl(t *testing.T) {
 		{[]string{"get", "netop"}, []string{"cluster"}},
 		{[]string{"get", "cno"}, []string{"network.operator.openshift.io/cluster"}},
 		{[]string{"explain", "networks.operator.openshift.io.spec.defaultNetwork.flannelConfig"}, []string{
-			"backend <string>", "host-gw (the default) or vxlan", "It cannot be changed while the network is in use.", "etcd <Object>"}},
+			"backend <string>", "host-gw (the default) or vxlan", "Change class: rolling, once acknowledged", "etcd <Object>"}},
 		{[]string{"explain", "netconf.spec.clusterNetworks"}, []string{"hostSubnetLength <integer> -required-", "host bits"}},
 	} {
 		out, err := lab.Kubectl(t.Context(), row.args...)
