@@ -44,6 +44,21 @@ func TestEtcdGrowsToThreeMembersAndOneMayBeLost(t *testing.T) {
 	ns := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, ns, nil)
 
+	// As config/default has it: a node that joins needs the operator, which may have run on the node that is lost.
+	if _, err := lab.Kubectl(t.Context(), "-n", kit.OperatorNamespace, "scale", "deployment/network-operator", "--replicas=2"); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, 2*time.Minute, "two replicas of the operator are available", func(ctx context.Context) error {
+		d := &appsv1.Deployment{}
+		if err := lab.Client.Get(ctx, client.ObjectKey{Namespace: kit.OperatorNamespace, Name: "network-operator"}, d); err != nil {
+			return err
+		}
+		if d.Status.AvailableReplicas != 2 {
+			return fmt.Errorf("%d of 2 are available", d.Status.AvailableReplicas)
+		}
+		return nil
+	})
+
 	const lost = "cp-2"
 	if _, err := lab.Lab(t.Context(), "stop", lost); err != nil {
 		t.Fatal(err)
