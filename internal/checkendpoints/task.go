@@ -70,6 +70,9 @@ func (c *Checker) record(t *task, s connectivity.Sample) {
 	after, news := connectivity.Record(t.status, s)
 	t.status = after
 	due := news || s.Start.Sub(t.written) >= c.Pace.Refresh+offset(t.name, c.Pace.Refresh/4)
+	if due {
+		t.written = s.Start // a write that fails is repeated, and one that takes long is not due again meanwhile
+	}
 	t.mu.Unlock()
 	if news {
 		c.Log.Info("check has another result", "check", t.name, "endpoint", s.Endpoint, "reached", s.Reached(), "message", newestMessage(after))

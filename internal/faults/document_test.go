@@ -56,7 +56,7 @@ func TestEveryTestOfTheDocumentExists(t *testing.T) {
 			}
 		}
 	}
-	if rows != 40 {
+	if rows < 47 { // the format of the rows has changed, or some are lost
 		t.Errorf("%d rows", rows)
 	}
 }
