@@ -17,9 +17,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/containernetworking/cni/pkg/types"
 	current "github.com/containernetworking/cni/pkg/types/100"
-	"github.com/containernetworking/cni/pkg/types/create"
 	"github.com/containernetworking/cni/pkg/utils"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
@@ -388,25 +386,11 @@ func stable(config json.RawMessage) (json.RawMessage, error) {
 
 // inVersion returns a result in the version of CNI that the configuration asks for.
 func inVersion(result *current.Result, version string) (json.RawMessage, error) {
-	result.CNIVersion = current.ImplementedSpecVersion
-	var converted types.Result
-	converted, err := create.Create(current.ImplementedSpecVersion, mustEncode(result))
-	if err == nil {
-		converted, err = converted.GetAsVersion(version)
-	}
+	converted, err := result.GetAsVersion(version)
 	if err != nil {
 		return nil, cniproto.Errorf(cniproto.CodeIncompatibleVersion, "convert the result to version %s: %v", version, err)
 	}
 	return json.Marshal(converted)
-}
-
-// mustEncode encodes a result, which has nothing that cannot be.
-func mustEncode(r *current.Result) []byte {
-	raw, err := json.Marshal(r)
-	if err != nil {
-		return nil
-	}
-	return raw
 }
 
 // namespaceID identifies the network namespace behind a path by device and inode.

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,5 +81,36 @@ func TestTheOperatorMountsNoDirectoryOfTheNode(t *testing.T) {
 		if isPath && path != "kubernetes/apiserver-url.env" && path != "pki/ca-trust/extracted/pem" {
 			t.Error(line)
 		}
+	}
+}
+
+func TestSingleNodeHasOneReplicaOfTheSameDeployment(t *testing.T) {
+	raw, err := os.ReadFile("../../config/single-node/kustomization.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var overlay struct {
+		Resources []string
+		Patches   []struct {
+			Target struct{ Kind, Name string }
+			Patch  string
+		}
+	}
+	if err := yaml.Unmarshal(raw, &overlay); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(overlay.Resources, []string{"../default"}) || len(overlay.Patches) != 1 {
+		t.Fatalf("%+v", overlay)
+	}
+	var steps []struct {
+		Op, Path string
+		Value    int
+	}
+	patch, shipped := overlay.Patches[0], shippedDeployment(t)
+	if err := yaml.Unmarshal([]byte(patch.Patch), &steps); err != nil {
+		t.Fatal(err)
+	}
+	if patch.Target.Kind != "Deployment" || patch.Target.Name != shipped.Name || len(steps) != 1 || steps[0].Op != "replace" || steps[0].Path != "/spec/replicas" || steps[0].Value != 1 {
+		t.Errorf("%+v of %s", steps, patch.Target)
 	}
 }

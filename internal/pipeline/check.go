@@ -117,7 +117,7 @@ func (c change) checkService() field.ErrorList {
 	}
 	right, or := CorrectedServices(c.prev.ServiceNetwork, c.services), ""
 	if right != nil && slices.EqualFunc(right, c.next.ServiceNetwork, sameNetwork) {
-		return nil // Services have addresses of the API server's range, whatever was written before
+		return nil // Services have addresses of the API server's range, not of the one that was written before
 	}
 	if right != nil {
 		or = fmt.Sprintf(", or write %s, which the API server has", list(right))

@@ -158,7 +158,10 @@ func (s *stage) perf(ctx context.Context, names []string, each time.Duration) (p
 	if len(places) == 1 {
 		r.Notes = append(r.Notes, "there is one node: paths between nodes are not measured")
 	}
-	if err := errors.Join(s.findImage(ctx), s.open(ctx)); err != nil {
+	if err := s.findImage(ctx); err != nil {
+		return r, err
+	}
+	if err := s.open(ctx); err != nil {
 		return r, err
 	}
 	s.say("starting servers on %s", r.To)

@@ -57,7 +57,7 @@ func followed(d desired) []string {
 	return out
 }
 
-// TestOneNodeCannotTakeTheTrafficOfAnother: the lease of the victim, 192.168.0.20, stays whatever 192.168.0.66 writes.
+// TestOneNodeCannotTakeTheTrafficOfAnother: the lease of the victim, 192.168.0.20, stays despite every lease that 192.168.0.66 writes.
 func TestOneNodeCannotTakeTheTrafficOfAnother(t *testing.T) {
 	const victim = "10.1.20.0/24 to 192.168.0.20"
 	hold := map[string][2]string{"victim": {"10.1.20.0/24", "192.168.0.20"}, "attacker": {"10.1.66.0/24", "192.168.0.66"}}
