@@ -83,7 +83,7 @@ func (p path) measure(ctx context.Context) (traffic, error) {
 	go func() {
 		done <- netbench(ctx, "worker-1", nil, "serve", p.address, "--in="+p.serverIn, fmt.Sprintf("--cpu=%d", p.at.serverCPU))
 	}()
-	err := kit.Poll(ctx, 20*time.Second, func(ctx context.Context) error {
+	err := kit.Poll(ctx, time.Minute, func(ctx context.Context) error {
 		return netbench(ctx, "worker-0", &t, "client", p.address, "--in="+p.clientIn, fmt.Sprintf("--cpu=%d", p.at.clientCPU))
 	})
 	// Ending the command ends the server in the node with it; it says so with an error, which is expected.

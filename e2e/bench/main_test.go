@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 
 func prepare(ctx context.Context) error {
 	var err error
-	if lab, err = kit.New(); err != nil {
+	if lab, err = kit.Exclusive(); err != nil {
 		return err
 	}
 	if err := buildNetbench(ctx); err != nil {

@@ -23,13 +23,16 @@ type event struct {
 	RequestURI     string
 	StageTimestamp time.Time
 	User           struct{ Username string }
-	ResponseStatus struct{ Code int }
+	ResponseStatus struct {
+		Code    int
+		Message string
+	}
 }
 
 // Forbidden returns, each once, the requests of the operator and of what it deploys that the first API server has
 // refused since a moment for want of rights, but for those that are excused.
 func (k *Kit) Forbidden(since time.Time) ([]string, error) {
-	f, err := os.Open(filepath.Join(k.Root, "_output/lab/logs/cp-0/audit.log"))
+	f, err := os.Open(filepath.Join(k.layout().NodeLogs("cp-0"), "audit.log"))
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +47,10 @@ func (k *Kit) Forbidden(since time.Time) ([]string, error) {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			return nil, fmt.Errorf("read the audit log: %w", err)
+		}
+		// A namespace that is being deleted takes nothing from any client.
+		if strings.HasSuffix(e.ResponseStatus.Message, "because it is being terminated") {
+			continue
 		}
 		forgiven := slices.ContainsFunc(k.excused, func(w window) bool { return w.holds(e.StageTimestamp) })
 		text := fmt.Sprintf("%s: %s %s", e.User.Username, e.Verb, e.RequestURI)

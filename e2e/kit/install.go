@@ -27,17 +27,20 @@ const (
 	OperatorDeployment = "network-operator"
 )
 
-// LoadImages brings the images of the checkout into every node of the lab.
-func (k *Kit) LoadImages(ctx context.Context) error {
+// images are the arguments of lab up for the images of the checkout.
+func (k *Kit) images() ([]string, error) {
 	tars, err := filepath.Glob(filepath.Join(k.Root, "_output/images/*.tar"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(tars) == 0 {
-		return fmt.Errorf("no images in _output/images; run make images")
+		return nil, fmt.Errorf("no images in _output/images; run make images")
 	}
-	_, err = k.Lab(ctx, append([]string{"load-image"}, tars...)...)
-	return err
+	var args []string
+	for _, tar := range tars {
+		args = append(args, "--image="+tar)
+	}
+	return args, nil
 }
 
 // InstallOperator applies config/lab.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,6 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
+	"github.com/cluster-network-operator/cno/e2e/lab/layout"
+
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -38,6 +42,10 @@ type Kit struct {
 	// Config is the configuration of Client, for further clients.
 	Config *rest.Config
 
+	// lab is the name of the lab; empty is the one that a person uses.
+	lab string
+	// unlock gives the lab back to other test programs.
+	unlock  func()
 	excused []window
 }
 
@@ -51,14 +59,48 @@ func New() (*Kit, error) {
 	log.SetLogger(logr.Discard())
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "e2e", "go.mod")); err == nil {
-			return &Kit{Root: dir}, nil
+			return &Kit{Root: dir, lab: os.Getenv(layout.Variable)}, nil
 		}
 	}
 	return nil, errors.New("not inside a checkout: no e2e/go.mod in any folder above")
 }
 
+// Exclusive is New for a test program, which gets a lab that no other one uses until
+// it ends: the one that the environment names, or the first that is free. Suites that
+// run at the same time get different labs.
+func Exclusive() (*Kit, error) {
+	k, err := New()
+	if err != nil {
+		return nil, err
+	}
+	for number := 2; ; number++ {
+		// It is held until the program ends.
+		k.unlock, err = filelock.Try(k.layout().Suite())
+		if !errors.Is(err, filelock.ErrHeld) || os.Getenv(layout.Variable) != "" {
+			return k, err
+		}
+		k.lab = strconv.Itoa(number)
+	}
+}
+
+// Look is the command that shows the lab, with its name where it has one.
+func (k *Kit) Look() string {
+	if k.lab == "" {
+		return "_output/lab-bin/lab status"
+	}
+	return layout.Variable + "=" + k.lab + " _output/lab-bin/lab status"
+}
+
+// Environ is the environment of commands that concern this lab.
+func (k *Kit) Environ() []string { return append(os.Environ(), layout.Variable+"="+k.lab) }
+
+// Cgroup is the branch of the lab in the control groups of the machine.
+func (k *Kit) Cgroup() string { return k.layout().Cgroup() }
+
 // Kubeconfig is the path of the lab's kubeconfig.
-func (k *Kit) Kubeconfig() string { return filepath.Join(k.Root, "_output/lab/kubeconfig") }
+func (k *Kit) Kubeconfig() string { return k.layout().Kubeconfig() }
+
+func (k *Kit) layout() layout.Layout { return layout.Layout{Root: k.Root, Lab: k.lab} }
 
 // Lab runs a command of the lab program, and returns what it printed. The error holds it too.
 func (k *Kit) Lab(ctx context.Context, args ...string) (string, error) {
@@ -79,6 +121,7 @@ func (k *Kit) KubectlInput(ctx context.Context, input string, args ...string) (s
 func (k *Kit) run(ctx context.Context, program string, stdin *strings.Reader, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = k.Root
+	cmd.Env = k.Environ()
 	if stdin != nil {
 		cmd.Stdin = stdin
 	}

@@ -28,7 +28,10 @@ func run(m *testing.M, lab **Kit, steps func(*Kit) []Step) int {
 	flag.Parse()
 	begun := time.Now()
 	if err := prepare(lab, *reuse, steps); err != nil {
-		fmt.Fprintf(os.Stderr, "%v\nthe lab is left as it is: look with 'lab status' and 'lab logs'\n", err)
+		fmt.Fprintln(os.Stderr, err)
+		if *lab != nil {
+			fmt.Fprintf(os.Stderr, "the lab is left as it is: look with %s\n", (*lab).Look())
+		}
 		return 1
 	}
 	code := m.Run()
@@ -47,7 +50,7 @@ func run(m *testing.M, lab **Kit, steps func(*Kit) []Step) int {
 }
 
 func prepare(lab **Kit, reuse bool, steps func(*Kit) []Step) error {
-	k, err := New()
+	k, err := Exclusive()
 	if err != nil {
 		return err
 	}

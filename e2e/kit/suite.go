@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -60,12 +61,15 @@ func (k *Kit) bare(install func(context.Context) error, up []string) []Step {
 	return []Step{
 		{"take down what is left of an earlier lab", func(ctx context.Context) error { _, err := k.Lab(ctx, "down"); return err }},
 		{"bring up a cluster whose nodes have no network", func(ctx context.Context) error {
-			if _, err := k.Lab(ctx, append([]string{"up"}, up...)...); err != nil {
+			images, err := k.images()
+			if err != nil {
+				return err
+			}
+			if _, err := k.Lab(ctx, slices.Concat([]string{"up"}, images, up)...); err != nil {
 				return err
 			}
 			return k.Connect()
 		}},
-		{"load the images into every node", k.LoadImages},
 		{"install the operator", install},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/component"
-	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 	"github.com/cluster-network-operator/cno/e2e/lab/machine"
 )
 
@@ -67,7 +66,7 @@ func (l *Lab) runConformance(ctx context.Context, o ConformanceOptions, dir stri
 	if err != nil {
 		return err
 	}
-	kubeconfig, err := machine.DiskPath(layout.Disk(cp.Name), adminConfig)
+	kubeconfig, err := machine.DiskPath(l.host.Layout.Disk(cp.Name), adminConfig)
 	if err != nil {
 		return err
 	}

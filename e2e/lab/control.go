@@ -8,7 +8,6 @@ import (
 	"syscall"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
-	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 	"github.com/cluster-network-operator/cno/e2e/lab/plan"
 	"github.com/cluster-network-operator/cno/e2e/lab/process"
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
@@ -80,7 +79,7 @@ func (l *Lab) SetCable(node string, plugged bool) error {
 func (l *Lab) powerOff(ctx context.Context, n topology.Node) error {
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
-	p, err := process.Load(layout.Process(n.Name))
+	p, err := process.Load(l.host.Layout.Process(n.Name))
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,7 @@ func (l *Lab) powerOff(ctx context.Context, n topology.Node) error {
 	if err != nil {
 		return err
 	}
-	if err := cgroup.Remove(ctx, cgroup.Node(n.Name), groups); err != nil {
+	if err := cgroup.Remove(ctx, l.branch(n.Name), groups); err != nil {
 		return err
 	}
 	if outside, err := l.init(underlay.Name); err == nil {
@@ -99,7 +98,7 @@ func (l *Lab) powerOff(ctx context.Context, n topology.Node) error {
 			return err
 		}
 	}
-	return errors.Join(os.RemoveAll(layout.Socket(n.Name)), os.RemoveAll(layout.Process(n.Name)))
+	return errors.Join(os.RemoveAll(l.host.Layout.Socket(n.Name)), os.RemoveAll(l.host.Layout.Process(n.Name)))
 }
 
 // AddNode adds a worker and returns it once it has registered itself.
@@ -132,7 +131,7 @@ func (l *Lab) RemoveNode(ctx context.Context, name string) error {
 	if _, err := l.Kubectl(ctx, nil, "delete", "node", name, "--ignore-not-found"); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(layout.Disk(name)); err != nil {
+	if err := os.RemoveAll(l.host.Layout.Disk(name)); err != nil {
 		return fmt.Errorf("remove the disk of %s: %w", name, err)
 	}
 	l.record.Topology = t

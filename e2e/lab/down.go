@@ -21,11 +21,16 @@ import (
 // downTimeout is how long the kernel may take to end the processes of a node.
 const downTimeout = time.Minute
 
-// Down takes the machine's lab down, whatever state it is in, or what a crashed
+// Down takes the lab down, in any state, or what a crashed
 // command left of one: its processes, namespaces, control groups, mounts and
 // disks. Logs and programs stay, unless purge is set. Without a lab there is
-// nothing to do.
+// nothing to do. It waits until no other command changes the lab.
 func Down(ctx context.Context, h Host, purge bool) error {
+	unlock, err := Lock(ctx, h)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	ctx, cancel := context.WithTimeout(ctx, downTimeout)
 	defer cancel()
 	// The lab may have been brought up from another checkout.
@@ -33,13 +38,13 @@ func Down(ctx context.Context, h Host, purge bool) error {
 	if l, err := Open(h); err == nil && l.record.State != states[0] {
 		states = append(states, l.record.State)
 	}
-	if err := endProcesses(ctx); err != nil {
+	if err := endProcesses(ctx, h.Layout); err != nil {
 		return err
 	}
-	if err := unmountBelow(layout.Disks); err != nil {
+	if err := unmountBelow(h.Layout.Disks()); err != nil {
 		return err
 	}
-	remove := []string{layout.Disks, layout.Run}
+	remove := []string{h.Layout.Disks(), h.Layout.Run()}
 	for _, state := range states {
 		remove = append(remove, inState(state, purge)...)
 	}
@@ -49,6 +54,21 @@ func Down(ctx context.Context, h Host, purge bool) error {
 		}
 	}
 	return nil
+}
+
+// DownAll takes down every lab that has been on the machine, as Down does, and
+// returns all errors.
+func DownAll(ctx context.Context, h Host, purge bool) error {
+	names, err := h.Layout.Labs()
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, name := range names {
+		h.Layout.Lab = name
+		failed = append(failed, Down(ctx, h, purge))
+	}
+	return errors.Join(failed...)
 }
 
 func inState(state string, purge bool) []string {
@@ -65,8 +85,8 @@ func inState(state string, purge bool) []string {
 // endProcesses kills the recorded processes first, which takes whole nodes
 // down at once, and then whatever else is in the lab's control groups: a
 // command may have died between starting a process and recording it.
-func endProcesses(ctx context.Context) error {
-	records, err := filepath.Glob(layout.Process("*"))
+func endProcesses(ctx context.Context, l layout.Layout) error {
+	records, err := filepath.Glob(l.Process("*"))
 	if err != nil {
 		return fmt.Errorf("list the processes of the lab: %w", err)
 	}
@@ -83,7 +103,7 @@ func endProcesses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return cgroup.Remove(ctx, cgroup.Root, groups)
+	return cgroup.Remove(ctx, l.Cgroup(), groups)
 }
 
 // unmountBelow takes off what is mounted in a folder, last mounts first. Nodes

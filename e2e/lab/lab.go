@@ -1,6 +1,6 @@
 // Package lab runs a real Kubernetes cluster on one Linux machine, as root,
 // without a container engine or a registry. Its nodes are namespaces; what runs
-// on them is what runs on any node. A machine has at most one lab.
+// on them is what runs on any node. Labs with different names do not meet.
 //
 // New and Up make a lab, Open finds the one that runs. A Lab's methods change
 // the running lab one command at a time; only reading ones may overlap.
@@ -37,6 +37,9 @@ type Host struct {
 // Record is what is remembered of a running lab.
 type Record struct {
 	Topology topology.Topology `json:"topology"`
+	// Images are the paths of the archives that every node gets beside the
+	// lab's own images.
+	Images []string `json:"images,omitempty"`
 	// State is the state folder of the checkout that runs the lab.
 	State string `json:"state"`
 	// Server is the address, on the machine's loopback, that leads to the
@@ -55,9 +58,9 @@ type Lab struct {
 // ErrNone is the error of Open when there is no lab.
 var ErrNone = errors.New("no lab is running on this machine: start one with lab up")
 
-// Open finds the machine's lab.
+// Open finds the lab of the host's layout.
 func Open(h Host) (*Lab, error) {
-	data, err := os.ReadFile(layout.Record())
+	data, err := os.ReadFile(h.Layout.Record())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNone
 	}
@@ -87,14 +90,14 @@ func (l *Lab) save() error {
 	if err != nil {
 		return fmt.Errorf("encode the record of the lab: %w", err)
 	}
-	if err := os.MkdirAll(layout.Run, 0o700); err != nil {
+	if err := os.MkdirAll(l.host.Layout.Run(), 0o700); err != nil {
 		return fmt.Errorf("record the lab: %w", err)
 	}
-	temp := layout.Record() + ".new"
+	temp := l.host.Layout.Record() + ".new"
 	if err := os.WriteFile(temp, data, 0o600); err != nil {
 		return fmt.Errorf("record the lab: %w", err)
 	}
-	if err := os.Rename(temp, layout.Record()); err != nil {
+	if err := os.Rename(temp, l.host.Layout.Record()); err != nil {
 		return fmt.Errorf("record the lab: %w", err)
 	}
 	return nil
@@ -102,7 +105,7 @@ func (l *Lab) save() error {
 
 // init returns the first process of a node, or the process of the underlay.
 func (l *Lab) init(name string) (process.Process, error) {
-	p, err := process.Load(layout.Process(name))
+	p, err := process.Load(l.host.Layout.Process(name))
 	if err != nil {
 		return p, err
 	}
@@ -117,8 +120,11 @@ func (l *Lab) init(name string) (process.Process, error) {
 
 // supervisor speaks to the first process of a node.
 func (l *Lab) supervisor(node string) *supervisor.Client {
-	return supervisor.NewClient(layout.Socket(node))
+	return supervisor.NewClient(l.host.Layout.Socket(node))
 }
+
+// branch is where a node, or the underlay, is in the control groups of the machine.
+func (l *Lab) branch(name string) string { return filepath.Join(l.host.Layout.Cgroup(), name) }
 
 // logDir is where the logs of a node, or of the underlay, lie.
 func (l *Lab) logDir(name string) string { return filepath.Join(l.record.State, "logs", name) }

@@ -13,8 +13,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/config"
 	"github.com/cluster-network-operator/cno/e2e/lab/image"
-	"github.com/cluster-network-operator/cno/e2e/lab/layout"
+	"github.com/cluster-network-operator/cno/e2e/lab/imagestore"
+	"github.com/cluster-network-operator/cno/e2e/lab/machine"
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
@@ -24,13 +26,9 @@ const imagesNamespace = "k8s.io"
 // LoadImages imports docker-archives into every node that is on and does not
 // have them yet, and returns how many imports were made.
 func (l *Lab) LoadImages(ctx context.Context, paths []string) (int, error) {
-	archives := make([]image.Archive, len(paths))
-	for i, path := range paths {
-		a, err := image.ReadArchive(path)
-		if err != nil {
-			return 0, err
-		}
-		archives[i] = a
+	archives, err := readArchives(paths)
+	if err != nil {
+		return 0, err
 	}
 	nodes := l.record.Topology.Nodes
 	counts := make([]int, len(nodes))
@@ -46,7 +44,7 @@ func (l *Lab) LoadImages(ctx context.Context, paths []string) (int, error) {
 			return err
 		})
 	}
-	err := group.Wait()
+	err = group.Wait()
 	sum := 0
 	for _, c := range counts {
 		sum += c
@@ -54,20 +52,62 @@ func (l *Lab) LoadImages(ctx context.Context, paths []string) (int, error) {
 	return sum, err
 }
 
-// loadDefaultImages imports the lab's own images as soon as the node's
-// container runtime answers.
-func (l *Lab) loadDefaultImages(ctx context.Context, n topology.Node) error {
-	paths, err := filepath.Glob(filepath.Join(l.host.Layout.Images(), "*.tar"))
-	if err != nil {
-		return fmt.Errorf("list the images: %w", err)
-	}
-	var archives []image.Archive
-	for _, path := range paths {
+func readArchives(paths []string) ([]image.Archive, error) {
+	archives := make([]image.Archive, len(paths))
+	for i, path := range paths {
 		a, err := image.ReadArchive(path)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		archives = append(archives, a)
+		archives[i] = a
+	}
+	return archives, nil
+}
+
+// defaultImages are the images that every node of the lab gets: the lab's own and
+// those that it was brought up with.
+func (l *Lab) defaultImages() ([]image.Archive, error) {
+	paths, err := filepath.Glob(filepath.Join(l.host.Layout.Images(), "*.tar"))
+	if err != nil {
+		return nil, fmt.Errorf("list the images: %w", err)
+	}
+	return readArchives(append(paths, l.record.Images...))
+}
+
+// prepareImages gives a node that is off, and whose container runtime has not run
+// yet, the default images.
+func (l *Lab) prepareImages(ctx context.Context, n topology.Node) error {
+	root, err := machine.DiskPath(l.host.Layout.Disk(n.Name), config.ContainerdRoot)
+	if err != nil {
+		return err
+	}
+	if entries, err := os.ReadDir(root); err != nil || len(entries) > 0 {
+		return err
+	}
+	archives, err := l.defaultImages()
+	if err != nil {
+		return err
+	}
+	stores := imagestore.Stores{
+		Cache: l.host.Layout.Cache, Run: l.host.Layout.Run(), Out: l.host.Out,
+		Containerd: l.host.Layout.Program(config.Containerd), Ctr: l.host.Layout.Program("ctr"),
+	}
+	if err := stores.Fill(ctx, archives, root); err != nil {
+		return err
+	}
+	images := loaded{}
+	for _, a := range archives {
+		images.add(a)
+	}
+	return l.writeLoaded(n.Name, images)
+}
+
+// loadDefaultImages imports the default images that the node does not have as soon
+// as its container runtime answers.
+func (l *Lab) loadDefaultImages(ctx context.Context, n topology.Node) error {
+	archives, err := l.defaultImages()
+	if err != nil {
+		return err
 	}
 	if err := poll(ctx, func() error {
 		_, err := l.output(ctx, n.Name, "ctr", "version")
@@ -80,7 +120,7 @@ func (l *Lab) loadDefaultImages(ctx context.Context, n topology.Node) error {
 }
 
 func (l *Lab) load(ctx context.Context, n topology.Node, archives []image.Archive) (int, error) {
-	loaded, err := readLoaded(n.Name)
+	loaded, err := l.readLoaded(n.Name)
 	if err != nil {
 		return 0, err
 	}
@@ -97,11 +137,9 @@ func (l *Lab) load(ctx context.Context, n topology.Node, archives []image.Archiv
 			return count, fmt.Errorf("load %s into %s: %w", a.Path, n.Name, err)
 		}
 		count++
-		for _, ref := range a.References {
-			loaded[ref] = a.Digest
-		}
+		loaded.add(a)
 	}
-	return count, loaded.write(n.Name)
+	return count, l.writeLoaded(n.Name, loaded)
 }
 
 func (l *Lab) importArchive(ctx context.Context, n topology.Node, path string) error {
@@ -123,10 +161,12 @@ func (l *Lab) importArchive(ctx context.Context, n topology.Node, path string) e
 // image of each name: the runtime gives images digests of its own.
 type loaded map[string]string
 
-func loadedPath(node string) string { return filepath.Join(layout.Disk(node), "images.json") }
+func (l *Lab) loadedPath(node string) string {
+	return filepath.Join(l.host.Layout.Disk(node), "images.json")
+}
 
-func readLoaded(node string) (loaded, error) {
-	data, err := os.ReadFile(loadedPath(node))
+func (l *Lab) readLoaded(node string) (loaded, error) {
+	data, err := os.ReadFile(l.loadedPath(node))
 	if errors.Is(err, fs.ErrNotExist) {
 		return loaded{}, nil
 	}
@@ -140,16 +180,22 @@ func readLoaded(node string) (loaded, error) {
 	return list, nil
 }
 
+func (l loaded) add(a image.Archive) {
+	for _, ref := range a.References {
+		l[ref] = a.Digest
+	}
+}
+
 func (l loaded) has(a image.Archive, present []string) bool {
 	return !slices.ContainsFunc(a.References, func(ref string) bool {
 		return l[ref] != a.Digest || !slices.Contains(present, ref)
 	})
 }
 
-func (l loaded) write(node string) error {
-	data, err := json.Marshal(l)
+func (l *Lab) writeLoaded(node string, images loaded) error {
+	data, err := json.Marshal(images)
 	if err == nil {
-		err = os.WriteFile(loadedPath(node), data, 0o644)
+		err = os.WriteFile(l.loadedPath(node), data, 0o644)
 	}
 	if err != nil {
 		return fmt.Errorf("record which images %s has: %w", node, err)

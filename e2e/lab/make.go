@@ -9,7 +9,6 @@ import (
 
 	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
 	"github.com/cluster-network-operator/cno/e2e/lab/config"
-	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 	"github.com/cluster-network-operator/cno/e2e/lab/machine"
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
@@ -30,16 +29,19 @@ func (l *Lab) makeUnderlay() error {
 		return err
 	}
 	t := l.record.Topology
-	spec := underlay.Spec{Family: t.Family, Port: topology.APIPort}
+	spec := underlay.Spec{
+		Family: t.Family, Port: topology.APIPort,
+		Cgroup: l.branch(underlay.Name), Cgroups: groups,
+	}
 	for _, cp := range t.ControlPlanes() {
 		spec.Servers = append(spec.Servers, netip.AddrPortFrom(cp.Primary(), topology.APIPort).String())
 	}
 	log := filepath.Join(l.logDir(underlay.Name), "underlay.log")
-	p, server, err := underlay.Start(l.host.Program, []string{UnderlayCommand}, log, spec, groups)
+	p, server, err := underlay.Start(l.host.Program, []string{UnderlayCommand}, log, spec)
 	if err != nil {
 		return err
 	}
-	if err := p.Save(layout.Process(underlay.Name)); err != nil {
+	if err := p.Save(l.host.Layout.Process(underlay.Name)); err != nil {
 		return err
 	}
 	l.record.Server = server
@@ -79,6 +81,9 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 	if err := l.format(n); err != nil {
 		return err
 	}
+	if err := l.prepareImages(ctx, n); err != nil {
+		return err
+	}
 	groups, err := cgroup.Mounted()
 	if err != nil {
 		return err
@@ -88,19 +93,19 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 		return fmt.Errorf("make the log folder: %w", err)
 	}
 	p, err := machine.Start(ctx, machine.Spec{
-		Name:       n.Name,
-		Disk:       layout.Disk(n.Name),
-		Programs:   l.programs(),
-		LogDir:     logs,
-		CgroupJoin: cgroup.JoinFiles(n.Name, groups),
-		Cgroups:    groups,
+		Name:     n.Name,
+		Disk:     l.host.Layout.Disk(n.Name),
+		Programs: l.programs(),
+		LogDir:   logs,
+		Cgroup:   l.branch(n.Name),
+		Cgroups:  groups,
 	}, machine.Launch{
 		Program: l.host.Program, Args: []string{NodeCommand},
-		Socket: layout.Socket(n.Name), Log: filepath.Join(logs, "init.log"),
+		Socket: l.host.Layout.Socket(n.Name), Log: filepath.Join(logs, "init.log"),
 	})
 	if p.PID != 0 {
 		// Also when it did not get ready: somebody has to find it again.
-		if err := p.Save(layout.Process(n.Name)); err != nil {
+		if err := p.Save(l.host.Layout.Process(n.Name)); err != nil {
 			return err
 		}
 	}
@@ -120,12 +125,12 @@ func (l *Lab) format(n topology.Node) error {
 		return err
 	}
 	files, err := config.Files(config.Node{
-		Topology: l.record.Topology, Node: n, Cluster: cluster, Pairs: pairs, CgroupRoot: cgroup.Node(n.Name),
+		Topology: l.record.Topology, Node: n, Cluster: cluster, Pairs: pairs, CgroupRoot: l.branch(n.Name),
 	})
 	if err != nil {
 		return err
 	}
-	return machine.Format(layout.Disk(n.Name), files)
+	return machine.Format(l.host.Layout.Disk(n.Name), files)
 }
 
 // programs are what every node finds in its path, by name.

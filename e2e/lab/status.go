@@ -70,7 +70,7 @@ func (l *Lab) units(ctx context.Context, n topology.Node) ([]UnitStatus, error) 
 	if err != nil {
 		return nil, err
 	}
-	pids, err := cgroup.Processes(cgroup.Node(n.Name), groups)
+	pids, err := cgroup.Processes(l.branch(n.Name), groups)
 	if err != nil {
 		return nil, err
 	}

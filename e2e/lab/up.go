@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
-	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
 	"github.com/cluster-network-operator/cno/e2e/lab/plan"
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
@@ -20,13 +19,15 @@ import (
 // ErrRunning is the error of Up when there is a lab already.
 var ErrRunning = errors.New("a lab is running already: look at it with lab status, take it down with lab down")
 
-// Up brings a lab up. What it needs must have been built. When an action
+// Up brings a lab up. What it needs must have been built. Every node, also one that
+// is added later, gets the images in the given docker-archives, whose paths are
+// absolute, beside the lab's own. When an action
 // fails, the lab is left as it is then, for people to look at.
-func Up(ctx context.Context, h Host, t topology.Topology) (*Lab, error) {
+func Up(ctx context.Context, h Host, t topology.Topology, images []string) (*Lab, error) {
 	if _, err := Open(h); !errors.Is(err, ErrNone) {
 		return nil, errors.Join(ErrRunning, err)
 	}
-	l := &Lab{host: h, record: Record{Topology: t, State: h.Layout.State()}}
+	l := &Lab{host: h, record: Record{Topology: t, Images: images, State: h.Layout.State()}}
 	if err := l.save(); err != nil {
 		return nil, err
 	}
@@ -135,8 +136,8 @@ func (l *Lab) doForAll(ctx context.Context, v plan.Verb) error {
 }
 
 // Lock keeps other commands from changing the lab until it is undone.
-func Lock(ctx context.Context) (unlock func(), err error) {
-	unlock, err = filelock.Acquire(ctx, layout.Lock)
+func Lock(ctx context.Context, h Host) (unlock func(), err error) {
+	unlock, err = filelock.Acquire(ctx, h.Layout.Lock())
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, fmt.Errorf("a lab takes root to run: %w", err)
 	}

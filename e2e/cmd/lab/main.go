@@ -36,6 +36,10 @@ func run(ctx context.Context) error {
 }
 
 func host() (lab.Host, error) {
+	name := os.Getenv(layout.Variable)
+	if err := layout.CheckName(name); err != nil {
+		return lab.Host{}, err
+	}
 	program, err := os.Executable()
 	if err != nil {
 		return lab.Host{}, fmt.Errorf("find this program: %w", err)
@@ -45,7 +49,7 @@ func host() (lab.Host, error) {
 		return lab.Host{}, fmt.Errorf("find the working folder: %w", err)
 	}
 	return lab.Host{
-		Layout:  layout.Layout{Root: checkout(dir, filepath.Dir(program)), Cache: image.DefaultCache(os.Getenv)},
+		Layout:  layout.Layout{Root: checkout(dir, filepath.Dir(program)), Cache: image.DefaultCache(os.Getenv), Lab: name},
 		Program: program,
 		Out:     os.Stdout,
 		Now:     time.Now,

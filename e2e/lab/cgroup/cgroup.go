@@ -14,17 +14,9 @@ import (
 	"strings"
 )
 
-const (
-	// Root is the branch of the whole lab.
-	Root = "/cno-lab"
-	// system is the leaf for a node's own programs; version 2 lets no group
-	// have both processes and children with controllers.
-	system = "system"
-)
-
-// Node is the branch of one node, relative to each hierarchy; kubelets call it
-// the cgroup root.
-func Node(name string) string { return filepath.Join(Root, name) }
+// system is the leaf for a node's own programs; version 2 lets no group have both
+// processes and children with controllers.
+const system = "system"
 
 // Hierarchy is one mounted tree of control groups.
 type Hierarchy struct {
@@ -67,10 +59,11 @@ func Mounted() ([]Hierarchy, error) {
 	return list, nil
 }
 
-// Create makes the branch of a node in every hierarchy.
-func Create(node string, hierarchies []Hierarchy) error {
+// Create makes the branch of a node, which is below that of its lab, in every
+// hierarchy. Both are paths relative to each hierarchy.
+func Create(branch string, hierarchies []Hierarchy) error {
 	for _, h := range hierarchies {
-		for _, dir := range []string{Root, Node(node), filepath.Join(Node(node), system)} {
+		for _, dir := range []string{filepath.Dir(branch), branch, filepath.Join(branch, system)} {
 			if err := h.create(dir); err != nil {
 				return fmt.Errorf("create the control group %s: %w", dir, err)
 			}
@@ -126,12 +119,12 @@ func inheritCPUs(path string) error {
 	return nil
 }
 
-// JoinFiles lists the files that take the calling process into the node's
-// group when "0" is written to them.
-func JoinFiles(node string, hierarchies []Hierarchy) []string {
+// JoinFiles lists the files that take the calling process into the group of a
+// node, given by its branch, when "0" is written to them.
+func JoinFiles(branch string, hierarchies []Hierarchy) []string {
 	var files []string
 	for _, h := range hierarchies {
-		files = append(files, filepath.Join(h.Path, Node(node), system, "cgroup.procs"))
+		files = append(files, filepath.Join(h.Path, branch, system, "cgroup.procs"))
 	}
 	return files
 }

@@ -44,14 +44,14 @@ func TestBranchHoldsWhatJoinedIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := fmt.Sprintf("test-%d", os.Getpid())
+	lab := fmt.Sprintf("/cno-lab-test-%d", os.Getpid())
+	node := filepath.Join(lab, "node")
 	if err := Create(node, groups); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		for _, h := range groups {
-			// It stays if a lab is running.
-			_ = os.Remove(filepath.Join(h.Path, Root))
+			_ = os.Remove(filepath.Join(h.Path, lab))
 		}
 	})
 	cmd := exec.Command("sleep", "1000")
@@ -63,7 +63,7 @@ func TestBranchHoldsWhatJoinedIt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pids, err := Processes(Node(node), groups)
+	pids, err := Processes(node, groups)
 	if err != nil || !slices.Equal(pids, []int{cmd.Process.Pid}) {
 		t.Errorf("processes %v, want %d; %v", pids, cmd.Process.Pid, err)
 	}
@@ -71,18 +71,18 @@ func TestBranchHoldsWhatJoinedIt(t *testing.T) {
 	go func() { ended <- cmd.Wait() }()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := Remove(ctx, Node(node), groups); err != nil {
+	if err := Remove(ctx, node, groups); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
 		t.Error("the process was not killed")
 	}
 	for _, h := range groups {
-		if _, err := os.Stat(filepath.Join(h.Path, Node(node))); err == nil {
+		if _, err := os.Stat(filepath.Join(h.Path, node)); err == nil {
 			t.Errorf("the branch is left in %s", h.Path)
 		}
 	}
-	if err := Remove(ctx, Node(node), groups); err != nil {
+	if err := Remove(ctx, node, groups); err != nil {
 		t.Errorf("removing what is gone: %v", err)
 	}
 }

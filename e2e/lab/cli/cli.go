@@ -50,7 +50,7 @@ func ExitCode(err error) int {
 
 // changing runs f on the running lab while no other command changes it.
 func changing(ctx context.Context, h lab.Host, f func(*lab.Lab) error) error {
-	unlock, err := lab.Lock(ctx)
+	unlock, err := lab.Lock(ctx, h)
 	if err != nil {
 		return err
 	}

@@ -25,12 +25,12 @@ func TestUpFlags(t *testing.T) {
 		want  string
 		fails string
 	}{
-		"without a network file, the lab's services": {upFlags{options, "4", noNetwork}, "[10.96.0.0/16]", ""},
-		"with one, those that it asks for":           {upFlags{options, "4", network}, "[172.30.0.0/16]", ""},
-		"both families":                              {upFlags{options, "dual", noNetwork}, "[10.96.0.0/16 fd96::/112]", ""},
-		"an unknown family":                          {upFlags{options, "5", noNetwork}, "", `--ip-family: unknown IP family "5"`},
-		"a file that is not there":                   {upFlags{options, "4", "/no/such/file"}, "", "--network: open /no/such/file"},
-		"a file for another family":                  {upFlags{options, "6", network}, "", "not of the family"},
+		"without a network file, the lab's services": {upFlags{Options: options, family: "4", network: noNetwork}, "[10.96.0.0/16]", ""},
+		"with one, those that it asks for":           {upFlags{Options: options, family: "4", network: network}, "[172.30.0.0/16]", ""},
+		"both families":                              {upFlags{Options: options, family: "dual", network: noNetwork}, "[10.96.0.0/16 fd96::/112]", ""},
+		"an unknown family":                          {upFlags{Options: options, family: "5", network: noNetwork}, "", `--ip-family: unknown IP family "5"`},
+		"a file that is not there":                   {upFlags{Options: options, family: "4", network: "/no/such/file"}, "", "--network: open /no/such/file"},
+		"a file for another family":                  {upFlags{Options: options, family: "6", network: network}, "", "not of the family"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,7 @@ func buildCommand(h lab.Host) *cobra.Command {
 type upFlags struct {
 	topology.Options
 	family, network string
+	images          []string
 }
 
 func upCommand(h lab.Host) *cobra.Command {
@@ -44,6 +46,7 @@ func upCommand(h lab.Host) *cobra.Command {
 	flags.IntVar(&f.Workers, "workers", 2, "number of workers")
 	flags.StringVar(&f.family, "ip-family", string(topology.IPv4), "IP family of nodes and services: 4, 6 or dual")
 	flags.StringVar(&f.network, "network", noNetwork, "file with the network configuration to take the service network from, and to apply")
+	flags.StringSliceVar(&f.images, "image", nil, "docker-archive with an image that every node gets; may be given several times")
 	flags.BoolVar(&f.KubeProxy, "kube-proxy", false, "run kube-proxy on every node, for networks that bring none")
 	flags.BoolVar(&f.OpenShift, "openshift", false, "serve OpenShift's kinds and make the objects that its clusters are born with")
 	return cmd
@@ -55,7 +58,7 @@ func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	if err := debian.Ensure(ctx, h.Out); err != nil {
 		return err
 	}
-	unlock, err := lab.Lock(ctx)
+	unlock, err := lab.Lock(ctx, h)
 	if err != nil {
 		return err
 	}
@@ -69,13 +72,17 @@ func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	if err != nil {
 		return err
 	}
+	images, err := absolute(f.images)
+	if err != nil {
+		return err
+	}
 	if err := lab.Build(ctx, h, nil); err != nil {
 		return err
 	}
 	if _, err := lab.BuildImages(ctx, h, false); err != nil {
 		return err
 	}
-	l, err := lab.Up(ctx, h, t)
+	l, err := lab.Up(ctx, h, t, images)
 	if err != nil {
 		return err
 	}
@@ -85,6 +92,21 @@ func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 		return nil
 	}
 	return l.ApplyNetwork(ctx, network)
+}
+
+func absolute(paths []string) ([]string, error) {
+	var list []string
+	for _, path := range paths {
+		p, err := filepath.Abs(path)
+		if err == nil {
+			_, err = os.Stat(p)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--image: %w", err)
+		}
+		list = append(list, p)
+	}
+	return list, nil
 }
 
 func alreadyUp(cmd *cobra.Command, l *lab.Lab) error {
@@ -115,20 +137,19 @@ func (f upFlags) topology() (t topology.Topology, network []byte, err error) {
 }
 
 func downCommand(h lab.Host) *cobra.Command {
-	var purge bool
+	var purge, all bool
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Take the lab down, whatever state it is in; nothing is left but logs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			unlock, err := lab.Lock(cmd.Context())
-			if err != nil {
-				return err
+			if all {
+				return lab.DownAll(cmd.Context(), h, purge)
 			}
-			defer unlock()
 			return lab.Down(cmd.Context(), h, purge)
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "take down all labs of this machine")
 	cmd.Flags().BoolVar(&purge, "purge", false, "remove logs and links to programs, too; what was built stays in the cache")
 	return cmd
 }

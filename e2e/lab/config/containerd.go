@@ -12,6 +12,9 @@ const Containerd = "containerd"
 // PauseImage holds the network namespace of every pod.
 const PauseImage = "registry.k8s.io/pause:3.10.2"
 
+// ContainerdRoot is where the runtime of a node keeps images.
+const ContainerdRoot = "/var/lib/containerd"
+
 const containerdConfigPath = "/etc/containerd/config.toml"
 
 // containerdConfig is for containerd 2. A process without CAP_SYS_RESOURCE may
@@ -19,7 +22,7 @@ const containerdConfigPath = "/etc/containerd/config.toml"
 // would fail without saying so: restrict_oom_score_adj leaves it as it is.
 func containerdConfig() []byte {
 	return fmt.Appendf(nil, `version = 3
-root = '/var/lib/containerd'
+root = '%s'
 state = '/run/containerd'
 disabled_plugins = [
   'io.containerd.snapshotter.v1.blockfile',
@@ -47,7 +50,7 @@ runtime_type = 'io.containerd.runc.v2'
 
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
 SystemdCgroup = false
-`, PauseImage)
+`, ContainerdRoot, PauseImage)
 }
 
 func containerdUnit() supervisor.Unit {

@@ -22,22 +22,34 @@ func Acquire(ctx context.Context, path string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
+	for {
+		unlock, err := Try(path)
+		if !errors.Is(err, ErrHeld) {
+			return unlock, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(err, context.Cause(ctx))
+		case <-time.After(poll):
+		}
+	}
+}
+
+// ErrHeld is the error of Try, and of Acquire when its time is up.
+var ErrHeld = errors.New("another command holds it")
+
+// Try takes the lock of the file, which it makes when missing, if it is free.
+func Try(path string) (unlock func(), err error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { _ = f.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(fmt.Errorf("lock %s: another command holds it: %w", path, context.Cause(ctx)), f.Close())
-		case <-time.After(poll):
-		}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return func() { _ = f.Close() }, nil
 	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		err = ErrHeld
+	}
+	return nil, errors.Join(fmt.Errorf("lock %s: %w", path, err), f.Close())
 }

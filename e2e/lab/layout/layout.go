@@ -1,37 +1,101 @@
 // Package layout says where the files of a lab lie. It knows paths only and
 // touches none of them.
 //
-// Three places are used. The state folder, in the checkout, holds what a user
-// looks at: programs, kubeconfig, certificates, logs. The run folder holds what
-// is true of running processes only, and is one for the machine, as there is at
-// most one lab on it. The disk folder holds what a node would have on its disk.
+// Three directories are used. The state directory, in the checkout, holds what a
+// user looks at: programs, kubeconfig, certificates, logs. The run directory holds
+// what is true of running processes only. The disk directory holds what a node would
+// have on its disk. The last two are outside the checkout: a lab is known to the
+// whole machine by its name.
 package layout
 
-import "path/filepath"
-
-const (
-	// Run is the folder of records and sockets of the running lab. Unix socket
-	// paths are limited to 107 bytes, so it is not below the checkout.
-	Run = "/run/cno-lab"
-	// Lock serialises the commands that change the lab.
-	Lock = "/run/cno-lab.lock"
-	// Disks holds a folder a node. Overlay file systems lie there, so it must
-	// not be on one itself.
-	Disks = "/var/lib/cno-lab"
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
 )
 
-// Layout is where one checkout keeps its lab.
+// Variable is the environment variable that names the lab a command is about. It is
+// unset for the one that a person uses.
+const Variable = "CNO_LAB"
+
+// base is what the directories, the lock and the control groups of every lab
+// begin with.
+const base = "cno-lab"
+
+// named is what a name may be: the paths of sockets are limited to 107 bytes.
+var named = regexp.MustCompile(`^[a-z0-9]{1,8}$`)
+
+// Layout is where one checkout keeps a lab.
 type Layout struct {
-	// Root is the checkout, Cache the folder of built programs and images
+	// Root is the checkout, Cache the directory of built programs and images
 	// that checkouts share.
 	Root, Cache string
+	// Lab is the name of the lab; empty is the one without a name. Labs with
+	// different names run beside one another.
+	Lab string
 }
 
-// State is the folder of everything a user may look at.
-func (l Layout) State() string { return filepath.Join(l.Root, "_output", "lab") }
+// CheckName returns an error unless a lab can have that name.
+func CheckName(name string) error {
+	if name != "" && !named.MatchString(name) {
+		return fmt.Errorf("%s=%q: the name of a lab has one to eight small letters and digits", Variable, name)
+	}
+	return nil
+}
 
-// Bin holds links to the built programs.
-func (l Layout) Bin() string { return filepath.Join(l.State(), "bin") }
+// name is the name of the lab among all on the machine.
+func (l Layout) name() string {
+	if l.Lab == "" {
+		return base
+	}
+	return base + "-" + l.Lab
+}
+
+// Run is the directory of records and sockets of the running lab. Unix socket
+// paths are limited to 107 bytes, so it is not below the checkout.
+func (l Layout) Run() string { return filepath.Join("/run", l.name()) }
+
+// Lock serialises the commands that change the lab.
+func (l Layout) Lock() string { return l.Run() + ".lock" }
+
+// Suite is locked by the test program that has the lab to itself.
+func (l Layout) Suite() string { return l.Run() + ".suite" }
+
+// Disks holds one directory per node. Overlay file systems lie there, so it must
+// not be on one itself.
+func (l Layout) Disks() string { return filepath.Join("/var/lib", l.name()) }
+
+// Cgroup is the branch of the lab in the control groups of the machine.
+func (l Layout) Cgroup() string { return "/" + l.name() }
+
+// Labs lists the names of all labs that have been on the machine: each had a lock.
+func (l Layout) Labs() ([]string, error) {
+	locks, err := filepath.Glob("/run/" + base + "*.lock")
+	if err != nil {
+		return nil, fmt.Errorf("list the labs: %w", err)
+	}
+	var names []string
+	for _, lock := range locks {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(lock), base), ".lock")
+		names = append(names, strings.TrimPrefix(name, "-"))
+	}
+	return names, nil
+}
+
+// State is the directory of everything a user may look at.
+func (l Layout) State() string {
+	if l.Lab == "" {
+		return l.shared()
+	}
+	return filepath.Join(l.Root, "_output", "labs", l.Lab)
+}
+
+// shared is the directory of what all labs of the checkout use.
+func (l Layout) shared() string { return filepath.Join(l.Root, "_output", "lab") }
+
+// Bin holds links to the built programs, for all labs of the checkout.
+func (l Layout) Bin() string { return filepath.Join(l.shared(), "bin") }
 
 // Program is the path of a built program.
 func (l Layout) Program(name string) string { return filepath.Join(l.Bin(), name) }
@@ -58,13 +122,13 @@ func (l Layout) Components() string { return filepath.Join(l.Root, "e2e", "compo
 func (l Layout) Conformance() string { return filepath.Join(l.State(), "conformance") }
 
 // Record is the description of the running lab.
-func Record() string { return filepath.Join(Run, "lab.json") }
+func (l Layout) Record() string { return filepath.Join(l.Run(), "lab.json") }
 
 // Process is the record of one long-lived process of the lab.
-func Process(name string) string { return filepath.Join(Run, name+".process") }
+func (l Layout) Process(name string) string { return filepath.Join(l.Run(), name+".process") }
 
 // Socket is where the init process of a node listens.
-func Socket(node string) string { return filepath.Join(Run, node+".sock") }
+func (l Layout) Socket(node string) string { return filepath.Join(l.Run(), node+".sock") }
 
-// Disk is the folder of what a node keeps while it is off.
-func Disk(node string) string { return filepath.Join(Disks, node) }
+// Disk is the directory of what a node keeps while it is off.
+func (l Layout) Disk(node string) string { return filepath.Join(l.Disks(), node) }

@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
 	"github.com/cluster-network-operator/cno/e2e/lab/supervisor"
 )
 
@@ -55,7 +56,7 @@ func Init(ctx context.Context, s Spec, listener net.Listener, ready *os.File, lo
 }
 
 func setUp(s Spec) error {
-	for _, file := range s.CgroupJoin {
+	for _, file := range cgroup.JoinFiles(s.Cgroup, s.Cgroups) {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
 			return fmt.Errorf("join the node's control group: %w", err)
 		}

@@ -90,7 +90,7 @@ func TestKillingTheFirstProcessEndsEverything(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(n.spec.LogDir, "sleeper.log")); err != nil {
 		t.Errorf("the unit's log is not where logs are looked for: %v", err)
 	}
-	pids, err := cgroup.Processes(cgroup.Node(n.spec.Name), n.spec.Cgroups)
+	pids, err := cgroup.Processes(n.spec.Cgroup, n.spec.Cgroups)
 	if err != nil || len(pids) != 2 {
 		t.Fatalf("the node's processes are %v, %v: want the first one and the unit", pids, err)
 	}
@@ -125,6 +125,9 @@ func TestFormatRefusesFilesThatAreNotTheNodesOwn(t *testing.T) {
 	}
 }
 
+// testCgroup is the branch of the nodes that tests make.
+const testCgroup = "/cno-lab-machine-test"
+
 type node struct {
 	spec   Spec
 	launch Launch
@@ -142,8 +145,8 @@ func newNode(t *testing.T, files []File) node {
 	n := node{
 		spec: Spec{
 			Name: name, Disk: filepath.Join(dir, "disk"), LogDir: filepath.Join(dir, "logs"),
-			Programs:   map[string]string{"say": "/bin/echo"},
-			CgroupJoin: cgroup.JoinFiles(name, groups), Cgroups: groups,
+			Programs: map[string]string{"say": "/bin/echo"},
+			Cgroup:   filepath.Join(testCgroup, name), Cgroups: groups,
 		},
 		launch: Launch{
 			Program: "/proc/self/exe", Args: []string{initFlag},
@@ -159,12 +162,12 @@ func newNode(t *testing.T, files []File) node {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := cgroup.Remove(ctx, cgroup.Node(name), groups); err != nil {
+		if err := cgroup.Remove(ctx, n.spec.Cgroup, groups); err != nil {
 			t.Error(err)
 		}
 		for _, h := range groups {
-			// It stays if a lab is running.
-			_ = os.Remove(filepath.Join(h.Path, cgroup.Root))
+			// It stays while another test has nodes.
+			_ = os.Remove(filepath.Join(h.Path, testCgroup))
 		}
 	})
 	return n

@@ -33,10 +33,10 @@ type Spec struct {
 	Programs map[string]string `json:"programs"`
 	// LogDir is the folder outside that appears as Logs.
 	LogDir string `json:"logDir"`
-	// CgroupJoin lists the files that take Init into the node's control
-	// groups, Cgroups the mounted hierarchies to keep in sight.
-	CgroupJoin []string           `json:"cgroupJoin"`
-	Cgroups    []cgroup.Hierarchy `json:"cgroups"`
+	// Cgroup is the node's branch of control groups, Cgroups are the mounted
+	// hierarchies, which stay visible.
+	Cgroup  string             `json:"cgroup"`
+	Cgroups []cgroup.Hierarchy `json:"cgroups"`
 }
 
 // DiskPath is where a file of the node lies on its disk folder. Files outside

@@ -41,7 +41,7 @@ type Launch struct {
 // Start brings a node up: its namespaces, its file systems and its supervisor,
 // without units or network devices. The process outlives the caller.
 func Start(ctx context.Context, s Spec, l Launch) (process.Process, error) {
-	if err := cgroup.Create(s.Name, s.Cgroups); err != nil {
+	if err := cgroup.Create(s.Cgroup, s.Cgroups); err != nil {
 		return process.Process{}, err
 	}
 	listener, err := listen(l.Socket)

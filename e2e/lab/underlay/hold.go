@@ -32,14 +32,16 @@ type Spec struct {
 	// loopback address and, on the port given, through the underlay's own.
 	Servers []string `json:"servers"`
 	Port    int      `json:"port"`
-	// CgroupJoin are the files that take the process into the lab's groups.
-	CgroupJoin []string `json:"cgroupJoin"`
+	// Cgroup is the branch of control groups that the process joins, Cgroups
+	// are the mounted hierarchies.
+	Cgroup  string             `json:"cgroup"`
+	Cgroups []cgroup.Hierarchy `json:"cgroups"`
 }
 
 // Hold makes the underlay in the namespace it is called in and carries
 // connections until the context is done. It closes ready when the bridge stands.
 func Hold(ctx context.Context, s Spec, l net.Listener, ready io.WriteCloser, log *slog.Logger) error {
-	for _, file := range s.CgroupJoin {
+	for _, file := range cgroup.JoinFiles(s.Cgroup, s.Cgroups) {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
 			return fmt.Errorf("join the lab's control group: %w", err)
 		}
@@ -76,11 +78,10 @@ func serve(ctx context.Context, s Spec, l net.Listener, log *slog.Logger) error 
 // given, with the spec as one more argument. The listener belongs to the
 // machine's own network namespace, whatever namespace the process is in; its
 // address, on the loopback device, is returned.
-func Start(program string, args []string, log string, s Spec, groups []cgroup.Hierarchy) (process.Process, string, error) {
-	if err := cgroup.Create(Name, groups); err != nil {
+func Start(program string, args []string, log string, s Spec) (process.Process, string, error) {
+	if err := cgroup.Create(s.Cgroup, s.Cgroups); err != nil {
 		return process.Process{}, "", err
 	}
-	s.CgroupJoin = cgroup.JoinFiles(Name, groups)
 	l, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
 		return process.Process{}, "", fmt.Errorf("listen for clients of the API server: %w", err)

@@ -112,7 +112,7 @@ func TestAnInterruptedTestLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	kit.Eventually(t, 20*time.Second, "the test has begun", func(context.Context) error {
+	kit.Eventually(t, time.Minute, "the test has begun", func(context.Context) error {
 		out, err := lab.Kubectl(t.Context(), "get", "pods", "-A", "-l", "app=server", "-o", "name")
 		if err == nil && out == "" {
 			err = context.DeadlineExceeded

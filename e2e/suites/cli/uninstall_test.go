@@ -136,7 +136,7 @@ func TestPausedUntilResumed(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kit.Eventually(t, 20*time.Second, "the condition says why", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the condition says why", func(ctx context.Context) error {
 		return lab.Says(ctx, "Upgradeable", "False", "Paused", "by ", "a test")
 	})
 	kubectl(t, "-n", kit.FlannelNamespace, "annotate", "daemonset", "flanneld", "kubernetes.io/description=by-hand", "--overwrite")

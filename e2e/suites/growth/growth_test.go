@@ -54,7 +54,7 @@ func cno(t *testing.T, status int, input string, words []string, args ...string)
 func talk(t *testing.T, from, to *corev1.Pod) (end func()) {
 	t.Helper()
 	start := fmt.Sprintf(`nohup ping -n -q -i 0.1 %[1]s >/tmp/ping 2>&1 & echo $! >/tmp/pid
-nohup sh -c 'while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 3 http://%[1]s:8080/hostname && echo ok || echo lost; sleep 0.1; done' >/tmp/http 2>&1 &`, to.Status.PodIP)
+nohup sh -c 'while ! [ -e /tmp/end ]; do curl -sS -o /dev/null --max-time 20 http://%[1]s:8080/hostname && echo ok || echo lost; sleep 0.1; done' >/tmp/http 2>&1 &`, to.Status.PodIP)
 	if _, err := lab.Exec(t.Context(), from, start); err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +118,6 @@ func TestThePoolGrowsWhilePodsTalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = lab.Lab(context.Background(), "remove-node", joined) })
-	if err := lab.LoadImages(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	kit.Eventually(t, 2*time.Minute, "a node joins that only fits into what is new", func(ctx context.Context) error {
 		n := &corev1.Node{}
 		if err := lab.Client.Get(ctx, client.ObjectKey{Name: joined}, n); err != nil {

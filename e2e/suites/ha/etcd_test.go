@@ -76,9 +76,6 @@ func TestEtcdGrowsToThreeMembersAndOneMayBeLost(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "add-node"); err != nil {
 		t.Fatal(err)
 	}
-	if err := lab.LoadImages(t.Context()); err != nil {
-		t.Log("the lost node could not be given the images:", err)
-	}
 	kit.Eventually(t, 2*time.Minute, "a node can join while a member is lost", func(ctx context.Context) error {
 		n := &corev1.Node{}
 		if err := lab.Client.Get(ctx, client.ObjectKey{Name: "worker-1"}, n); err != nil {

@@ -67,7 +67,7 @@ func (e *outside) start(t *testing.T) {
 		filepath.Join(lab.Root, "_output/lab/bin/etcd"), "--name=outside", "--data-dir="+e.path("data"), "--log-level=error", "--unsafe-no-fsync",
 		"--listen-client-urls="+outsideURL, "--advertise-client-urls="+outsideURL, "--listen-peer-urls=http://127.0.0.1:2380",
 		"--client-cert-auth", "--trusted-ca-file="+e.path("ca.crt"), "--cert-file="+e.path("server.crt"), "--key-file="+e.path("server.key"))
-	e.cmd.Dir = lab.Root
+	e.cmd.Dir, e.cmd.Env = lab.Root, lab.Environ()
 	// The program that enters the network is not etcd, but its parent: both are ended together.
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := e.cmd.Start(); err != nil {
@@ -114,7 +114,7 @@ func TestTheEtcdOfSomebodyElseIsUsed(t *testing.T) {
 	endpoints := regexp.MustCompile(`endpoints:\n( +)- https://192\.0\.2\.10:2379\n(?: +- .*\n)*`)
 	network := endpoints.ReplaceAllString(sample(t, "network-flannel-external-etcd.yaml"), "endpoints:\n$1- "+outsideURL+"\n")
 	apply(t, network)
-	kit.Eventually(t, 30*time.Second, "it is said what the user has yet to make", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "it is said what the user has yet to make", func(ctx context.Context) error {
 		return lab.Says(ctx, "FlannelDegraded", "True", "EtcdCredentials", "ConfigMap openshift-network-operator/flannel-etcd-ca", "ca-bundle.crt")
 	})
 	etcd.hand(t)

@@ -17,13 +17,13 @@ var lab *kit.Kit
 
 func TestMain(m *testing.M) {
 	var err error
-	if lab, err = kit.New(); err != nil {
+	if lab, err = kit.Exclusive(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	code := m.Run()
 	if code != 0 {
-		fmt.Fprintln(os.Stderr, "the lab is left as it is: look with 'lab status' and 'lab logs'")
+		fmt.Fprintf(os.Stderr, "the lab is left as it is: look with %s\n", lab.Look())
 	} else if _, err := lab.Lab(context.Background(), "down"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = 1

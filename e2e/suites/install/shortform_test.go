@@ -23,7 +23,7 @@ func TestTheShortFormIsEnough(t *testing.T) {
 	fresh(t)
 	apply(t, sample(t, "networkconfig-flannel.yaml"))
 	settles(t)
-	kit.Eventually(t, 10*time.Second, "its status is that of the Network", mirrors)
+	kit.Eventually(t, time.Minute, "its status is that of the Network", mirrors)
 	if err := lab.Mesh(t.Context(), lab.ServerOnEachNode(t, lab.Namespace(t), nil)); err != nil {
 		t.Error(err)
 	}
@@ -72,7 +72,7 @@ func mirrors(ctx context.Context) error {
 
 func editShortForm(t *testing.T, change func(*networkoperatorv1.NetworkConfigSpec)) {
 	t.Helper()
-	kit.Eventually(t, 10*time.Second, "the short form can be edited", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the short form can be edited", func(ctx context.Context) error {
 		c, err := shortForm(ctx)
 		if err != nil {
 			return err
@@ -88,10 +88,10 @@ func forcesThroughAppliedDefault(t *testing.T) {
 	editShortForm(t, func(s *networkoperatorv1.NetworkConfigSpec) {
 		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(1400))}
 	})
-	kit.Eventually(t, 10*time.Second, "the change is refused first", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the change is refused first", func(ctx context.Context) error {
 		return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "mtu", "1500", "1400")
 	})
-	kit.Eventually(t, 5*time.Second, "the short form says so, too", mirrors)
+	kit.Eventually(t, time.Minute, "the short form says so, too", mirrors)
 	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kit.OperatorNamespace, Name: "applied-default"}}
 	if err := lab.Client.Delete(t.Context(), record); err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func forcesThroughAppliedDefault(t *testing.T) {
 		}
 		return lab.Settled(ctx)
 	})
-	kit.Eventually(t, 10*time.Second, "the history says that it was forced, and the record is back", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the history says that it was forced, and the record is back", func(ctx context.Context) error {
 		if err := lab.Client.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func networkWins(t *testing.T) {
 	editShortForm(t, func(s *networkoperatorv1.NetworkConfigSpec) {
 		s.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "60s"}
 	})
-	kit.Eventually(t, 10*time.Second, "one condition names the field and says who is followed", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "one condition names the field and says who is followed", func(ctx context.Context) error {
 		return synced(ctx, osv1.ConditionFalse, "NetworkDiffers", "iptablesSyncPeriod; it is followed, and this object is not")
 	})
 	settles(t)
@@ -164,6 +164,6 @@ func networkWins(t *testing.T) {
 		t.Errorf("left alone, the Network went from version %s to %s and the NetworkConfig from %s to %s", network, n, config, c)
 	}
 	set("60s")
-	kit.Eventually(t, 10*time.Second, "agreed again", mirrors)
+	kit.Eventually(t, time.Minute, "agreed again", mirrors)
 	settles(t)
 }

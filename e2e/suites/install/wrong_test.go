@@ -26,7 +26,7 @@ func TestATypeThatCannotBeInstalledIsAConditionAndInstallsNothing(t *testing.T) 
 		{"Contiv", "not built yet"},
 	} {
 		apply(t, strings.Replace(sample(t, "network-flannel.yaml"), "type: Flannel", "type: "+row.networkType, 1))
-		kit.Eventually(t, 20*time.Second, row.networkType+" is refused", func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, row.networkType+" is refused", func(ctx context.Context) error {
 			return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "spec.defaultNetwork.type", row.networkType, row.says)
 		})
 	}
@@ -42,7 +42,7 @@ func TestATypeThatCannotBeInstalledIsAConditionAndInstallsNothing(t *testing.T) 
 
 	apply(t, sample(t, "network-flannel.yaml"))
 	settles(t)
-	kit.Eventually(t, 5*time.Second, "the way to the right type leaves no trace", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the way to the right type leaves no trace", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err != nil {
 			return err

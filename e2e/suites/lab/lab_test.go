@@ -20,7 +20,7 @@ var checkout *kit.Kit
 
 func TestMain(m *testing.M) {
 	var err error
-	if checkout, err = kit.New(); err == nil {
+	if checkout, err = kit.Exclusive(); err == nil {
 		_, err = checkout.Lab(context.Background(), "down")
 	}
 	if err != nil {
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func TestBringUpKilledHalfWayLeavesNothingAfterDown(t *testing.T) {
 	for _, after := range []time.Duration{50 * time.Millisecond, 300 * time.Millisecond, time.Second, 4 * time.Second} {
 		cmd := exec.Command(filepath.Join(checkout.Root, "_output/lab-bin/lab"), "up")
-		cmd.Dir = checkout.Root
+		cmd.Dir, cmd.Env = checkout.Root, checkout.Environ()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -120,8 +120,9 @@ func await(t *testing.T, command, pattern string) {
 func leftovers(t *testing.T) []string {
 	t.Helper()
 	var left []string
-	for _, pattern := range []string{"/run/cno-lab", "/var/lib/cno-lab", "/sys/fs/cgroup/cno-lab", "/sys/fs/cgroup/*/cno-lab"} {
-		found, err := filepath.Glob(pattern)
+	name := checkout.Cgroup()
+	for _, dir := range []string{"/run", "/var/lib", "/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+		found, err := filepath.Glob(dir + name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +132,7 @@ func leftovers(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(mounts), "cno-lab") {
+	if strings.Contains(string(mounts), name+"/") {
 		left = append(left, "a mount")
 	}
 	processes, err := filepath.Glob("/proc/[0-9]*/exe")
@@ -140,7 +141,12 @@ func leftovers(t *testing.T) []string {
 	}
 	program := filepath.Join(checkout.Root, "_output/lab-bin/lab")
 	for _, p := range processes {
-		if target, err := os.Readlink(p); err == nil && target == program {
+		target, err := os.Readlink(p)
+		if err != nil || target != program {
+			continue
+		}
+		// Other suites may have labs at the same time.
+		if env, err := os.ReadFile(filepath.Join(filepath.Dir(p), "environ")); err == nil && strings.Contains(string(env), checkout.Environ()[len(checkout.Environ())-1]+"\x00") {
 			left = append(left, "process "+filepath.Base(filepath.Dir(p)))
 		}
 	}

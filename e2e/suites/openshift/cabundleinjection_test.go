@@ -59,16 +59,16 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 	namespace := lab.Namespace(t)
 	asking(t, namespace, "asks", false)
 	asking(t, namespace, "immutable", true)
-	kit.Eventually(t, 30*time.Second, "what is trusted arrives", injected(namespace, "asks", "-----BEGIN CERTIFICATE-----\n"))
-	kit.Eventually(t, 30*time.Second, "who cannot have it is told", told(namespace, "immutable", "CABundleImmutable"))
+	kit.Eventually(t, time.Minute, "what is trusted arrives", injected(namespace, "asks", "-----BEGIN CERTIFICATE-----\n"))
+	kit.Eventually(t, time.Minute, "who cannot have it is told", told(namespace, "immutable", "CABundleImmutable"))
 	user := authority(t, "new")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
-	kit.Eventually(t, 10*time.Second, "a new authority arrives", injected(namespace, "asks", user))
+	kit.Eventually(t, time.Minute, "a new authority arrives", injected(namespace, "asks", user))
 	if _, err := lab.Kubectl(t.Context(), "-n", namespace, "label", "configmap", "asks", injectLabel+"-"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 10*time.Second, "who no longer asks has its own only", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "who no longer asks has its own only", func(ctx context.Context) error {
 		got := &corev1.ConfigMap{}
 		if err := lab.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: "asks"}, got); err != nil {
 			return err
@@ -78,7 +78,7 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 		}
 		return nil
 	})
-	kit.Eventually(t, 10*time.Second, "and is told so", told(namespace, "asks", "CABundleRemoved"))
+	kit.Eventually(t, time.Minute, "and is told so", told(namespace, "asks", "CABundleRemoved"))
 	if err := lab.Settled(t.Context()); err != nil {
 		t.Errorf("a tenant's mistake is the cluster's: %v", err)
 	}

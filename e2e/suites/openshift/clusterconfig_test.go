@@ -81,7 +81,7 @@ func synced(status, reason string, says ...string) func(context.Context) error {
 
 // TestStatusOfNetworkConfigIsThatOfTheNetworkInForce: other operators read nothing else.
 func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
-	kit.Eventually(t, 30*time.Second, "the configuration is followed", synced("True", "AsExpected"))
+	kit.Eventually(t, time.Minute, "the configuration is followed", synced("True", "AsExpected"))
 	n, err := networkConfig(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -120,8 +120,8 @@ func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 		t.Errorf("the API server answers %v", err)
 	}
 	undo := setNetworkConfig(t, func(s *configv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.250.0.0/16" })
-	kit.Eventually(t, 30*time.Second, "it is refused where it was made", synced("False", "UnsafeClusterConfig", "spec.clusterNetwork[0].cidr", "10.250.0.0/16"))
-	kit.Eventually(t, 30*time.Second, "the cluster says so", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "it is refused where it was made", synced("False", "UnsafeClusterConfig", "spec.clusterNetwork[0].cidr", "10.250.0.0/16"))
+	kit.Eventually(t, time.Minute, "the cluster says so", func(ctx context.Context) error {
 		o, err := clusterOperator(ctx)
 		if err != nil {
 			return err
@@ -141,7 +141,7 @@ func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 		t.Errorf("it was written down:\n%s", diff)
 	}
 	undo()
-	kit.Eventually(t, 30*time.Second, "undone, it is followed", synced("True", "AsExpected"))
+	kit.Eventually(t, time.Minute, "undone, it is followed", synced("True", "AsExpected"))
 	kit.Eventually(t, time.Minute, "and the cluster is well", clusterOperatorSettled)
 	if now, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil); err != nil || fmt.Sprint(now) != fmt.Sprint(pods) {
 		t.Errorf("flannel's pods were %v and are %v, %v", pods, now, err)
@@ -165,7 +165,7 @@ func TestEditOfNetworkOperatorBelowNetworkConfigIsPutBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kit.Eventually(t, 30*time.Second, "it is put back", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "it is put back", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err == nil && !slices.Equal(n.Spec.ServiceNetwork, want.Spec.ServiceNetwork) {
 			return fmt.Errorf("services are %v", n.Spec.ServiceNetwork)

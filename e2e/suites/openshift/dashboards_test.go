@@ -26,15 +26,15 @@ func TestConsoleHasItsDashboards(t *testing.T) {
 			}
 			return nil
 		}
-		kit.Eventually(t, 30*time.Second, "there is a dashboard", right)
+		kit.Eventually(t, time.Minute, "there is a dashboard", right)
 		cm.Data[name+".json"] = "{}"
 		if err := lab.Client.Update(t.Context(), cm); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, 30*time.Second, "an edit is undone", right)
+		kit.Eventually(t, time.Minute, "an edit is undone", right)
 		if err := lab.Client.Delete(t.Context(), cm); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, 30*time.Second, "a deleted one is made again", right)
+		kit.Eventually(t, time.Minute, "a deleted one is made again", right)
 	}
 }

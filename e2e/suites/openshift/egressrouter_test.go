@@ -112,7 +112,7 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := createRouter(t, namespace, "a", "192.168.12.99/24")
-	kit.Eventually(t, 30*time.Second, "a router says that the operator has no image", routerSays(a, "Degraded", "True", "NoImage"))
+	kit.Eventually(t, time.Minute, "a router says that the operator has no image", routerSays(a, "Degraded", "True", "NoImage"))
 	settled(t)
 	setEnvironment(t, routerImage, kit.Agnhost)
 	if _, err := lab.Kubectl(t.Context(), "apply", "--server-side", "-f",
@@ -122,14 +122,14 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	b := createRouter(t, namespace, "b", "192.168.12.100/24")
 	for _, r := range []*unstructured.Unstructured{a, b} {
 		kit.Eventually(t, 2*time.Minute, "a router runs", routerSays(r, "Available", "True", "AsExpected"))
-		kit.Eventually(t, 30*time.Second, "its rollout ends", routerSays(r, "Progressing", "False", "AsExpected"))
+		kit.Eventually(t, time.Minute, "its rollout ends", routerSays(r, "Progressing", "False", "AsExpected"))
 	}
 
 	if err := lab.Client.Create(t.Context(), routerWith(namespace, "c", "192.168.12")); !apierrors.IsInvalid(err) {
 		t.Errorf("half an address gives %v", err)
 	}
 	wrong := createRouter(t, namespace, "wrong", "192.168.12.255/24") // the broadcast address, which takes arithmetic to know
-	kit.Eventually(t, 30*time.Second, "a router that is wrong says so", routerSays(wrong, "Degraded", "True", "InvalidSpec"))
+	kit.Eventually(t, time.Minute, "a router that is wrong says so", routerSays(wrong, "Degraded", "True", "InvalidSpec"))
 	settled(t)
 	for _, r := range []*unstructured.Unstructured{a, b} {
 		if err := routerSays(r, "Available", "True", "AsExpected")(t.Context()); err != nil {

@@ -53,7 +53,7 @@ func TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece(t *testing.T) {
 	if err := replaceInfrastructure(t.Context(), configv1.InfrastructureSpec{PlatformSpec: configv1.PlatformSpec{Type: configv1.BareMetalPlatformType}}, status); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 30*time.Second, "the specification is filled in", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the specification is filled in", func(ctx context.Context) error {
 		i, err := infrastructure(ctx)
 		if s := i.Spec.PlatformSpec.BareMetal; err == nil && (s == nil || len(s.APIServerInternalIPs) != 1 || len(s.IngressIPs) != 1) {
 			return fmt.Errorf("it is %+v", s)
@@ -77,9 +77,9 @@ func TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece(t *testing.T) {
 		}
 	}
 	edit(`"10.89.0.5","fd00:89::5"`, `"10.89.0.4","fd00:89::4"`)
-	kit.Eventually(t, 30*time.Second, "a second family is followed", statusHas("10.89.0.5", 2))
+	kit.Eventually(t, time.Minute, "a second family is followed", statusHas("10.89.0.5", 2))
 	edit(`"10.89.0.6"`, `"10.89.0.4"`)
-	kit.Eventually(t, 30*time.Second, "another first address is refused", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "another first address is refused", func(ctx context.Context) error {
 		o, err := clusterOperator(ctx)
 		if err != nil {
 			return err
@@ -92,6 +92,6 @@ func TestInfrastructureOfOnesOwnMachinesIsKeptInOnePiece(t *testing.T) {
 		return errors.Join(err, statusHas("10.89.0.5", 2)(ctx))
 	})
 	edit(`"10.89.0.5"`, `"10.89.0.4"`)
-	kit.Eventually(t, 30*time.Second, "put back, it is followed", statusHas("10.89.0.5", 1))
+	kit.Eventually(t, time.Minute, "put back, it is followed", statusHas("10.89.0.5", 1))
 	kit.Eventually(t, time.Minute, "and the cluster is well", clusterOperatorSettled)
 }

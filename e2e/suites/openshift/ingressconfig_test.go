@@ -55,12 +55,12 @@ func TestIngressOnTheHostNetworkIsRecognised(t *testing.T) {
 		}
 		routers = append(routers, router)
 	}
-	kit.Eventually(t, 30*time.Second, "the namespace is labelled", labelled(true))
+	kit.Eventually(t, time.Minute, "the namespace is labelled", labelled(true))
 	for i, router := range routers {
 		if err := lab.Client.Delete(t.Context(), router); err != nil {
 			t.Fatal(err)
 		}
-		kit.Eventually(t, 30*time.Second, "as long as there is one", labelled(i == 0))
+		kit.Eventually(t, time.Minute, "as long as there is one", labelled(i == 0))
 	}
 	settled(t)
 }

@@ -36,7 +36,7 @@ func TestNetworkComesFromNetworkConfigAlone(t *testing.T) {
 	namespace := lab.Namespace(t)
 	pods := lab.ServerOnEachNode(t, namespace, nil)
 	for node, pod := range pods {
-		if out, err := lab.Exec(t.Context(), pods["cp-0"], "curl -sS --max-time 5 http://"+pod.Status.PodIP+":8080/hostname"); err != nil || out != pod.Name {
+		if out, err := lab.Exec(t.Context(), pods["cp-0"], "curl -sS --max-time 20 http://"+pod.Status.PodIP+":8080/hostname"); err != nil || out != pod.Name {
 			t.Errorf("from cp-0 the pod on %s answers %q, %v", node, out, err)
 		}
 	}

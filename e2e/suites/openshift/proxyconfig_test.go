@@ -56,7 +56,7 @@ func setProxy(t *testing.T, spec configv1.ProxySpec) {
 		p.Spec = spec
 		return lab.Client.Update(ctx, p)
 	}
-	kit.Eventually(t, 10*time.Second, "the Proxy is written", func(ctx context.Context) error { return write(ctx, spec) })
+	kit.Eventually(t, time.Minute, "the Proxy is written", func(ctx context.Context) error { return write(ctx, spec) })
 	t.Cleanup(func() {
 		if err := write(context.Background(), configv1.ProxySpec{}); err != nil {
 			t.Error(err)
@@ -123,7 +123,7 @@ func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.
 		}
 		return err
 	}
-	kit.Eventually(t, 30*time.Second, "the proxy is in force", inForce)
+	kit.Eventually(t, time.Minute, "the proxy is in force", inForce)
 
 	dead := spec
 	dead.HTTPProxy = "http://user:hunter2@192.0.2.1:3128"
@@ -133,12 +133,12 @@ func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.
 	wrong := spec
 	wrong.HTTPProxy = "htp://bad:99999"
 	setProxy(t, wrong)
-	kit.Eventually(t, 10*time.Second, "the mistake is named", proxyEvent(`spec.httpProxy: Invalid value: "htp://bad:99999": scheme "htp" not allowed (http); did you mean http?`))
+	kit.Eventually(t, time.Minute, "the mistake is named", proxyEvent(`spec.httpProxy: Invalid value: "htp://bad:99999": scheme "htp" not allowed (http); did you mean http?`))
 	if err := inForce(t.Context()); err != nil {
 		t.Error(err)
 	}
 	setProxy(t, configv1.ProxySpec{})
-	kit.Eventually(t, 10*time.Second, "no proxy is in force", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "no proxy is in force", func(ctx context.Context) error {
 		s, err := proxyStatus(ctx)
 		if err == nil && s != (configv1.ProxyStatus{}) {
 			return fmt.Errorf("the status is %+v", s)
@@ -169,22 +169,22 @@ func bundleBegins(user string) func(context.Context) error {
 
 // TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust includes what happens to a bundle with a private key in it.
 func TestTheClusterTrustsWhatItsAdministratorAndItsNodesTrust(t *testing.T) {
-	kit.Eventually(t, 30*time.Second, "the node's authorities are trusted", bundleBegins(""))
+	kit.Eventually(t, time.Minute, "the node's authorities are trusted", bundleBegins(""))
 	user := authority(t, "user")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
-	kit.Eventually(t, 10*time.Second, "the user's is, too", bundleBegins(user))
+	kit.Eventually(t, time.Minute, "the user's is, too", bundleBegins(user))
 	before := cm.DeepCopy()
 	cm.Data[bundleKey] += "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"
 	if err := lab.Client.Patch(t.Context(), cm, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 10*time.Second, "the private key is refused", proxyEvent("is a private key, where only certificates belong"))
+	kit.Eventually(t, time.Minute, "the private key is refused", proxyEvent("is a private key, where only certificates belong"))
 	if err := bundleBegins(user)(t.Context()); err != nil {
 		t.Error(err)
 	}
 	setProxy(t, configv1.ProxySpec{})
-	kit.Eventually(t, 10*time.Second, "the user's is no longer trusted", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the user's is no longer trusted", func(ctx context.Context) error {
 		if bundleBegins(user)(ctx) == nil {
 			return fmt.Errorf("it is")
 		}

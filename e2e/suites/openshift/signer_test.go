@@ -64,7 +64,7 @@ func nodeKubeconfig(t *testing.T, node string) string {
 	if _, err := lab.Kubectl(t.Context(), "certificate", "approve", csr.Name); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 30*time.Second, "the node has a credential", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the node has a credential", func(ctx context.Context) error {
 		if err := lab.Client.Get(ctx, client.ObjectKeyFromObject(csr), csr); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func TestANodesCertificateIsSignedAndItsLiesAreDenied(t *testing.T) {
 	good, _ := nodeRequest(t, x509.CertificateRequest{Subject: pkix.Name{CommonName: "worker-0"}, DNSNames: []string{"worker-0"}, IPAddresses: []net.IP{net.IPv4(10, 89, 0, 12)}})
 	name := nodeCreates(t, kubeconfig, good)
 	var csr certificatesv1.CertificateSigningRequest
-	kit.Eventually(t, 60*time.Second, "the certificate is signed", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the certificate is signed", func(ctx context.Context) error {
 		if err := lab.Client.Get(ctx, client.ObjectKey{Name: name}, &csr); err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func TestANodesCertificateIsSignedAndItsLiesAreDenied(t *testing.T) {
 
 func denied(t *testing.T, name, reason, says string) {
 	t.Helper()
-	kit.Eventually(t, 30*time.Second, "it is denied", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "it is denied", func(ctx context.Context) error {
 		var csr certificatesv1.CertificateSigningRequest
 		if err := lab.Client.Get(ctx, client.ObjectKey{Name: name}, &csr); err != nil {
 			return err

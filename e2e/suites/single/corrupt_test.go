@@ -73,7 +73,7 @@ func TestARecordThatCannotBeReadStopsChangesAndNotRepairs(t *testing.T) {
 		}
 		return lab.Says(ctx, "Degraded", "True", "CorruptAppliedConfig", "applied-cluster", "restore it", "applied-history")
 	}
-	kit.Eventually(t, 10*time.Second, "the condition says what is broken and what to do", told)
+	kit.Eventually(t, time.Minute, "the condition says what is broken and what to do", told)
 	restored := func(ds client.Object) {
 		t.Helper()
 		kit.Eventually(t, time.Minute, "what was deleted is restored from the history", func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func TestARecordThatCannotBeReadStopsChangesAndNotRepairs(t *testing.T) {
 	restored(orphanProxy(t))
 	restartOperator(t)
 	restored(orphanProxy(t))
-	kit.Eventually(t, 30*time.Second, "an operator that starts anew does not take it for a fresh cluster", told)
+	kit.Eventually(t, time.Minute, "an operator that starts again does not take it for a fresh cluster", told)
 	if diff := cmp.Diff(history, configMap(t, "applied-history").Data); diff != "" {
 		t.Errorf("something was rolled out: %s", diff)
 	}

@@ -80,13 +80,13 @@ func TestDeletingTheNetworkObjectLeavesTheNetwork(t *testing.T) {
 	if err := lab.Client.Create(t.Context(), other); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 10*time.Second, "what is created anew is held against what is applied", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "what is created again is held against what is applied", func(ctx context.Context) error {
 		return lab.Says(ctx, "Degraded", "True", "InvalidOperatorConfig", "backend", "host-gw", "vxlan")
 	})
 	if err := update(t.Context(), func(s *operatorv1.NetworkSpec) { *s = n.Spec }); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 30*time.Second, "the operator goes on where it was", lab.Settled)
+	kit.Eventually(t, time.Minute, "the operator goes on where it was", lab.Settled)
 	if diff := cmp.Diff(before, operandPods(t)); diff != "" {
 		t.Errorf("pods of the network after the object is back: %s", diff)
 	}

@@ -40,7 +40,7 @@ func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	kit.Eventually(t, 10*time.Second, "the change is refused first", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the change is refused first", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err != nil {
 			return err
@@ -54,7 +54,7 @@ func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, 2*time.Minute, "the forced change is rolled out", lab.Settled)
-	kit.Eventually(t, 30*time.Second, "the history says that it was forced", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the history says that it was forced", func(ctx context.Context) error {
 		cm := &corev1.ConfigMap{}
 		if err := lab.Client.Get(ctx, client.ObjectKey{Namespace: kit.OperatorNamespace, Name: "applied-history"}, cm); err != nil {
 			return err
@@ -68,7 +68,7 @@ func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 	})
 	pods := lab.ServerOnEachNode(t, ns, nil)
 	for node, pod := range pods {
-		kit.Eventually(t, 30*time.Second, "pods talk over vxlan from "+node, func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, "pods talk over vxlan from "+node, func(ctx context.Context) error {
 			return lab.Ping(ctx, pod, pods["worker-1"].Status.PodIP)
 		})
 	}

@@ -154,7 +154,7 @@ func TestCouriersBringTheFilesOfHostsAndTheirReports(t *testing.T) {
 	}
 
 	w.give(1, "198.18.0.10/24")
-	kit.Eventually(t, 10*time.Second, "an address that two hosts would have is refused", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "an address that two hosts would have is refused", func(ctx context.Context) error {
 		config, err := w.get(ctx)
 		if err != nil {
 			return err

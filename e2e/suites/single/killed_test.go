@@ -88,7 +88,7 @@ func TestAnInstallationThatIsKilledAtRandomPointsConverges(t *testing.T) {
 	}
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	for node, pod := range pods {
-		kit.Eventually(t, 30*time.Second, "pods talk from "+node, func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, "pods talk from "+node, func(ctx context.Context) error {
 			return lab.Ping(ctx, pod, pods["worker-0"].Status.PodIP)
 		})
 	}

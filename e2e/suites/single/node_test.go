@@ -24,9 +24,6 @@ func TestANodeThatJoinsHasNetworkAndOneThatGoesGivesItsSubnetBack(t *testing.T) 
 		// Harmless when the test has removed it already.
 		_, _ = lab.Lab(context.Background(), "remove-node", joined)
 	})
-	if err := lab.LoadImages(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	kit.Eventually(t, 2*time.Minute, "the new node becomes ready", func(ctx context.Context) error {
 		n := &corev1.Node{}
 		if err := lab.Client.Get(ctx, client.ObjectKey{Name: joined}, n); err != nil {

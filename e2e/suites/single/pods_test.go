@@ -44,7 +44,7 @@ func TestPodTrafficToOutsideLeavesWithTheNodesAddress(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, ns, nil)
 	pod := pods["worker-0"]
 	// The other node's kubelet is outside the pod network: it must be reachable, which needs masquerade.
-	out, err := lab.Exec(t.Context(), pod, "curl -sk -o /dev/null -w '%{http_code}' --max-time 3 https://"+pods["worker-1"].Status.HostIP+":10250/healthz")
+	out, err := lab.Exec(t.Context(), pod, "curl -sk -o /dev/null -w '%{http_code}' --max-time 20 https://"+pods["worker-1"].Status.HostIP+":10250/healthz")
 	if err != nil || out != "401" {
 		t.Errorf("kubelet of worker-1 from a pod on worker-0: status %q, %v; want 401", out, err)
 	}

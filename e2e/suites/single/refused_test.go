@@ -88,7 +88,7 @@ func TestAnUnsafeEditIsRefusedWhileDriftIsStillRepaired(t *testing.T) {
 		s.ClusterNetwork[0].CIDR = "10.200.0.0/16"
 		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Backend: operatorv1.FlannelBackendVXLAN}
 	})
-	kit.Eventually(t, 10*time.Second, "the refusal names every field, its old and its new value", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the refusal names every field, its old and its new value", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func TestAClusterIPIsServedFromEveryNodeByEveryPod(t *testing.T) {
 	s, pods := expose(t, func(*corev1.ServiceSpec) {})
 	for node, from := range pods {
 		answered := map[string]bool{}
-		kit.Eventually(t, 60*time.Second, "every pod answers on the cluster address, asked from "+node, func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, "every pod answers on the cluster address, asked from "+node, func(ctx context.Context) error {
 			out, err := lab.Exec(ctx, from, "for i in 1 2 3 4 5 6 7 8; do curl -sS --fail --max-time 3 http://"+s.Spec.ClusterIP+"/hostname; echo; done")
 			if err != nil {
 				return err
@@ -63,7 +63,7 @@ func TestANodePortIsServedOnEveryNode(t *testing.T) {
 	from := pods["cp-0"]
 	for node, pod := range pods {
 		url := fmt.Sprintf("http://%s:%d/hostname", pod.Status.HostIP, s.Spec.Ports[0].NodePort)
-		kit.Eventually(t, 30*time.Second, "the node port answers on "+node, func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, "the node port answers on "+node, func(ctx context.Context) error {
 			_, err := lab.Get(ctx, from, url)
 			return err
 		})
@@ -73,11 +73,11 @@ func TestANodePortIsServedOnEveryNode(t *testing.T) {
 func TestSessionAffinityKeepsAClientWithItsServer(t *testing.T) {
 	s, pods := expose(t, func(spec *corev1.ServiceSpec) { spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 	from := pods["worker-0"]
-	kit.Eventually(t, 30*time.Second, "the service answers", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the service answers", func(ctx context.Context) error {
 		_, err := lab.Get(ctx, from, "http://"+s.Spec.ClusterIP+"/hostname")
 		return err
 	})
-	out, err := lab.Exec(t.Context(), from, "for i in $(seq 20); do curl -sS --fail --max-time 3 http://"+s.Spec.ClusterIP+"/hostname; echo; done")
+	out, err := lab.Exec(t.Context(), from, "for i in $(seq 20); do curl -sS --fail --max-time 20 http://"+s.Spec.ClusterIP+"/hostname; echo; done")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestAServiceIsFoundByName(t *testing.T) {
 	s, pods := expose(t, func(*corev1.ServiceSpec) {})
 	for node, from := range pods {
 		for _, name := range []string{"web", "web." + s.Namespace, "web." + s.Namespace + ".svc.cluster.local"} {
-			kit.Eventually(t, 60*time.Second, "on "+node+" the name "+name+" works", func(ctx context.Context) error {
+			kit.Eventually(t, time.Minute, "on "+node+" the name "+name+" works", func(ctx context.Context) error {
 				_, err := lab.Get(ctx, from, "http://"+name+"/hostname")
 				return err
 			})
@@ -114,7 +114,7 @@ func TestAPodReachesItselfThroughItsService(t *testing.T) {
 	if err := lab.Client.Create(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 30*time.Second, "the pod reaches itself", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the pod reaches itself", func(ctx context.Context) error {
 		_, err := lab.Get(ctx, pod, "http://"+s.Spec.ClusterIP+"/hostname")
 		return err
 	})

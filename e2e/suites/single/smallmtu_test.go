@@ -23,10 +23,6 @@ func TestANodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "exec", small, "--", "ip", "link", "set", "eth0", "mtu", "1400"); err != nil {
 		t.Fatal(err)
 	}
-	// The node cannot be asked before it has the image.
-	if err := lab.LoadImages(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	kit.Eventually(t, time.Minute, "the condition names the node, its MTU and the network's", func(ctx context.Context) error {
 		return lab.Says(ctx, "NodeMTUDegraded", "True", "MTUTooSmall", small, "1400", "1500")
 	})
@@ -39,7 +35,7 @@ func TestANodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
 	if err := remove(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 10*time.Second, "the node is gone", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the node is gone", func(ctx context.Context) error {
 		return client.IgnoreNotFound(lab.Client.Get(ctx, client.ObjectKey{Name: small}, &corev1.Node{}))
 	})
 	// Kubernetes deletes the pods of a node that is gone after a minute; until then a rollout waits for them.

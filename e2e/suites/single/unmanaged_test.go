@@ -30,7 +30,7 @@ func orphanProxy(t *testing.T) *appsv1.DaemonSet {
 	if err := lab.Client.Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationOrphan)); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 30*time.Second, "the DaemonSet is deleted", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the DaemonSet is deleted", func(ctx context.Context) error {
 		if err := lab.Client.Get(ctx, key, ds); err != nil || ds.UID != old.UID {
 			return client.IgnoreNotFound(err)
 		}
@@ -52,7 +52,7 @@ func staysAway(t *testing.T, o client.Object) {
 
 func TestNothingIsChangedWhileUnmanaged(t *testing.T) {
 	edit(t, func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Unmanaged })
-	kit.Eventually(t, 10*time.Second, "the status says so", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the status says so", func(ctx context.Context) error {
 		return lab.Says(ctx, "Upgradeable", "False", "Unmanaged")
 	})
 	ds := orphanProxy(t)
@@ -60,7 +60,7 @@ func TestNothingIsChangedWhileUnmanaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	staysAway(t, ds)
-	kit.Eventually(t, 10*time.Second, "a workload that is missing is told, and the network stays available", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "a workload that is missing is told, and the network stays available", func(ctx context.Context) error {
 		if err := lab.Says(ctx, "Available", "True", "AsExpected"); err != nil {
 			return err
 		}
