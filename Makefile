@@ -11,9 +11,6 @@ PREFIX ?= /usr/local
 export CNO_TEST_ASSETS := $(ASSETS)
 
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
-# The suites that take longest begin first.
-LONG      := ./suites/safety ./suites/single ./suites/openshift ./suites/install
-
 LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 ##@ Main
@@ -30,8 +27,10 @@ test: deps test-assets ## Every test but those in the lab
 	@$(GOTESTSUM) -timeout 30m ./...
 	@cd e2e && $(GOTESTSUM) -timeout 30m ./lab/... ./cmd/...
 
-e2e: images $(LAB) ## Every promise in e2e/suites, in two labs at a time
-	@cd e2e && $(GOTESTSUM) -count=1 -timeout 60m -p 2 $(LONG) ./suites/...
+e2e: images $(LAB) ## Every promise in e2e/suites, in the lab; those of day one need none and run beside
+	@cd e2e; $(GOTESTSUM) -count=1 -timeout 60m ./suites/dayone/... & dayone=$$!; failed=0; \
+	$(GOTESTSUM) -count=1 -timeout 60m -p 1 $$(go list ./suites/... | grep -v /dayone) || failed=$$?; \
+	wait $$dayone; exit $$failed
 
 ##@ Build
 build: ## All programs, into _output/<os>/<arch>
