@@ -44,7 +44,8 @@ type Kit struct {
 
 	// lab is the name of the lab; empty is the one that a person uses.
 	lab string
-	// unlock gives the lab back to other test programs.
+	// unlock is kept, so that the lock of an exclusive lab is held until the
+	// program ends.
 	unlock  func()
 	excused []window
 }
@@ -74,7 +75,6 @@ func Exclusive() (*Kit, error) {
 		return nil, err
 	}
 	for number := 2; ; number++ {
-		// It is held until the program ends.
 		k.unlock, err = filelock.Try(k.layout().Suite())
 		if !errors.Is(err, filelock.ErrHeld) || os.Getenv(layout.Variable) != "" {
 			return k, err
@@ -88,11 +88,15 @@ func (k *Kit) Look() string {
 	if k.lab == "" {
 		return "_output/lab-bin/lab status"
 	}
-	return layout.Variable + "=" + k.lab + " _output/lab-bin/lab status"
+	return k.Variable() + " _output/lab-bin/lab status"
 }
 
+// Variable is the environment variable, with its value, that makes commands concern
+// this lab.
+func (k *Kit) Variable() string { return layout.Variable + "=" + k.lab }
+
 // Environ is the environment of commands that concern this lab.
-func (k *Kit) Environ() []string { return append(os.Environ(), layout.Variable+"="+k.lab) }
+func (k *Kit) Environ() []string { return append(os.Environ(), k.Variable()) }
 
 // Cgroup is the branch of the lab in the control groups of the machine.
 func (k *Kit) Cgroup() string { return k.layout().Cgroup() }

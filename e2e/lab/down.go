@@ -21,9 +21,8 @@ import (
 // downTimeout is how long the kernel may take to end the processes of a node.
 const downTimeout = time.Minute
 
-// Down takes the lab down, in any state, or what a crashed
-// command left of one: its processes, namespaces, control groups, mounts and
-// disks. Logs and programs stay, unless purge is set. Without a lab there is
+// Down takes the lab down, in any state, or what a crashed command left of one: its
+// processes, namespaces, control groups, mounts and disks. Logs and programs stay, unless purge is set. Without a lab there is
 // nothing to do. It waits until no other command changes the lab.
 func Down(ctx context.Context, h Host, purge bool) error {
 	unlock, err := Lock(ctx, h)
@@ -59,7 +58,7 @@ func Down(ctx context.Context, h Host, purge bool) error {
 // DownAll takes down every lab that has been on the machine, as Down does, and
 // returns all errors.
 func DownAll(ctx context.Context, h Host, purge bool) error {
-	names, err := h.Layout.Labs()
+	names, err := layout.Labs()
 	if err != nil {
 		return err
 	}

@@ -21,8 +21,8 @@ var ErrRunning = errors.New("a lab is running already: look at it with lab statu
 
 // Up brings a lab up. What it needs must have been built. Every node, also one that
 // is added later, gets the images in the given docker-archives, whose paths are
-// absolute, beside the lab's own. When an action
-// fails, the lab is left as it is then, for people to look at.
+// absolute, beside the lab's own. When an action fails, the lab is left as it is then,
+// for people to look at.
 func Up(ctx context.Context, h Host, t topology.Topology, images []string) (*Lab, error) {
 	if _, err := Open(h); !errors.Is(err, ErrNone) {
 		return nil, errors.Join(ErrRunning, err)

@@ -2,6 +2,8 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/supervisor"
 )
@@ -17,21 +19,38 @@ const ContainerdRoot = "/var/lib/containerd"
 
 const containerdConfigPath = "/etc/containerd/config.toml"
 
-// containerdConfig is for containerd 2. A process without CAP_SYS_RESOURCE may
+// unusedPlugins are those that no node has a use for, and that warn on every start
+// of what they miss.
+var unusedPlugins = []string{
+	"io.containerd.snapshotter.v1.blockfile",
+	"io.containerd.snapshotter.v1.btrfs",
+	"io.containerd.snapshotter.v1.devmapper",
+	"io.containerd.snapshotter.v1.zfs",
+	"io.containerd.tracing.processor.v1.otlp",
+}
+
+// podPlugins are those that run pods and keep images for them.
+var podPlugins = []string{"io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime", "io.containerd.grpc.v1.cri"}
+
+// containerdBase is what all configurations of containerd 2 begin with.
+func containerdBase(root, state string, disabled ...string) string {
+	return fmt.Sprintf("version = 3\nroot = '%s'\nstate = '%s'\ndisabled_plugins = ['%s']\n", root, state, strings.Join(disabled, "', '"))
+}
+
+// ContainerdForImports is the configuration of a containerd outside the nodes that
+// only imports images into a root directory, which a node can use afterwards. The
+// directory run holds its state; its socket is returned.
+func ContainerdForImports(root, run string) (config []byte, socket string) {
+	socket = filepath.Join(run, "containerd.sock")
+	base := containerdBase(root, filepath.Join(run, "state"), append(podPlugins, unusedPlugins...)...)
+	return fmt.Appendf(nil, "%s\n[grpc]\naddress = '%s'\n", base, socket), socket
+}
+
+// containerdConfig is the configuration of a node's containerd. A process without CAP_SYS_RESOURCE may
 // not lower the out-of-memory score that containers ask for, and the runtime
 // would fail without saying so: restrict_oom_score_adj leaves it as it is.
 func containerdConfig() []byte {
-	return fmt.Appendf(nil, `version = 3
-root = '%s'
-state = '/run/containerd'
-disabled_plugins = [
-  'io.containerd.snapshotter.v1.blockfile',
-  'io.containerd.snapshotter.v1.btrfs',
-  'io.containerd.snapshotter.v1.devmapper',
-  'io.containerd.snapshotter.v1.zfs',
-  'io.containerd.tracing.processor.v1.otlp',
-]
-
+	return fmt.Appendf(nil, `%s
 [plugins.'io.containerd.cri.v1.images']
 snapshotter = 'overlayfs'
 
@@ -50,7 +69,7 @@ runtime_type = 'io.containerd.runc.v2'
 
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
 SystemdCgroup = false
-`, ContainerdRoot, PauseImage)
+`, containerdBase(ContainerdRoot, "/run/containerd", unusedPlugins...), PauseImage)
 }
 
 func containerdUnit() supervisor.Unit {

@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/config"
 	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
 	"github.com/cluster-network-operator/cno/e2e/lab/image"
 )
@@ -124,13 +125,13 @@ func (s Stores) importAll(ctx context.Context, archives []image.Archive, root st
 		return err
 	}
 	defer os.RemoveAll(state)
-	socket := filepath.Join(state, "containerd.sock")
-	config := filepath.Join(state, "config.toml")
-	if err := os.WriteFile(config, configOf(root, state, socket), 0o600); err != nil {
+	settings, socket := config.ContainerdForImports(root, state)
+	file := filepath.Join(state, "config.toml")
+	if err := os.WriteFile(file, settings, 0o600); err != nil {
 		return err
 	}
 	var said bytes.Buffer
-	daemon := exec.Command(s.Containerd, "--config="+config)
+	daemon := exec.Command(s.Containerd, "--config="+file)
 	daemon.Stdout, daemon.Stderr = &said, &said
 	// It ends with the thread that starts it.
 	runtime.LockOSThread()
@@ -193,45 +194,39 @@ func (s Stores) ctr(ctx context.Context, socket string, args ...string) error {
 	return nil
 }
 
-// configOf is the configuration of a containerd that only imports: it has no
-// plugin for pods. The snapshotter is that of the nodes.
-func configOf(root, state, socket string) []byte {
-	return fmt.Appendf(nil, `version = 3
-root = '%s'
-state = '%s'
-disabled_plugins = [
-  'io.containerd.cri.v1.images',
-  'io.containerd.cri.v1.runtime',
-  'io.containerd.grpc.v1.cri',
-  'io.containerd.snapshotter.v1.blockfile',
-  'io.containerd.snapshotter.v1.btrfs',
-  'io.containerd.snapshotter.v1.devmapper',
-  'io.containerd.snapshotter.v1.zfs',
-  'io.containerd.tracing.processor.v1.otlp',
-]
-
-[grpc]
-address = '%s'
-`, root, filepath.Join(state, "run"), socket)
-}
-
-// clone copies a root directory: databases as they are, everything else as hard
-// links where both are on one file system.
+// clone makes an empty directory a copy of a root directory, in one step so that a
+// crash leaves it empty: databases are copied, everything else is hard links where
+// both are on one file system.
 func clone(ctx context.Context, from, to string) error {
-	link, err := sameFileSystem(from, to)
+	half := to + ".new"
+	if err := os.RemoveAll(half); err != nil {
+		return err
+	}
+	link, err := sameFileSystem(from, filepath.Dir(to))
 	if err != nil {
 		return err
 	}
-	args := []string{"--archive"}
+	args := []string{"--archive", from, half}
 	if link {
 		args = append(args, "--link")
 	}
-	if out, err := exec.CommandContext(ctx, "cp", append(args, from+"/.", to)...).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "cp", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, bytes.TrimSpace(out))
 	}
-	if !link {
-		return nil
+	if link {
+		if err := separateDatabases(from, half); err != nil {
+			return err
+		}
 	}
+	if err := os.Remove(to); err != nil {
+		return err
+	}
+	return os.Rename(half, to)
+}
+
+// separateDatabases makes the databases in a clone, which are written to, files of
+// its own.
+func separateDatabases(from, to string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ func (l Layout) Disks() string { return filepath.Join("/var/lib", l.name()) }
 func (l Layout) Cgroup() string { return "/" + l.name() }
 
 // Labs lists the names of all labs that have been on the machine: each had a lock.
-func (l Layout) Labs() ([]string, error) {
+func Labs() ([]string, error) {
 	locks, err := filepath.Glob("/run/" + base + "*.lock")
 	if err != nil {
 		return nil, fmt.Errorf("list the labs: %w", err)

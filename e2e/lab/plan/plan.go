@@ -22,7 +22,8 @@ const (
 	MakeNode Verb = "make the node"
 	// Start starts a unit of a node.
 	Start Verb = "start"
-	// LoadImages imports the lab's own images into a node.
+	// LoadImages imports what is missing of the images that every node gets into a
+	// node: all of them were on its disk before it started for the first time.
 	LoadImages Verb = "load images"
 	// AwaitAPI waits until a node's API server is ready.
 	AwaitAPI Verb = "await the API server"

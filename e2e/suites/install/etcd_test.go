@@ -133,7 +133,7 @@ func TestTheEtcdOfSomebodyElseIsUsed(t *testing.T) {
 	}
 
 	etcd.stop()
-	kit.Eventually(t, 4*time.Minute, "its loss is told with its address, once it lasts", func(ctx context.Context) error {
+	kit.Eventually(t, 4*time.Minute, "its loss is reported with its address, once it lasts", func(ctx context.Context) error {
 		if err := lab.Mesh(ctx, pods); err != nil {
 			t.Fatalf("traffic without etcd: %v", err)
 		}

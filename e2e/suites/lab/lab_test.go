@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,8 +146,9 @@ func leftovers(t *testing.T) []string {
 		if err != nil || target != program {
 			continue
 		}
-		// Other suites may have labs at the same time.
-		if env, err := os.ReadFile(filepath.Join(filepath.Dir(p), "environ")); err == nil && strings.Contains(string(env), checkout.Environ()[len(checkout.Environ())-1]+"\x00") {
+		// Processes of other labs have another name in their environment.
+		env, err := os.ReadFile(filepath.Join(filepath.Dir(p), "environ"))
+		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), checkout.Variable()) {
 			left = append(left, "process "+filepath.Base(filepath.Dir(p)))
 		}
 	}

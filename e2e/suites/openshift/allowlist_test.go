@@ -84,7 +84,7 @@ func TestTheAllowlistOfSysctlsIsOnEveryNode(t *testing.T) {
 	kit.Eventually(t, time.Minute, "what somebody writes on a node is replaced", nodesHave(mine))
 
 	writeAllowlist(t, "^wrong($")
-	kit.Eventually(t, time.Minute, "a mistake is told", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "a mistake is reported", func(ctx context.Context) error {
 		return lab.Says(ctx, "SysctlAllowlistDegraded", "True", "InvalidAllowlist", "line 1")
 	})
 	if err := lab.Says(t.Context(), "Degraded", "False", "AsExpected"); err != nil {

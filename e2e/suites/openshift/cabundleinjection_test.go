@@ -60,7 +60,7 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 	asking(t, namespace, "asks", false)
 	asking(t, namespace, "immutable", true)
 	kit.Eventually(t, time.Minute, "what is trusted arrives", injected(namespace, "asks", "-----BEGIN CERTIFICATE-----\n"))
-	kit.Eventually(t, time.Minute, "who cannot have it is told", told(namespace, "immutable", "CABundleImmutable"))
+	kit.Eventually(t, time.Minute, "an object that cannot have it gets an event", told(namespace, "immutable", "CABundleImmutable"))
 	user := authority(t, "new")
 	cm := userCA(t, user)
 	setProxy(t, configv1.ProxySpec{TrustedCA: configv1.ConfigMapNameReference{Name: cm.Name}})
@@ -78,7 +78,7 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 		}
 		return nil
 	})
-	kit.Eventually(t, time.Minute, "and is told so", told(namespace, "asks", "CABundleRemoved"))
+	kit.Eventually(t, time.Minute, "and gets an event", told(namespace, "asks", "CABundleRemoved"))
 	if err := lab.Settled(t.Context()); err != nil {
 		t.Errorf("a tenant's mistake is the cluster's: %v", err)
 	}

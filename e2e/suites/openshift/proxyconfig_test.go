@@ -123,7 +123,7 @@ func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.
 		}
 		return err
 	}
-	kit.Eventually(t, time.Minute, "the proxy is in force", inForce)
+	kit.Eventually(t, time.Minute, "the proxy is applied", inForce)
 
 	dead := spec
 	dead.HTTPProxy = "http://user:hunter2@192.0.2.1:3128"
@@ -138,7 +138,7 @@ func TestAProxyIsPutIntoForceWhenItAnswersAndStaysWhenTheNextDoesNot(t *testing.
 		t.Error(err)
 	}
 	setProxy(t, configv1.ProxySpec{})
-	kit.Eventually(t, time.Minute, "no proxy is in force", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "no proxy is applied", func(ctx context.Context) error {
 		s, err := proxyStatus(ctx)
 		if err == nil && s != (configv1.ProxyStatus{}) {
 			return fmt.Errorf("the status is %+v", s)

@@ -60,7 +60,7 @@ func TestNothingIsChangedWhileUnmanaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	staysAway(t, ds)
-	kit.Eventually(t, time.Minute, "a workload that is missing is told, and the network stays available", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "a workload that is missing is reported, and the network stays available", func(ctx context.Context) error {
 		if err := lab.Says(ctx, "Available", "True", "AsExpected"); err != nil {
 			return err
 		}
