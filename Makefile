@@ -10,6 +10,10 @@ LAB    := $(OUT)/lab-bin/lab
 PREFIX ?= /usr/local
 export CNO_TEST_ASSETS := $(ASSETS)
 
+# How many packages are tested at a time, and those that take longest, which begin first. Many wait for servers and
+# the kernel more than they compute.
+SLOW      := ./internal/operator ./internal/faults
+PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
 LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
@@ -24,7 +28,7 @@ lab-down: $(LAB) ## Take the cluster down again; nothing is left
 	@$(LAB) down
 
 test: deps test-assets ## Every test but those in the lab
-	@$(GOTESTSUM) -timeout 30m ./...
+	@$(GOTESTSUM) -timeout 30m -p $(PACKAGES) $(SLOW) ./...
 	@cd e2e && $(GOTESTSUM) -timeout 30m ./lab/... ./cmd/...
 
 e2e: images $(LAB) ## Every promise in e2e/suites, in the lab; those of day one need none and run beside
