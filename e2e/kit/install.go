@@ -122,7 +122,7 @@ func (k *Kit) NodesReady(ctx context.Context) error {
 	}
 	var not []string
 	for _, n := range nodes.Items {
-		if !NodeReady(&n) {
+		if !IsReady(&n) {
 			not = append(not, n.Name)
 		}
 	}
@@ -130,16 +130,6 @@ func (k *Kit) NodesReady(ctx context.Context) error {
 		return fmt.Errorf("of %d nodes, not ready: %s", len(nodes.Items), strings.Join(not, ", "))
 	}
 	return nil
-}
-
-// NodeReady reports whether a node is Ready.
-func NodeReady(n *corev1.Node) bool {
-	for _, c := range n.Status.Conditions {
-		if c.Type == corev1.NodeReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 // WaitSettled waits until the network is settled and all nodes are ready.

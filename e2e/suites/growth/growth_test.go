@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
@@ -118,16 +117,7 @@ func TestThePoolGrowsWhilePodsTalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _, _ = lab.Lab(context.Background(), "remove-node", joined) })
-	kit.Eventually(t, 2*time.Minute, "a node joins that only fits into what is new", func(ctx context.Context) error {
-		n := &corev1.Node{}
-		if err := lab.Client.Get(ctx, client.ObjectKey{Name: joined}, n); err != nil {
-			return err
-		}
-		if !kit.NodeReady(n) {
-			return fmt.Errorf("it is not ready")
-		}
-		return nil
-	})
+	kit.Eventually(t, 2*time.Minute, "a node joins that only fits into what is new", func(ctx context.Context) error { return lab.NodeReady(ctx, joined) })
 	pod, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "joined", joined, nil))
 	if err != nil {
 		t.Fatal(err)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
@@ -76,16 +75,7 @@ func TestEtcdGrowsToThreeMembersAndOneMayBeLost(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "add-node"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, 2*time.Minute, "a node can join while a member is lost", func(ctx context.Context) error {
-		n := &corev1.Node{}
-		if err := lab.Client.Get(ctx, client.ObjectKey{Name: "worker-1"}, n); err != nil {
-			return err
-		}
-		if !kit.NodeReady(n) {
-			return fmt.Errorf("it is not ready")
-		}
-		return nil
-	})
+	kit.Eventually(t, 2*time.Minute, "a node can join while a member is lost", func(ctx context.Context) error { return lab.NodeReady(ctx, "worker-1") })
 	joined, err := lab.RunPod(t.Context(), kit.ServerPod(ns, "joined", "worker-1", nil))
 	if err != nil {
 		t.Fatal(err)

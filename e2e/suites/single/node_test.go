@@ -8,9 +8,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
@@ -24,16 +21,7 @@ func TestANodeThatJoinsHasNetworkAndOneThatGoesGivesItsSubnetBack(t *testing.T) 
 		// Harmless when the test has removed it already.
 		_, _ = lab.Lab(context.Background(), "remove-node", joined)
 	})
-	kit.Eventually(t, 2*time.Minute, "the new node becomes ready", func(ctx context.Context) error {
-		n := &corev1.Node{}
-		if err := lab.Client.Get(ctx, client.ObjectKey{Name: joined}, n); err != nil {
-			return err
-		}
-		if !kit.NodeReady(n) {
-			return fmt.Errorf("it is not ready")
-		}
-		return nil
-	})
+	kit.Eventually(t, 2*time.Minute, "the new node becomes ready", func(ctx context.Context) error { return lab.NodeReady(ctx, joined) })
 	pods := lab.ServerOnEachNode(t, ns, nil)
 	for node, pod := range pods {
 		if err := lab.Ping(t.Context(), pod, pods[joined].Status.PodIP); err != nil {

@@ -133,6 +133,7 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 		w.running[node] = run(w.t, w.log, etcdProgram(w.t), "--config-file", file)
 		w.running[node].hash, w.running[node].tls, w.running[node].probe = hash, tls, w.metricsURL(member)+"/readyz"
 		w.started[node]++
+		w.template[d.Name] = hash
 	}
 }
 
@@ -171,10 +172,14 @@ func (w *world) metricsURL(m record.Member) string {
 	return fmt.Sprintf("http://%s:%d", m.Address, w.ports[2])
 }
 
-// probe writes the status of a Deployment: available if its etcd reports at a URL that it is ready.
+// probe writes the status of a Deployment: updated if the last pod that was started is of its template, since another one
+// starts only when that has ended; and available if its etcd reports at a URL that it is ready.
 func (w *world) probe(d *appsv1.Deployment, url string) {
 	w.t.Helper()
-	status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1}
+	status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1}
+	if w.template[d.Name] == d.Spec.Template.Annotations[record.ConfigHash] {
+		status.UpdatedReplicas = 1
+	}
 	if url != "" && ready(url) {
 		status.ReadyReplicas, status.AvailableReplicas = 1, 1
 	}

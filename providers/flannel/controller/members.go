@@ -195,15 +195,25 @@ func (p *pass) stalled(m record.Member, settled bool) bool {
 
 // updated reports whether the pod of a member is ready and as recorded.
 func (c *Controller) updated(ctx context.Context, m record.Member) (bool, error) {
+	d, err := c.replaced(ctx, m)
+	return d != nil && d.Status.AvailableReplicas == 1, err
+}
+
+// replaced returns the Deployment of a member once its only pod is the one that is recorded, whether or not that is
+// ready; nil before.
+func (c *Controller) replaced(ctx context.Context, m record.Member) (*appsv1.Deployment, error) {
 	var d appsv1.Deployment
 	key := client.ObjectKey{Namespace: record.Namespace, Name: record.MemberDeployment(m.Node)}
 	if err := c.deps.Live.Get(ctx, key, &d); apierrors.IsNotFound(err) {
-		return false, nil
+		return nil, nil
 	} else if err != nil {
-		return false, fmt.Errorf("read Deployment %s: %w", key, err)
+		return nil, fmt.Errorf("read Deployment %s: %w", key, err)
 	}
-	return d.Spec.Template.Annotations[record.ConfigHash] == m.PodHash() && d.Status.ObservedGeneration == d.Generation &&
-		d.Status.UpdatedReplicas == 1 && d.Status.AvailableReplicas == 1 && d.Status.Replicas == 1, nil
+	if d.Spec.Template.Annotations[record.ConfigHash] != m.PodHash() || d.Status.ObservedGeneration != d.Generation ||
+		d.Status.UpdatedReplicas != 1 || d.Status.Replicas != 1 {
+		return nil, nil
+	}
+	return &d, nil
 }
 
 // question asks all members at once whether they answer, and those with a vote who the members are.

@@ -153,7 +153,8 @@ func (p *pass) condition(csr *certificatesv1.CertificateSigningRequest, kind cer
 }
 
 // certify signs a key for the node that a request comes from. It returns nil while members do not trust the CA yet:
-// after the loss of a CA they must have started with the bundle that has its successor.
+// one that replaces a lost CA signs once they have started with the bundle that has it. Others trust it since before it
+// signs.
 func (p *pass) certify(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, key any) ([]byte, error) {
 	data, err := p.readSecret(ctx, p.deps.Namespace, record.AuthoritySecret)
 	if err != nil || len(data) == 0 { // none is created while the network is not managed
@@ -163,18 +164,11 @@ func (p *pass) certify(ctx context.Context, csr *certificatesv1.CertificateSigni
 	if err != nil {
 		return nil, fmt.Errorf("read Secret %s/%s: %w", p.deps.Namespace, record.AuthoritySecret, err)
 	}
-	trusted := true
-	for _, m := range p.in.members.Members {
-		trusted = trusted && (!m.Runs() || m.Trust == trustOf(r))
-	}
-	if trusted && p.deps.Now().Before(r.SignsAlone(policy())) {
-		if trusted, err = p.spread(ctx, p.in.members.Members, trustOf(r)); err != nil {
+	if p.deps.Now().Before(r.SignsAlone(policy())) {
+		if spread, err := p.spread(ctx, p.in.members.Members, trustOf(r)); err != nil || !spread {
+			p.soonest(soon)
 			return nil, err
 		}
-	}
-	if !trusted {
-		p.soonest(soon)
-		return nil, nil
 	}
 	now, life := p.deps.Now(), nodeCertificateLife
 	if s := csr.Spec.ExpirationSeconds; s != nil {

@@ -83,39 +83,62 @@ func TestANodesCertificateComesFromTheTokenOfItsPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	type answer struct {
-		certificate []byte
-		err         error
-	}
-	ask := func(name string, text []byte) answer {
-		t.Helper()
-		done := make(chan answer, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-		defer cancel()
-		go func() {
-			certificate, err := agent.Sign(ctx, name, text)
-			done <- answer{certificate, err}
-		}()
-		var out answer
-		w.until("the request is answered", func() bool {
-			select {
-			case out = <-done:
-				return true
-			default:
-				return false
-			}
-		})
-		return out
-	}
 	text := requestOf(t, "a", nil).Spec.Request
-	good := ask("flannel-etcd-good", text)
+	good := w.sign(agent, "flannel-etcd-good", text)
 	if good.err != nil {
 		t.Fatal(good.err)
 	}
-	if hostile := ask("flannel-etcd-hostile", requestOf(t, "b", nil).Spec.Request); hostile.err == nil {
+	if hostile := w.sign(agent, "flannel-etcd-hostile", requestOf(t, "b", nil).Spec.Request); hostile.err == nil {
 		t.Error("node a has a certificate of node b")
 	}
 	if again, err := agent.Sign(t.Context(), "flannel-etcd-good", text); err != nil || string(again) != string(good.certificate) {
 		t.Errorf("the same request again: %v", err)
 	}
+}
+
+// TestANodeGetsACertificateWhileAMemberIsDown is about the first day of a CA, in which members might not trust it yet.
+func TestANodeGetsACertificateWhileAMemberIsDown(t *testing.T) {
+	w := newWorld(t, &operatorv1.FlannelConfig{})
+	nodes := []string{"cp-0", "cp-1", "cp-2"}
+	for i, name := range nodes {
+		w.node(name, i+1, true)
+	}
+	w.settle(nodes...)
+	w.applyRoles()
+	agent, err := request.New(w.agentOn("cp-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.switchOff("cp-2")
+	w.turn() // its pod is reported as not ready
+	if got := w.sign(agent, "flannel-etcd-one-down", requestOf(t, "cp-0", nil).Spec.Request); got.err != nil {
+		t.Error(got.err)
+	}
+}
+
+// signed is what an agent gets for a request.
+type signed struct {
+	certificate []byte
+	err         error
+}
+
+// sign has an agent request a certificate, and takes turns until that is answered.
+func (w *world) sign(agent *request.Client, name string, text []byte) (out signed) {
+	w.t.Helper()
+	done := make(chan signed, 1)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)
+	defer cancel()
+	go func() {
+		certificate, err := agent.Sign(ctx, name, text)
+		done <- signed{certificate, err}
+	}()
+	w.until("the request is answered", func() bool {
+		select {
+		case out = <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	return out
 }

@@ -102,7 +102,8 @@ func (c *Controller) rootKey() client.ObjectKey {
 
 func trustOf(r certs.Rotation) string { return record.Hash(string(r.Bundle().PEM())) }
 
-// spread reports whether every member that runs has started with the bundle of the given hash.
+// spread reports whether no member runs with another bundle than that of the given hash. A member that is down counts if
+// it has started with that bundle before, or will: it rejects nothing.
 func (c *Controller) spread(ctx context.Context, members []record.Member, trust string) (bool, error) {
 	for _, m := range members {
 		if !m.Runs() {
@@ -111,7 +112,7 @@ func (c *Controller) spread(ctx context.Context, members []record.Member, trust 
 		if m.Trust != trust {
 			return false, nil
 		}
-		if updated, err := c.updated(ctx, m); err != nil || !updated {
+		if d, err := c.replaced(ctx, m); err != nil || d == nil {
 			return false, err
 		}
 	}

@@ -47,6 +47,8 @@ type world struct {
 	running map[string]*process
 	started map[string]int
 	off     map[string]bool
+	// template is the hash of the pod template, by Deployment, that the last pod was started from.
+	template map[string]string
 	// quota is the size that databases may have, in bytes; 0 is record.Quota.
 	quota int
 	// log has what members say.
@@ -59,7 +61,7 @@ func newWorld(t *testing.T, config *operatorv1.FlannelConfig) *world {
 	t.Helper()
 	w := &world{
 		t: t, api: apitest.Shared(t).Client, now: time.Now(), ports: freePorts(t), disks: t.TempDir(),
-		running: map[string]*process{}, started: map[string]int{}, off: map[string]bool{},
+		running: map[string]*process{}, started: map[string]int{}, off: map[string]bool{}, template: map[string]string{},
 		images: facts.Images{record.FlannelImage: "flannel:v1", record.EtcdImage: "etcd:v1"},
 	}
 	if config.Etcd == nil {
