@@ -81,16 +81,19 @@ func runOperator(ctx context.Context, f flags) error {
 		return err
 	}
 	namespace, rendered := cmp.Or(f.namespace, podNamespace(), defaultNamespace), at
+	var choose func(context.Context) facts.HostPort
 	if !around.Chosen(at) {
-		rendered = operator.Remembered(ctx, config, namespace, at, log)
+		choose = func(ctx context.Context) facts.HostPort { return operator.Remembered(ctx, config, namespace, at, log) }
+		rendered = choose(ctx)
 	}
 	release := cmp.Or(os.Getenv("RELEASE_VERSION"), version.String())
 	log.Info("starting", "version", release, "apiserver", at.Host, "port", at.Port)
 	return operator.Run(ctx, operator.Options{
-		Config:    operator.At(config, at),
-		Namespace: namespace,
-		Registry:  networks.Registry(),
-		Facts:     facts.Cluster{Platform: "None", APIServer: rendered, Images: operands, ReleaseVersion: release},
+		Config:          operator.At(config, at),
+		Namespace:       namespace,
+		Registry:        networks.Registry(),
+		Facts:           facts.Cluster{Platform: "None", APIServer: rendered, Images: operands, ReleaseVersion: release},
+		ChooseAPIServer: choose,
 		Proxy: proxyconfig.Settings{
 			TrustFiles: f.systemTrust, HostedControlPlane: os.Getenv("HYPERSHIFT") != "",
 			ProxyInternalAPIServer: os.Getenv("PROXY_INTERNAL_APISERVER_ADDRESS") == "true",

@@ -59,6 +59,10 @@ type Options struct {
 	Registry pipeline.Registry
 	// Facts that do not change while the operator runs: images, version, API server, platform.
 	Facts facts.Cluster
+	// ChooseAPIServer returns the API server that operands shall use, as Remembered does. The operator calls it when it gets
+	// the lease, and ends if the answer is not that of Facts, which a replica has read when it began to wait. It also ends when
+	// the API server of Facts stops answering. Nil takes the one of Facts in any case.
+	ChooseAPIServer func(context.Context) facts.HostPort
 	// Proxy is what bears on the proxy of the cluster. Without TrustFiles, the system's authorities are looked for where
 	// distributions have them.
 	Proxy proxyconfig.Settings
@@ -100,7 +104,7 @@ type shared struct {
 }
 
 // Run runs the operator until the context ends, or until it has to start again because what it can only read then has
-// changed: the TLS profile. The error says why it stopped before; losing the lease is one.
+// changed: the TLS profile, or which API server answers. The error says why it stopped before; losing the lease is one.
 func Run(ctx context.Context, o Options) error {
 	if err := o.Registry.Check(); err != nil {
 		return err
@@ -118,6 +122,11 @@ func Run(ctx context.Context, o Options) error {
 	}
 	if err := s.manager.Add(s.operands); err != nil {
 		return fmt.Errorf("add cache of operands: %w", err)
+	}
+	if s.ChooseAPIServer != nil && At(s.Config, s.Facts.APIServer).Host != s.Config.Host {
+		if err := s.manager.Add(newAddressWatch(s.Config, s.Facts.APIServer, s.end, s.Log.With("loop", "apiserver"))); err != nil {
+			return fmt.Errorf("add watch over the API server of operands: %w", err)
+		}
 	}
 	return endWithin(ctx, s.manager.Start, stopLimit)
 }

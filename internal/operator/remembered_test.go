@@ -1,10 +1,13 @@
 package operator
 
 import (
+	"context"
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -48,5 +51,22 @@ func TestWhatSomebodyHasSaidIsNotOverruled(t *testing.T) {
 		if got := s.Chosen(facts.HostPort{Host: host, Port: 6443}); got != want {
 			t.Errorf("%s: %t", host, got)
 		}
+	}
+}
+
+func TestReplicaThatWaitedEndsWhenOperandsHaveGotAnotherAPIServer(t *testing.T) {
+	c := newCluster(t, apitest.Options{})
+	c.create(newNetwork())
+	options := c.options(func(o *Options) {
+		o.ChooseAPIServer = func(context.Context) facts.HostPort { return facts.HostPort{Host: "192.0.2.99", Port: 6443} }
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := Run(ctx, options); err != nil || ctx.Err() != nil {
+		t.Fatalf("the operator ended with %v, and its context with %v", err, ctx.Err())
+	}
+	var sets appsv1.DaemonSetList
+	if err := c.Client.List(t.Context(), &sets); err != nil || len(sets.Items) > 0 {
+		t.Errorf("%d DaemonSets were applied, error %v", len(sets.Items), err)
 	}
 }

@@ -34,8 +34,17 @@ type starter struct {
 }
 
 // Start starts the loops that can be started, and the others when a CustomResourceDefinition appears. It returns when all
-// loops have ended: on the first error, or when the context ends.
+// loops have ended: on the first error, or when the context ends. It starts none if operands have got another API server
+// since this replica began to wait for the lease: the operator then ends, to start again with that.
 func (s *starter) Start(ctx context.Context) error {
+	if s.ChooseAPIServer != nil {
+		if at := s.ChooseAPIServer(ctx); at != s.Facts.APIServer {
+			s.Log.Info("the operator restarts: operands use another API server than when it began to wait for the lease",
+				"before", s.Facts.APIServer.Host, "now", at.Host)
+			s.end()
+			return nil
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	s.add = func(r manager.Runnable) error {
 		group.Go(func() error { return r.Start(ctx) })
