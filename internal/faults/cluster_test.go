@@ -53,8 +53,10 @@ func newClusterWith(t testing.TB, options apitest.Options) *cluster {
 	}
 	c.anotherProxy()
 	c.base = map[string]bool{}
-	for key := range c.everything() {
-		c.base[key] = true
+	for _, keys := range c.keys() {
+		for _, key := range keys {
+			c.base[key] = true
+		}
 	}
 	c.kubelet()
 	return c

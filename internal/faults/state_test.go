@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/plan"
@@ -50,43 +52,91 @@ type found struct {
 	in schema.GroupVersionResource
 }
 
-// everything returns all objects of the cluster, by kind and name.
-func (c *cluster) everything() map[string]found {
+// keys returns the objects of the cluster by the kind that has them, as kind and name.
+func (c *cluster) keys() map[schema.GroupVersionResource][]string {
 	c.Helper()
+	api := metadata.NewForConfigOrDie(c.Config)
+	all := map[schema.GroupVersionResource][]string{}
+	c.each(c.resources(), func(r schema.GroupVersionResource, keep func(func())) error {
+		list, err := api.Resource(r).List(c.Context(), fromCache)
+		if err != nil {
+			return err
+		}
+		keep(func() {
+			for i := range list.Items {
+				all[r] = append(all[r], key(r, &list.Items[i]))
+			}
+		})
+		return nil
+	})
+	return all
+}
+
+// added returns all objects that came since the cluster was made, by kind and name. Most kinds have none, and lists of names
+// cost a fraction of lists of objects.
+func (c *cluster) added() map[string]found {
+	c.Helper()
+	var kinds []schema.GroupVersionResource
+	for r, keys := range c.keys() {
+		if slices.ContainsFunc(keys, func(key string) bool { return !c.base[key] }) {
+			kinds = append(kinds, r)
+		}
+	}
 	api := dynamic.NewForConfigOrDie(c.Config)
 	all := map[string]found{}
-	var mu sync.Mutex
-	var lists sync.WaitGroup
-	for _, r := range c.resources() {
-		lists.Go(func() {
-			list, err := api.Resource(r).List(c.Context(), metav1.ListOptions{ResourceVersion: "0"})
-			if apierrors.IsNotFound(err) {
-				return // a kind that was there a moment ago
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				c.Error(err)
-				return
-			}
+	c.each(kinds, func(r schema.GroupVersionResource, keep func(func())) error {
+		list, err := api.Resource(r).List(c.Context(), fromCache)
+		if err != nil {
+			return err
+		}
+		keep(func() {
 			for i := range list.Items {
-				o := &list.Items[i]
-				all[fmt.Sprintf("%s %s/%s", r.GroupResource(), o.GetNamespace(), o.GetName())] = found{o, r}
+				if o := &list.Items[i]; !c.base[key(r, o)] {
+					all[key(r, o)] = found{o, r}
+				}
+			}
+		})
+		return nil
+	})
+	return all
+}
+
+// fromCache has the API server list what its cache has.
+var fromCache = metav1.ListOptions{ResourceVersion: "0"}
+
+func key(r schema.GroupVersionResource, o metav1.Object) string {
+	return fmt.Sprintf("%s %s/%s", r.GroupResource(), o.GetNamespace(), o.GetName())
+}
+
+// each calls a function for all kinds at once. What the function passes to keep runs alone. That a kind is gone, which was
+// there a moment ago, is no error.
+func (c *cluster) each(kinds []schema.GroupVersionResource, list func(r schema.GroupVersionResource, keep func(func())) error) {
+	c.Helper()
+	var mu sync.Mutex
+	locked := func(f func()) {
+		mu.Lock()
+		defer mu.Unlock()
+		f()
+	}
+	var lists sync.WaitGroup
+	for _, r := range kinds {
+		lists.Go(func() {
+			if err := list(r, locked); err != nil && !apierrors.IsNotFound(err) {
+				c.Error(err)
 			}
 		})
 	}
 	lists.Wait()
-	return all
 }
 
 // installed returns all objects that came since the cluster was made, as text, without what is another each time.
 func (c *cluster) installed() map[string]string {
 	c.Helper()
-	all := c.everything()
+	all := c.added()
 	random := randomIn(all)
 	state := map[string]string{}
 	for key, o := range all {
-		if c.base[key] || o.GetDeletionTimestamp() != nil || o.in.Resource == "networks" {
+		if o.GetDeletionTimestamp() != nil || o.in.Resource == "networks" {
 			continue
 		}
 		text, err := json.MarshalIndent(settled(o.Unstructured), "", " ")
@@ -178,10 +228,7 @@ func (c *cluster) clear() {
 	now := int64(0)
 	for range 3 { // what was deleted with a finalizer, and what it was in
 		left := 0
-		for key, o := range c.everything() {
-			if c.base[key] {
-				continue
-			}
+		for _, o := range c.added() {
 			left++
 			in := api.Resource(o.in).Namespace(o.GetNamespace())
 			if len(o.GetFinalizers()) > 0 {
