@@ -161,14 +161,15 @@ func (k *Kit) Connect() error {
 	return nil
 }
 
-// Poll calls a function until it succeeds, and returns its last error when the time is up.
+// Poll calls a function until it succeeds, and returns its last error when the time is up. It waits four times as long as a
+// call took, within bounds: checks that run commands must not take the processor from what they wait for.
 func Poll(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
+	const shortest, longest = 100 * time.Millisecond, 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
 	var last error
 	for {
+		begin := time.Now()
 		err := f(ctx)
 		if err == nil {
 			return nil
@@ -180,7 +181,7 @@ func Poll(ctx context.Context, limit time.Duration, f func(context.Context) erro
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("after %s: %w", limit, last)
-		case <-tick.C:
+		case <-time.After(min(longest, max(shortest, 4*time.Since(begin)))):
 		}
 	}
 }

@@ -29,7 +29,8 @@ func ServerPod(namespace, name, node string, labels map[string]string) *corev1.P
 				Image:           Agnhost,
 				ImagePullPolicy: corev1.PullIfNotPresent,
 				Args:            []string{"netexec", "--http-port=8080", "--udp-port=8080"},
-				ReadinessProbe: &corev1.Probe{
+				// It shows once that commands can be run; a readiness probe would take processor time from the lab for ever.
+				StartupProbe: &corev1.Probe{
 					ProbeHandler:  corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}},
 					PeriodSeconds: 1,
 				},
