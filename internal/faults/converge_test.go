@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -168,15 +169,24 @@ func TestOneCallOfAnInstallFails(t *testing.T) {
 	}
 }
 
-// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after none, three, six... of its writes,
-// and looks at what it has left and at where the next one ends. The writes between are for package operator's own test,
-// with a smaller network.
+// apart is how many writes lie between two deaths. The first one is another each time, so that runs cover all writes.
+const apart = 6
+
+// firstDeath returns after how many writes the first operator dies.
+func (c *cluster) firstDeath() int {
+	k := rand.IntN(apart)
+	c.Logf("operators die after %d writes, %d, %d…", k, k+apart, k+2*apart)
+	return k
+}
+
+// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after every sixth of its writes, and looks
+// at what it has left and at where the next one ends. Package operator's own test does so after each, with a smaller network.
 func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.create(newNetwork())
 	want, p := c.undisturbed()
-	for k, died := 0, true; died; k += 3 {
+	for k, died := c.firstDeath(), true; died; k += apart {
 		c.stop(p)
 		c.clear()
 		c.create(newNetwork())
@@ -185,7 +195,7 @@ func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.
 }
 
 // TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges takes kube-proxy away and changes flannel, and kills an
-// operator after none, three, six... of its writes.
+// operator after every sixth of its writes.
 func TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -197,7 +207,7 @@ func TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges(t *testing.T
 	if len(want) >= len(before) {
 		t.Fatalf("%d objects before, and %d without kube-proxy", len(before), len(want))
 	}
-	for k, died := 0, true; died; k += 3 {
+	for k, died := c.firstDeath(), true; died; k += apart {
 		c.stop(p)
 		c.clear()
 		before = c.goTo(install)
