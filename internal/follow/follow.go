@@ -19,6 +19,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // Every is how often the cluster is asked.
@@ -105,7 +106,7 @@ func (f *Follower) look(ctx context.Context, generation int64) (done bool, err e
 	switch {
 	case degraded.Status == osv1.ConditionTrue && strings.HasPrefix(degraded.Reason, "Invalid"):
 		return false, fmt.Errorf("%w: %s", ErrRefused, degraded.Message)
-	case degraded.Status == osv1.ConditionTrue && degraded.Reason == "RolloutHung":
+	case degraded.Status == osv1.ConditionTrue && degraded.Reason == status.RolloutHung:
 		return false, fmt.Errorf("%w: %s%s", ErrHung, degraded.Message, wayBack)
 	}
 	f.cause = progressing.Message

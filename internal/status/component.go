@@ -81,7 +81,7 @@ func (v view) findings(d *Decision) []Finding {
 	on, message, moving := first(waiting(), v, d)
 	trouble, why, ill := first(troubling(), v, d)
 	if moving {
-		if len(v.troubled) > 0 && trouble.Reason != reasonHung {
+		if len(v.troubled) > 0 && trouble.Reason != RolloutHung {
 			message += ": " + describe(v.troubled)
 		}
 		if v.Refused != "" {
@@ -93,7 +93,7 @@ func (v view) findings(d *Decision) []Finding {
 		return findings
 	}
 	f := finding(trouble, why)
-	if trouble.Reason != reasonHung {
+	if trouble.Reason != RolloutHung {
 		f.Since = troubledSince(v.counted)
 		return append(findings, f)
 	}

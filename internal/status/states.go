@@ -9,13 +9,15 @@ import (
 // AsExpected is the reason of every condition that has the value it should have.
 const AsExpected = "AsExpected"
 
+// RolloutHung is the reason of Degraded when a rollout has stopped.
+const RolloutHung = "RolloutHung"
+
 // The reasons that are given here; those of findings of loops are theirs. Where OpenShift's operator gives one, the
 // names are the same.
 const (
 	reasonStartup   = "Startup"
 	reasonDown      = "WorkloadDown"
 	reasonDeploying = "Deploying"
-	reasonHung      = "RolloutHung"
 	reasonRefused   = "FailedCreate"
 	reasonNoConfig  = "NoOperConfig"
 	reasonNodesGone = "NodesGone"
@@ -65,7 +67,7 @@ func waiting() []state {
 // troubling are the states in which a workload needs a person, the gravest first. The first that holds is told.
 func troubling() []state {
 	all := []state{
-		{State{Degraded, reasonHung, "a rollout has stood still for 10 minutes; a pod that is created in the place of another is no progress; at once, and Upgradeable is False too"}, hung},
+		{State{Degraded, RolloutHung, "a rollout has stood still for 10 minutes; a pod that is created in the place of another is no progress; at once, and Upgradeable is False too"}, hung},
 		{State{Degraded, reasonRefused, "pods cannot be made: the API server, a quota or a webhook refuses them"}, func(v view) (string, bool, time.Duration) {
 			return "cannot create its pods: " + v.Refused, v.Refused != "", 0
 		}},

@@ -22,7 +22,7 @@ func WayOuts() []WayOut {
 		{string(NotReady), "read the pod's log in the archive of cno doctor; flanneld is not ready while it does not reach etcd, then check the etcd pods and their ports between nodes"},
 		{string(Starting), "kubectl describe pod names what the pod waits for: an image, a volume, or an init container"},
 		{reasonRefused, "remove what refuses the pods: the cause names the quota, the policy or the webhook"},
-		{reasonHung, "remove the cause that the message names; if the last change of Network/cluster caused it: cno rollback"},
+		{RolloutHung, "remove the cause that the message names; if the last change of Network/cluster caused it: cno rollback"},
 		{reasonDown, "repair the pods that the message names; their logs are in the archive of cno doctor"},
 		{reasonNoConfig, "create Network/cluster: kubectl apply -f with one of config/samples, or with what cno history prints"},
 		{reasonFamilies, "give every node internal addresses of the same IP families (kubelet --node-ip)"},
@@ -61,7 +61,7 @@ func WayOuts() []WayOut {
 // WayOutOf is what to do about a condition or a finding. A rollout that stalls is resolved by what stalls its pods, which its
 // message names.
 func WayOutOf(reason, message string) string {
-	if reason == reasonHung {
+	if reason == RolloutHung {
 		for _, kind := range troubles {
 			if kind != NotReady && kind != Starting && strings.Contains(message, verb(kind)) {
 				reason = string(kind)

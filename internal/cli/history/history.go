@@ -2,6 +2,7 @@
 package history
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -10,13 +11,18 @@ import (
 	"text/tabwriter"
 	"time"
 
+	osv1 "github.com/openshift/api/operator/v1"
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // New makes the command.
@@ -35,14 +41,14 @@ Exit status: 0 listed; 2 there is no such revision, or the cluster does not answ
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: foresee.CompleteRevisions(&cluster),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			records, err := read(cmd, cluster)
+			all, err := read(cmd.Context(), cluster)
 			if err != nil {
 				return err
 			}
 			if len(args) == 1 {
-				return one(cmd.OutOrStdout(), records, args[0], form)
+				return one(cmd.OutOrStdout(), all, args[0], form)
 			}
-			return list(cmd.OutOrStdout(), records, form)
+			return list(cmd.OutOrStdout(), all, form)
 		},
 	}
 	form.Add(cmd)
@@ -50,16 +56,26 @@ Exit status: 0 listed; 2 there is no such revision, or the cluster does not answ
 	return cmd
 }
 
-func read(cmd *cobra.Command, flags kubeconfig.Flags) (foresee.Records, error) {
+// read returns all revisions of a cluster, the newest first.
+func read(ctx context.Context, flags kubeconfig.Flags) ([]entry, error) {
 	config, err := flags.Config()
 	if err != nil {
-		return foresee.Records{}, err
+		return nil, err
 	}
 	cluster, err := foresee.Open(config, flags.Namespace)
 	if err != nil {
-		return foresee.Records{}, err
+		return nil, err
 	}
-	return cluster.Records(cmd.Context())
+	records, err := cluster.Records(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var network operatorv1.Network
+	err = cluster.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network)
+	if client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		return nil, fmt.Errorf("read Network/%s: %w", operatorv1.NetworkName, err)
+	}
+	return entries(records, network.Status.Conditions)
 }
 
 // entry is one revision as it is told.
@@ -67,19 +83,24 @@ type entry struct {
 	applied.Revision
 	// Current is true for the one that is applied.
 	Current bool `json:"current"`
+	// Stalled says what the rollout of the current one has stopped at; empty unless it has.
+	Stalled string `json:"stalled,omitempty"`
 	// Changes are the fields that differ from the revision before; none is known of the oldest.
 	Changes []pipeline.Change `json:"changes"`
 	// ChangedImages are the names of the images that differ from those of the revision before.
 	ChangedImages []string `json:"changedImages,omitempty"`
 }
 
-// entries are all revisions, the newest first.
-func entries(r foresee.Records) ([]entry, error) {
+// entries are all revisions, the newest first. The conditions are those of the network.
+func entries(r foresee.Records, conditions []osv1.OperatorCondition) ([]entry, error) {
 	var all []entry
 	var before *applied.Revision
 	for i := range r.History {
 		rev := r.History[i]
 		e := entry{Revision: rev, Current: rev.Number == r.Record.BaselineNumber(), Changes: []pipeline.Change{}}
+		if e.Current && e.Outcome == applied.OutcomeApplied {
+			e.Stalled = stalled(conditions)
+		}
 		if before != nil {
 			old, err := before.Snapshot()
 			if err != nil {
@@ -98,6 +119,16 @@ func entries(r foresee.Records) ([]entry, error) {
 	return all, nil
 }
 
+// stalled is the message of a condition that says that a rollout has stopped.
+func stalled(conditions []osv1.OperatorCondition) string {
+	for _, c := range conditions {
+		if strings.HasSuffix(c.Type, osv1.OperatorStatusTypeDegraded) && c.Status == osv1.ConditionTrue && c.Reason == status.RolloutHung {
+			return c.Message
+		}
+	}
+	return ""
+}
+
 // changedImages are the variables of images that are not the same in two revisions. Revisions of older operators have none, and then
 // nothing is known.
 func changedImages(old, updated map[string]string) []string {
@@ -111,11 +142,7 @@ func changedImages(old, updated map[string]string) []string {
 	return names
 }
 
-func list(w io.Writer, r foresee.Records, form answer.Form) error {
-	all, err := entries(r)
-	if err != nil {
-		return err
-	}
+func list(w io.Writer, all []entry, form answer.Form) error {
 	if !form.ForPeople() {
 		return form.Write(w, all)
 	}
@@ -152,6 +179,9 @@ func number(e entry) string {
 
 func outcome(e entry) string {
 	text := string(e.Outcome)
+	if e.Stalled != "" {
+		text += ", stalled"
+	}
 	if e.Forced {
 		text += ", forced"
 	}
@@ -174,11 +204,7 @@ func changed(e entry) string {
 }
 
 // one prints a revision.
-func one(w io.Writer, r foresee.Records, name string, form answer.Form) error {
-	all, err := entries(r)
-	if err != nil {
-		return err
-	}
+func one(w io.Writer, all []entry, name string, form answer.Form) error {
 	for _, e := range all {
 		if strconv.Itoa(e.Number) != name {
 			continue
