@@ -29,6 +29,8 @@ const (
 	defaultNamespace = "openshift-network-operator"
 	// urlFile is where OpenShift's nodes keep the address of the API server.
 	urlFile = "/etc/kubernetes/apiserver-url.env"
+	// keepConntrackVariable is the environment variable that is true where nodes are network namespaces of one machine.
+	keepConntrackVariable = "KUBE_PROXY_KEEP_CONNTRACK_MAX"
 	// serviceAccountNamespace is the pod's namespace, as every pod with a service account has it.
 	serviceAccountNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 )
@@ -72,6 +74,10 @@ func runOperator(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
+	keepConntrack, err := keepConntrackMax(os.Getenv(keepConntrackVariable))
+	if err != nil {
+		return err
+	}
 	config, around, err := surroundings(f.kubeconfig)
 	if err != nil {
 		return err
@@ -89,10 +95,12 @@ func runOperator(ctx context.Context, f flags) error {
 	release := cmp.Or(os.Getenv("RELEASE_VERSION"), version.String())
 	log.Info("starting", "version", release, "apiserver", at.Host, "port", at.Port)
 	return operator.Run(ctx, operator.Options{
-		Config:          operator.At(config, at),
-		Namespace:       namespace,
-		Registry:        networks.Registry(),
-		Facts:           facts.Cluster{Platform: "None", APIServer: rendered, Images: operands, ReleaseVersion: release},
+		Config:    operator.At(config, at),
+		Namespace: namespace,
+		Registry:  networks.Registry(),
+		Facts: facts.Cluster{
+			Platform: "None", APIServer: rendered, Images: operands, ReleaseVersion: release, KeepConntrackMax: keepConntrack,
+		},
 		ChooseAPIServer: choose,
 		Proxy: proxyconfig.Settings{
 			TrustFiles: f.systemTrust, HostedControlPlane: os.Getenv("HYPERSHIFT") != "",
@@ -148,6 +156,18 @@ func images(environ []string) (facts.Images, error) {
 		}
 	}
 	return found.In(registry)
+}
+
+// keepConntrackMax reads the value of keepConntrackVariable; an empty one is false.
+func keepConntrackMax(value string) (bool, error) {
+	switch value {
+	case "true":
+		return true, nil
+	case "", "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("environment variable %s: %q is neither true nor false; remove it to have kube-proxy size the connection-tracking tables of nodes",
+		keepConntrackVariable, value)
 }
 
 // podNamespace is the namespace of the pod, empty if this is none.

@@ -39,6 +39,9 @@ type Cluster struct {
 	MTUMigration MTUMigration
 	// Services is what the cluster has for Services already.
 	Services Services
+	// KeepConntrackMax is true if kube-proxy may not size the nodes' connection-tracking tables, because nodes are network namespaces of
+	// one machine, from which its table cannot be written. kube-proxy sizes them otherwise.
+	KeepConntrackMax bool `json:",omitempty"`
 	// TLS is what programs that serve TLS are told, by the cluster's TLS profile. The zero value leaves them alone.
 	TLS tlsprofile.Settings
 }

@@ -17,6 +17,8 @@ const (
 	keyAPIServer = "apiServer"
 	keyImages    = "images"
 	keyVersion   = "releaseVersion"
+	// keyConntrack is there, with the value true, only if KeepConntrackMax is.
+	keyConntrack = "keepConntrackMax"
 )
 
 // Publish returns the data of the ConfigMap.
@@ -25,15 +27,19 @@ func (c Cluster) Publish() (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode images: %w", err)
 	}
-	return map[string]string{
+	data := map[string]string{
 		keyPlatform: c.Platform, keyVersion: c.ReleaseVersion, keyImages: string(images),
 		keyAPIServer: net.JoinHostPort(c.APIServer.Host, strconv.Itoa(c.APIServer.Port)),
-	}, nil
+	}
+	if c.KeepConntrackMax {
+		data[keyConntrack] = strconv.FormatBool(true)
+	}
+	return data, nil
 }
 
 // Published reads the data of the ConfigMap. Everything that is not in it is zero.
 func Published(data map[string]string) (Cluster, error) {
-	c := Cluster{Platform: data[keyPlatform], ReleaseVersion: data[keyVersion]}
+	c := Cluster{Platform: data[keyPlatform], ReleaseVersion: data[keyVersion], KeepConntrackMax: data[keyConntrack] == strconv.FormatBool(true)}
 	host, port, err := net.SplitHostPort(data[keyAPIServer])
 	if err != nil {
 		return Cluster{}, fmt.Errorf("read ConfigMap %s, key %s: %w", ConfigMapName, keyAPIServer, err)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWhatIsPublishedIsReadBack(t *testing.T) {
-	want := Cluster{Platform: "AWS", APIServer: HostPort{Host: "fd00::1", Port: 6443}, Images: Images{"FLANNEL_IMAGE": "a/b:c"}, ReleaseVersion: "v1"}
+	want := Cluster{Platform: "AWS", APIServer: HostPort{Host: "fd00::1", Port: 6443}, Images: Images{"FLANNEL_IMAGE": "a/b:c"}, ReleaseVersion: "v1", KeepConntrackMax: true}
 	data, err := want.Publish()
 	if err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 // lower, and to lower it takes a capability that its container does not have.
 const criticalOOMScore = -997
 
-// configuration is what kube-proxy reads, from a filled specification.
-func configuration(spec *operatorv1.NetworkSpec) (*config, error) {
+// configuration is what kube-proxy reads, from a filled specification. keepConntrackMax is that of facts.Cluster.
+func configuration(spec *operatorv1.NetworkSpec, keepConntrackMax bool) (*config, error) {
 	settings := spec.KubeProxyConfig
 	if settings == nil {
 		settings = &osv1.ProxyConfig{}
@@ -51,25 +51,27 @@ func configuration(spec *operatorv1.NetworkSpec) (*config, error) {
 	if c.ClusterCIDR == "" && c.DetectLocalMode == localClusterCIDR {
 		c.ClusterCIDR = strings.Join(poolCIDRs(spec), ",")
 	}
-	setQuiet(c)
-	return c, nil
-}
-
-// setQuiet sets what would be written to the node otherwise, and cannot be from where kube-proxy runs.
-func setQuiet(c *config) {
-	// The size of the kernel's table of connections is one for the machine: it cannot be set from a network
-	// namespace, and an administrator who has set it does not want it changed. 0 leaves it alone.
-	leave := int32(0)
-	if c.Conntrack.MaxPerCore == nil {
-		c.Conntrack.MaxPerCore = &leave
-	}
-	if c.Conntrack.Min == nil {
-		c.Conntrack.Min = &leave
+	// An argument of the user for either of the two is an order to size the table.
+	if keepConntrackMax && c.Conntrack.MaxPerCore == nil && c.Conntrack.Min == nil {
+		c.Conntrack.MaxPerCore, c.Conntrack.Min = new(int32), new(int32)
 	}
 	if c.OOMScoreAdj == nil {
 		score := int32(criticalOOMScore)
 		c.OOMScoreAdj = &score
 	}
+	return c, nil
+}
+
+// unprivileged is the configuration of the container that goes on to run: all but the sysctls of connection tracking, which the init
+// container has set. kube-proxy compares them at each start and ends if one differs that it cannot write, so another program on the node that
+// changes one, such as TuneD, would stop it for good.
+func unprivileged(c *config) *config {
+	out := c.DeepCopy()
+	// In each field 0 keeps what the node has.
+	out.Conntrack = kubeproxyv1alpha1.KubeProxyConntrackConfiguration{
+		MaxPerCore: new(int32), Min: new(int32), TCPEstablishedTimeout: new(metav1.Duration), TCPCloseWaitTimeout: new(metav1.Duration),
+	}
+	return out
 }
 
 // verbosity is the verbosity of Kubernetes' programs that OpenShift documents for a log level.

@@ -22,8 +22,10 @@ import (
 var assets embed.FS
 
 const (
-	// ConfigKey is the key of the ConfigMap proxy-config that holds the configuration.
+	// ConfigKey is the key of the ConfigMap proxy-config that holds the configuration. The init container reads it.
 	ConfigKey = "kube-proxy-config.yaml"
+	// UnprivilegedConfigKey is the key of the same ConfigMap that holds the configuration of the container that goes on to run.
+	UnprivilegedConfigKey = "kube-proxy-unprivileged-config.yaml"
 	// hashAnnotation makes pods of another configuration other pods, so that they are replaced.
 	hashAnnotation = "networkoperator.openshift.io/config-hash"
 )
@@ -32,11 +34,15 @@ type renderer struct{}
 
 // Render makes the objects of kube-proxy, in the order in which to apply them.
 func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
-	c, err := configuration(spec)
+	c, err := configuration(spec, f.KeepConntrackMax)
 	if err != nil {
 		return provider.Output{}, err
 	}
 	text, err := encode(c)
+	if err != nil {
+		return provider.Output{}, err
+	}
+	running, err := encode(unprivileged(c))
 	if err != nil {
 		return provider.Output{}, err
 	}
@@ -49,7 +55,7 @@ func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.
 	add[corev1.ServiceAccount](&out, "serviceaccount", nil)
 	add[rbacv1.ClusterRole](&out, "clusterrole", nil)
 	add[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
-	add(&out, "configmap", func(m *corev1.ConfigMap) { m.Data = map[string]string{ConfigKey: text} })
+	add(&out, "configmap", func(m *corev1.ConfigMap) { m.Data = map[string]string{ConfigKey: text, UnprivilegedConfigKey: running} })
 	add(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer) })
 	return provider.Output{Objects: out.objects}, out.err
 }

@@ -5,12 +5,15 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubeproxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
 	"sigs.k8s.io/yaml"
@@ -116,8 +119,10 @@ func TestPodsAreReplacedExactlyWhenTheConfigurationChanges(t *testing.T) {
 	}
 }
 
-func TestTheConfigurationIsWhatTheTypeReads(t *testing.T) {
-	for _, o := range render(t, filledFor(t, network(nil, "fd01::/48"), nil), cluster()) {
+// rendered is the configuration in a key of the ConfigMap.
+func rendered(t *testing.T, spec *operatorv1.NetworkSpec, f facts.Cluster, key string) kubeproxyv1alpha1.KubeProxyConfiguration {
+	t.Helper()
+	for _, o := range render(t, filledFor(t, spec, nil), f) {
 		if o.Object.GetKind() != "ConfigMap" {
 			continue
 		}
@@ -126,12 +131,64 @@ func TestTheConfigurationIsWhatTheTypeReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		var c kubeproxyv1alpha1.KubeProxyConfiguration
-		if err := yaml.UnmarshalStrict([]byte(m.Data[ConfigKey]), &c); err != nil {
+		if err := yaml.UnmarshalStrict([]byte(m.Data[key]), &c); err != nil {
 			t.Fatal(err)
 		}
-		got := []string{c.BindAddress, c.HealthzBindAddress, c.MetricsBindAddress, c.ClusterCIDR, string(c.Mode)}
-		if diff := cmp.Diff([]string{"::", "[::]:10256", "[::1]:29102", "fd01::/48", "nftables"}, got); diff != "" {
-			t.Error(diff)
+		return c
+	}
+	t.Fatal("there is no ConfigMap")
+	return kubeproxyv1alpha1.KubeProxyConfiguration{}
+}
+
+func TestTheConfigurationIsWhatTheTypeReads(t *testing.T) {
+	c := rendered(t, network(nil, "fd01::/48"), cluster(), ConfigKey)
+	got := []string{c.BindAddress, c.HealthzBindAddress, c.MetricsBindAddress, c.ClusterCIDR, string(c.Mode)}
+	if diff := cmp.Diff([]string{"::", "[::]:10256", "[::1]:29102", "fd01::/48", "nftables"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTheConnectionTableIsSizedByKubeProxyUnlessItIsKept(t *testing.T) {
+	kept := cluster()
+	kept.KeepConntrackMax = true
+	number := func(n int32) *int32 { return &n }
+	for why, tc := range map[string]struct {
+		arguments       []string
+		in              facts.Cluster
+		perCore, lowest *int32 // nil is kube-proxy's own default
+	}{
+		"a cluster":                           {nil, cluster(), nil, nil},
+		"a cluster with an argument":          {[]string{"conntrack-max-per-core=0"}, cluster(), number(0), nil},
+		"network namespaces":                  {nil, kept, number(0), number(0)},
+		"network namespaces with an argument": {[]string{"conntrack-max-per-core=65536"}, kept, number(65536), nil},
+		"network namespaces with the other":   {[]string{"conntrack-min=65536"}, kept, nil, number(65536)},
+	} {
+		spec := network(&osv1.ProxyConfig{ProxyArguments: args(tc.arguments...)})
+		got := rendered(t, spec, tc.in, ConfigKey).Conntrack
+		if diff := cmp.Diff([]*int32{tc.perCore, tc.lowest}, []*int32{got.MaxPerCore, got.Min}); diff != "" {
+			t.Errorf("%s: %s", why, diff)
+		}
+	}
+}
+
+func TestWhatHasNoPrivilegesSetsNothingOfConnectionTracking(t *testing.T) {
+	spec := network(&osv1.ProxyConfig{ProxyArguments: args("conntrack-max-per-core=65536", "conntrack-tcp-be-liberal=true", "conntrack-udp-timeout=9s")})
+	all, running := rendered(t, spec, cluster(), ConfigKey), rendered(t, spec, cluster(), UnprivilegedConfigKey)
+	want := kubeproxyv1alpha1.KubeProxyConntrackConfiguration{
+		MaxPerCore: new(int32), Min: new(int32), TCPEstablishedTimeout: new(metav1.Duration), TCPCloseWaitTimeout: new(metav1.Duration),
+	}
+	if diff := cmp.Diff(want, running.Conntrack); diff != "" {
+		t.Error(diff)
+	}
+	running.Conntrack = all.Conntrack
+	if diff := cmp.Diff(all, running); diff != "" {
+		t.Errorf("another setting differs: %s", diff)
+	}
+	pod := daemonSet(t, render(t, filledFor(t, spec, nil), cluster())).Spec.Template.Spec
+	for _, c := range append(pod.InitContainers, pod.Containers...) {
+		privileged := c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged
+		if reads := slices.Contains(c.Args, "--config=/config/"+ConfigKey); reads != privileged {
+			t.Errorf("container %s, privileged %v, reads the whole configuration: %v", c.Name, privileged, reads)
 		}
 	}
 }

@@ -235,7 +235,7 @@ func FuzzArguments(f *testing.F) {
 			return
 		}
 		filled := filledFor(t, spec, nil)
-		c, err := configuration(filled)
+		c, err := configuration(filled, false)
 		if err != nil {
 			t.Fatalf("%s=%q is valid, but cannot be rendered: %v", name, value, err)
 		}
