@@ -23,6 +23,11 @@ func findings(a actions, nodes []node) []status.Finding {
 		found = append(found, finding(status.Progressing, "ProbingMTU", false,
 			"waiting for the MTU of "+list(a.waiting)))
 	}
+	if odd := suspects(a.record); a.record.Settled == 0 && len(odd) > 0 {
+		found = append(found, finding(status.Degraded, "MTUImplausible", false, fmt.Sprintf(
+			"implausible MTU reported by %s: the link of a default route has %d to %d bytes; the network follows such a value only if most nodes report one",
+			list(odd), leastPlausible, mostPlausible)))
+	}
 	var failed []string
 	for _, n := range nodes {
 		if f, ok := a.failures[n.uid]; ok && f.times > 0 {
@@ -37,6 +42,17 @@ func findings(a actions, nodes []node) []status.Finding {
 	return append(found, outliers(a.record)...)
 }
 
+// suspects are the nodes whose MTU is implausible, with it.
+func suspects(r hostmtu.Record) []string {
+	var odd []string
+	for name, n := range r.Nodes {
+		if !plausible(n.MTU) {
+			odd = append(odd, fmt.Sprintf("%s (%d)", name, n.MTU))
+		}
+	}
+	return odd
+}
+
 // outliers finds nodes whose MTU is less than that of the network, which breaks large packets, nodes whose
 // MTU is less than that of most, which makes the network slower than it could be, and nodes with more than most, which is worth
 // knowing.
@@ -47,6 +63,7 @@ func outliers(r hostmtu.Record) []status.Finding {
 		switch {
 		case r.Settled > 0 && n.MTU < r.Settled:
 			small = append(small, fmt.Sprintf("%s (%d)", name, n.MTU))
+		case r.Settled == 0 && !plausible(n.MTU): // named as such
 		case n.MTU < usual:
 			odd = append(odd, fmt.Sprintf("%s (%d)", name, n.MTU))
 		case n.MTU > usual:

@@ -171,8 +171,8 @@ func retryAfter(times int) time.Duration {
 	return wait
 }
 
-// settle decides the MTU that a fresh network starts from: when every node that works has answered, or some
-// time after the first has.
+// settle decides the MTU that a fresh network starts from: when every node that works has answered, or some time after the first has. No
+// single node decides it while others may still answer.
 func (a *actions) settle(v view) {
 	if a.record.Settled > 0 || len(a.record.Nodes) == 0 {
 		return
@@ -180,13 +180,49 @@ func (a *actions) settle(v view) {
 	if a.record.First.IsZero() {
 		a.record.First = v.now
 	}
-	left := hostmtu.SettleAfter - v.now.Sub(a.record.First)
-	if len(a.waiting) > 0 && left > 0 {
-		a.lookAgain(left)
-		return
+	least, doubtful := follow(a.record)
+	if len(a.waiting) > 0 {
+		if left := hostmtu.SettleAfter - v.now.Sub(a.record.First); left > 0 {
+			a.lookAgain(left)
+			return
+		}
+		// The answer or the failure of another node is an event, or the time that is left for it is.
+		if doubtful || len(a.record.Nodes) == 1 && a.untried(v) {
+			return
+		}
 	}
-	a.record.Settled = a.record.Least()
+	a.record.Settled = least
 	a.write = true
+}
+
+// untried reports whether a node that is waited for has not failed to answer yet.
+func (a *actions) untried(v view) bool {
+	return slices.ContainsFunc(v.nodes, func(n node) bool {
+		return !n.gone && !a.record.Known(n.name, n.uid) && a.failures[n.uid].times == 0
+	})
+}
+
+// leastPlausible and mostPlausible bound the MTU that the link of a default route has: IPv6 allows no less, and jumbo frames of Ethernet are
+// no longer.
+const leastPlausible, mostPlausible = 1280, 9216
+
+func plausible(mtu int) bool { return leastPlausible <= mtu && mtu <= mostPlausible }
+
+// follow returns the least MTU that the network may follow. Implausible ones count only where more nodes have such than have others;
+// then it is doubtful as long as other nodes may answer.
+func follow(r hostmtu.Record) (least int, doubtful bool) {
+	usual, odd := hostmtu.Record{Nodes: map[string]hostmtu.Node{}}, 0
+	for name, n := range r.Nodes {
+		if plausible(n.MTU) {
+			usual.Nodes[name] = n
+		} else {
+			odd++
+		}
+	}
+	if odd > len(usual.Nodes) {
+		return r.Least(), true
+	}
+	return usual.Least(), false
 }
 
 func (a *actions) lookAgain(after time.Duration) {

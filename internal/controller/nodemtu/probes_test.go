@@ -57,8 +57,22 @@ func TestStep(t *testing.T) {
 			remove: 1, least: 1400, settled: 1400, write: true},
 		{why: "the first answer starts the wait for the others", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("a", 1500), running("b", time.Second)}},
 			remove: 1, least: 1500, write: true, again: hostmtu.SettleAfter},
-		{why: "which is not for ever", in: view{nodes: nodesNamed("a", "b"), probes: []probe{running("b", time.Second)}, record: known(0, map[string]int{"a": 1500})},
+		{why: "which is not for ever", in: view{nodes: nodesNamed("a", "b", "c"), probes: []probe{running("c", time.Second)}, record: known(0, map[string]int{"a": 1500, "b": 1500})},
 			least: 1500, settled: 1500, write: true, again: probeTimeout - time.Second},
+		{why: "a single answer waits until the others have been tried", in: view{nodes: nodesNamed("a", "b"), probes: []probe{running("b", time.Minute)}, record: known(0, map[string]int{"a": 9000})},
+			least: 9000, again: probeTimeout - time.Minute},
+		{why: "and no longer", in: view{nodes: nodesNamed("a", "b"), probes: []probe{running("b", probeTimeout)}, record: known(0, map[string]int{"a": 1500})},
+			remove: 1, least: 1500, settled: 1500, write: true, again: firstRetry},
+		{why: "one that is too small is not followed when the others have answered", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1500)}, record: known(0, map[string]int{"a": 576})},
+			remove: 1, least: 576, settled: 1500, write: true},
+		{why: "one that is too large neither", in: view{nodes: nodesNamed("a", "b", "c"), record: known(0, map[string]int{"a": 65535, "b": 1400, "c": 1500})},
+			least: 1400, settled: 1400, write: true},
+		{why: "small ones alone wait for the others as long as they may answer", in: view{nodes: nodesNamed("a", "b"), failures: map[string]failure{"uid-b": {times: 1, last: now}}, record: known(0, map[string]int{"a": 576})},
+			least: 576, again: firstRetry},
+		{why: "small ones are followed when most are", in: view{nodes: nodesNamed("a", "b", "c"), record: known(0, map[string]int{"a": 1200, "b": 1200, "c": 1500})},
+			least: 1200, settled: 1200, write: true},
+		{why: "or when there is no other", in: view{nodes: []node{{name: "a", uid: "uid-a"}, {name: "b", uid: "uid-b", gone: true}}, record: known(0, map[string]int{"a": 1200})},
+			least: 1200, settled: 1200, write: true},
 		{why: "a node that joins is asked, and what is settled stays", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})},
 			remove: 1, least: 1400, settled: 1500, write: true},
 		{why: "a node that is gone is forgotten", in: view{nodes: nodesNamed("a"), record: known(1400, map[string]int{"a": 1500, "b": 1400})}, least: 1500, settled: 1400, write: true},
@@ -150,6 +164,28 @@ func TestNodesThatAreTooSmallAreNamed(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestImplausibleMTUsAreNamedUntilOneIsSettled(t *testing.T) {
+	for _, row := range []struct {
+		record hostmtu.Record
+		want   []string
+	}{
+		{known(0, map[string]int{"a": 576, "b": 1500}), []string{"MTUImplausible: implausible MTU reported by node a (576): the link of a default route has " +
+			"1280 to 9216 bytes; the network follows such a value only if most nodes report one"}},
+		{known(1500, map[string]int{"a": 576, "b": 1500}), []string{
+			"MTUTooSmall: the network was made for nodes with an MTU of at least 1500, which this is less than: node a (576); large packets to and from their pods are lost"}},
+		{known(0, map[string]int{"a": 1280, "b": 9216}), []string{
+			"MTUOutliers: most nodes have an MTU of 9216, and less than that: node a (1280); the network follows the least"}},
+	} {
+		var got []string
+		for _, f := range findings(actions{record: row.record}, nil) {
+			got = append(got, f.Reason+": "+f.Message)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 
