@@ -265,28 +265,30 @@ func TestPoolsGetInAtTheDoorOnlyToGrow(t *testing.T) {
 			}
 		}
 	}
-	t.Run("in use", func(t *testing.T) {
-		d := newDoor(t, inUse())
-		for _, tt := range []struct {
-			why    string
-			change func(*operatorv1.NetworkSpec)
-			lets   bool
-		}{
-			{"a shorter prefix that begins at the same address", pools("10.244.0.0/14"), true},
-			{"a longer prefix: nodes hold blocks outside it", pools("10.244.0.0/17"), false},
-			{"a larger pool with another base, although it contains the old one", pools("10.240.0.0/12"), false},
-			{"a second pool", pools("10.244.0.0/16", "10.10.0.0/16"), false},
-			{"none at all", pools(), false},
-			{"a pool that grows, with another length of blocks", func(s *operatorv1.NetworkSpec) { pools("10.244.0.0/15")(s); s.ClusterNetwork[0].HostPrefix = 25 }, false},
-		} {
-			if err := d.edit(tt.change); (err == nil) != tt.lets {
-				t.Errorf("%s: %v", tt.why, err)
+	for _, of := range []operatorv1.NetworkType{operatorv1.NetworkTypeFlannel, "Calico"} {
+		t.Run(string(of), func(t *testing.T) {
+			d := newDoor(t, inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = of }))
+			for _, tt := range []struct {
+				why    string
+				change func(*operatorv1.NetworkSpec)
+				lets   bool
+			}{
+				{"a shorter prefix that begins at the same address", pools("10.244.0.0/14"), true},
+				{"a longer prefix: nodes hold blocks outside it", pools("10.244.0.0/17"), false},
+				{"a larger pool with another base, although it contains the old one", pools("10.240.0.0/12"), false},
+				{"a second pool", pools("10.244.0.0/16", "10.10.0.0/16"), false},
+				{"none at all", pools(), false},
+				{"a pool that grows, with another length of blocks", func(s *operatorv1.NetworkSpec) { pools("10.244.0.0/15")(s); s.ClusterNetwork[0].HostPrefix = 25 }, false},
+			} {
+				if err := d.edit(tt.change); (err == nil) != tt.lets {
+					t.Errorf("%s: %v", tt.why, err)
+				}
+				if _, err := d.check(tt.change); (err == nil) != tt.lets {
+					t.Errorf("the operator, %s: %v", tt.why, err)
+				}
 			}
-			if _, err := d.check(tt.change); (err == nil) != tt.lets {
-				t.Errorf("the operator, %s: %v", tt.why, err)
-			}
-		}
-	})
+		})
+	}
 }
 
 func TestAnUnsafeChangeIsStoredWhenSomebodySaysSo(t *testing.T) {

@@ -123,7 +123,8 @@ func collect(path string, s apiextensionsv1.JSONSchemaProps, into map[string]str
 
 func TestAPoolsClassIsToldForEachTypeOfNetwork(t *testing.T) {
 	for of, want := range map[operatorv1.NetworkType]string{
-		"":                                  "Flannel",
+		"":                                  "Flannel, third-party networks",
+		"Calico":                            "Calico",
 		operatorv1.NetworkTypeFlannel:       "Flannel",
 		operatorv1.NetworkTypeOVNKubernetes: "",
 	} {

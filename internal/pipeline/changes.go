@@ -77,7 +77,7 @@ func allowed(f provider.Field) provider.Field {
 		f.Reason = "Services keep their addresses, which the API server allocates; the network's own pods restart node by node"
 	}
 	if f.Path == "spec.clusterNetwork.cidr" {
-		f.Reason = "nodes keep their blocks and pods their addresses; the network's own pods restart node by node, and blocks of what is new are given out once all nodes know the larger pool"
+		f.Reason = f.Growth
 	}
 	return f
 }

@@ -1,12 +1,16 @@
 package pipeline
 
 import (
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	osv1 "github.com/openshift/api/operator/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 func dualStack(s *operatorv1.NetworkSpec) {
@@ -39,6 +43,8 @@ func TestSafeChangesAreSilent(t *testing.T) {
 		{"a second family is added on plain Kubernetes", spec(typed(ovn)), spec(typed(ovn), dualStack), "None"},
 		{"a second family is removed, wherever", spec(typed(ovn), dualStack), spec(typed(ovn)), "AWS"},
 		{"a second family for somebody else's network", spec(typed("Calico")), spec(typed("Calico"), dualStack), ""},
+		{"a pool of somebody else's network grows", spec(typed("Calico"), podPools("10.128.0.0/14")), spec(typed("Calico"), podPools("10.128.0.0/13")), ""},
+		{"... and those behind the primary change places", spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/16", "10.4.0.0/16")), spec(typed("Calico"), podPools("10.0.0.0/15", "10.4.0.0/16", "10.2.0.0/15")), ""},
 		{"the start of a migration", spec(typed(ovn)), spec(typed(ovn), announced), ""},
 		{"nothing is compared on a fresh cluster", nil, spec(), ""},
 	} {
@@ -139,12 +145,41 @@ func TestAllUnsafeChangesAreToldAtOnce(t *testing.T) {
 }
 
 func TestFixedPoolsMayNotChangePlaces(t *testing.T) {
-	r := refusalsFor(t, Input{
-		Applied: spec(typed("Calico"), podPools("10.0.0.0/16", "10.1.0.0/16", "10.2.0.0/16")),
-		Desired: spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/16", "10.1.0.0/16")),
-	}, Check)
-	if d := cmp.Diff([]string{"spec.clusterNetwork cluster-network-order"}, told(r)); d != "" {
-		t.Error(d)
+	p := newPipeline()
+	traits := ovnTraits()
+	traits.GrowPools = false
+	p.Registry.Providers[1] = fakeNetwork{traits: traits}
+	for rule, next := range map[string]*operatorv1.NetworkSpec{
+		"spec.clusterNetwork cluster-network-order":          spec(typed(ovn), podPools("10.0.0.0/16 24", "10.4.0.0/16 24", "10.2.0.0/16 24")),
+		"spec.clusterNetwork[1].cidr cluster-network-change": spec(typed(ovn), podPools("10.0.0.0/16 24", "10.2.0.0/15 24", "10.4.0.0/16 24")),
+	} {
+		_, err := p.Run(t.Context(), Input{Applied: spec(typed(ovn), podPools("10.0.0.0/16 24", "10.2.0.0/16 24", "10.4.0.0/16 24")), Desired: next}, Check)
+		if d := cmp.Diff([]string{rule}, told(RefusalsOf(err))); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+func TestPoolsOfAThirdPartyKeepTheCommonRules(t *testing.T) {
+	applied := spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/16", "10.4.0.0/16"))
+	for rule, next := range map[string]*operatorv1.NetworkSpec{
+		"spec.clusterNetwork cluster-network-order":          spec(typed("Calico"), podPools("10.2.0.0/16", "10.0.0.0/16", "10.4.0.0/16")),
+		"spec.clusterNetwork[0].cidr cluster-network-shrink": spec(typed("Calico"), podPools("10.0.0.0/17", "10.2.0.0/16", "10.4.0.0/16")),
+		"spec.clusterNetwork cluster-network-change":         spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/16")),
+		"spec.clusterNetwork[1].cidr node-address-in-pool":   spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/15", "10.4.0.0/16")),
+	} {
+		r := refusalsFor(t, Input{Applied: applied, Desired: next, Cluster: facts.Cluster{NodeAddresses: map[string][]netip.Addr{"a": {netip.MustParseAddr("10.3.0.1")}}}}, Check)
+		if d := cmp.Diff([]string{rule}, told(r)); d != "" {
+			t.Error(d)
+		}
+	}
+}
+
+func TestTheGrowthOfAThirdPartysPoolSaysWhoConfiguresIt(t *testing.T) {
+	p := newPipeline()
+	res, err := p.Run(t.Context(), Input{Applied: spec(typed("Calico"), podPools("10.0.0.0/16")), Desired: spec(typed("Calico"), podPools("10.0.0.0/15"))}, Check)
+	if err != nil || len(res.Changes) != 1 || res.Changes[0].Class != provider.Rolling || !strings.Contains(res.Changes[0].Message, "give it the larger pool, too") {
+		t.Errorf("%v %+v", err, res.Changes)
 	}
 }
 

@@ -46,18 +46,34 @@ func common(grows string) []provider.Field {
 func poolField(grows string) provider.Field {
 	f := provider.Field{Path: "spec.clusterNetwork.cidr", Class: provider.Forbidden, Disruption: provider.Outage, Grows: grows, Reason: "pods keep the addresses they have", Reader: "internal/pipeline"}
 	if grows != "" {
-		f.Reason += fmt.Sprintf("; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (%s); the network's own pods then restart node by node, and traffic goes on", grows)
+		f.Growth = "nodes keep their blocks and pods their addresses; the network's own pods restart node by node, and blocks of what is new are given out once all nodes know the larger pool"
+		f.Reason += fmt.Sprintf("; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (%s); the operator's pods then restart node by node, and traffic goes on", grows)
 	}
 	return f
 }
 
+// thirdParties stands for all types of network that a third party installs.
+const thirdParties = "third-party networks"
+
+// foreign reports whether a third party installs networks of a type; an empty one is none.
+func (r Registry) foreign(t operatorv1.NetworkType) bool {
+	_, foreign := r.provider(t).(thirdParty)
+	return foreign && t != ""
+}
+
 // growing are the types of network whose pools can grow, with commas between them: that type alone, if it is given.
 func (r Registry) growing(t operatorv1.NetworkType) string {
+	if r.foreign(t) {
+		return string(t)
+	}
 	var types []string
 	for _, p := range r.Providers {
 		if traits := p.Traits(); traits.GrowPools && (t == "" || traits.Type == t) {
 			types = append(types, string(traits.Type))
 		}
+	}
+	if t == "" {
+		types = append(types, thirdParties)
 	}
 	return strings.Join(types, ", ")
 }
@@ -78,6 +94,10 @@ func (r Registry) Fields(t operatorv1.NetworkType) []provider.Field {
 	if t != "" {
 		traits := r.provider(t).Traits()
 		for i := range fields {
+			if fields[i].Grows != "" && r.foreign(t) {
+				fields[i].Growth = "pods keep their addresses; kube-proxy, where the operator deploys it, restarts node by node. " +
+					"The operator does not configure the third-party network: give it the larger pool, too"
+			}
 			if why := withoutEffect(fields[i], traits); why != "" {
 				fields[i].Disruption, fields[i].Reason = provider.NoDisruption, "it "+why
 			}

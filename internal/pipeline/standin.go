@@ -18,7 +18,7 @@ import (
 type thirdParty struct{ name operatorv1.NetworkType }
 
 func (t thirdParty) Traits() provider.Traits {
-	return provider.Traits{Type: t.name, DualStack: true, IPv6: true, ConvertDualStack: true, ServiceCIDRs: true, MTUMigration: true}
+	return provider.Traits{Type: t.name, DualStack: true, IPv6: true, GrowPools: true, ConvertDualStack: true, ServiceCIDRs: true, MTUMigration: true}
 }
 
 func (thirdParty) Validate(*operatorv1.NetworkSpec) field.ErrorList { return nil }
@@ -47,6 +47,7 @@ type notBuilt struct{ thirdParty }
 
 func (n notBuilt) Traits() provider.Traits {
 	t := n.thirdParty.Traits()
+	t.GrowPools = false // it is not a third party's, whose administrator knows whether its pools do
 	t.NotBuilt = fmt.Sprintf("network type %s is not built yet", n.name)
 	return t
 }

@@ -40,6 +40,8 @@ type Field struct {
 	// Grows are the types of network, with commas between them, for which a shorter prefix that begins at the same address
 	// is no change of Class, but Rolling, with PodsRestart; empty for all fields but that of the pools.
 	Grows string
+	// Growth is a sentence that says what a user notices when a pool grows; empty where Grows is.
+	Growth string
 	// Acknowledge is true if a change that is refused is made nevertheless once its hash is acknowledged.
 	Acknowledge bool
 	// Reason is a sentence that says why, for people.

@@ -211,7 +211,7 @@ type RolloutPolicy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.hostPrefix) || !isCIDR(self.cidr) || self.hostPrefix <= (cidr(self.cidr).ip().family() == 4 ? 30 : 126)",fieldPath=".hostPrefix",messageExpression="'%d leaves no usable pod address per node; use %s'.format([self.hostPrefix, cidr(self.cidr).ip().family() == 4 ? '30 or less (23 gives 510)' : '126 or less (64 is usual)'])"
 type ClusterNetworkEntry struct {
 	// cidr is the pool in CIDR notation, without host bits, for example 10.128.0.0/14.
-	// Change class: forbidden; rolling where a pool grows (Flannel) to a shorter prefix that begins at the same address; disruption: outage; pods restart where a pool grows.
+	// Change class: forbidden; rolling where a pool grows (Flannel, third-party networks) to a shorter prefix that begins at the same address; disruption: outage; pods restart where a pool grows.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"%s\" is not a CIDR; %s'.format([self, self.matches('^[0-9]+[.][0-9]+[.][0-9]+/[0-9]+$') ? 'write four octets and a prefix, e.g. %s.0/%s'.format(self.split('/')) : isIP(self) ? 'add the length of its prefix after a slash' : 'write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48'])"
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"%s\" has host bits set; did you mean %s?'.format([self, string(cidr(self).masked())])"
