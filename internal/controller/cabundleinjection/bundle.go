@@ -23,6 +23,7 @@ const (
 // bundle is what is injected.
 type bundle struct {
 	hash string
+	text string
 	// encoded is the text as JSON, which is the same in every request.
 	encoded []byte
 }
@@ -72,5 +73,5 @@ func decode(cm *corev1.ConfigMap) (*bundle, string) {
 		return nil, fmt.Sprintf("key %s: %v", cabundle.Key, err)
 	}
 	sum := sha256.Sum256([]byte(text))
-	return &bundle{hash: hex.EncodeToString(sum[:8]), encoded: encoded}, ""
+	return &bundle{hash: hex.EncodeToString(sum[:8]), text: text, encoded: encoded}, ""
 }

@@ -148,8 +148,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	case b == nil, m.DeletionTimestamp != nil, m.Namespace == bundleNamespace && m.Name == bundleName:
 		return reconcile.Result{}, nil
 	case m.Annotations[hashAnnotation] == b.hash:
-		c.memory.seen(request.NamespacedName, m.UID, m.ResourceVersion, b.hash, c.Now())
-		return reconcile.Result{}, nil
+		return c.verify(ctx, m, b)
 	}
 	return c.inject(ctx, m, b)
 }

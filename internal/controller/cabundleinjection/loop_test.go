@@ -1,13 +1,16 @@
 package cabundleinjection
 
 import (
+	"encoding/json"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -224,6 +227,67 @@ func TestWhoKeepsWritingTheKeyIsNamedAndNotFoughtWith(t *testing.T) {
 	second := authority(t, "second")
 	c.trust(second)
 	c.awaitInjected("fought", second)
+}
+
+// forge applies another key ca-bundle.crt as the loop would, with the hash of the right one.
+func (c *cluster) forge(name, text string) {
+	c.t.Helper()
+	m := c.get(name)
+	var partial metav1.PartialObjectMetadata
+	partial.Name, partial.Namespace, partial.UID = m.Name, m.Namespace, m.UID
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	content, err := body(&partial, &bundle{hash: m.Annotations[hashAnnotation], encoded: encoded})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if err := c.Client.Patch(c.t.Context(), m, client.RawPatch(types.ApplyPatchType, content), fieldManager, client.ForceOwnership); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestAnotherContentUnderTheOperatorsNameIsUndone(t *testing.T) {
+	c := newCluster(t)
+	first := authority(t, "first")
+	c.trust(first)
+	c.asking("watched")
+	c.asking("meanwhile")
+	c.asking("fixed")
+	c.start()
+	for _, name := range []string{"watched", "meanwhile", "fixed"} {
+		c.awaitInjected(name, first)
+	}
+	c.forge("watched", authority(t, "forged"))
+	c.awaitInjected("watched", first)
+	c.stop()
+	c.forge("meanwhile", authority(t, "forged"))
+	c.forge("fixed", authority(t, "forged"))
+	c.edit("fixed", func(cm *corev1.ConfigMap) { yes := true; cm.Immutable = &yes })
+	c.start()
+	c.awaitInjected("meanwhile", first)
+	c.awaitEvent("fixed", "Warning CABundleImmutable")
+	c.settled("all is right, or cannot be")
+	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused); got != 1 {
+		t.Errorf("%v are refused", got)
+	}
+}
+
+func TestWhoKeepsForgingIsNamed(t *testing.T) {
+	c := newCluster(t)
+	var ahead atomic.Int64 // the time between two reads of a ConfigMap does not have to pass
+	c.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	first := authority(t, "first")
+	c.trust(first)
+	c.asking("fought")
+	c.start()
+	for i := range contestedAfter + 1 {
+		c.awaitInjected("fought", first)
+		ahead.Add(int64(readEvery))
+		c.forge("fought", authority(t, strings.Repeat("forged", i+1)))
+	}
+	c.awaitEvent("fought", `Warning CABundleContested: another client with the operator's field manager "cluster-network-operator/configmap_ca" keeps writing the key ca-bundle.crt`)
 }
 
 func TestSourceItselfIsNeverATarget(t *testing.T) {

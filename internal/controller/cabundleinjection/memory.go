@@ -15,6 +15,8 @@ const (
 	contestedAfter  = 3
 	contestedFirst  = 10 * time.Second
 	contestedLast   = 10 * time.Minute
+	// readEvery is how often the certificates in one ConfigMap are read at most, which is done after other clients have written it.
+	readEvery = 10 * time.Second
 	// refusedAgain is when what was refused by somebody who may think otherwise later is tried again.
 	refusedAgain = 5 * time.Minute
 )
@@ -33,7 +35,9 @@ type past struct {
 	// version is the one that the loop has last acted on, and hash what it has put there, or tried to.
 	version, hash string
 	at            time.Time
-	strikes       int
+	// read is when its certificates were read last.
+	read    time.Time
+	strikes int
 	// until is when to try again; zero is when something changes.
 	until time.Time
 	// refused is why it could not be written.
@@ -86,6 +90,30 @@ func (m *memory) consider(key types.NamespacedName, uid types.UID, version, hash
 	return verdict{again: wait, contested: true}
 }
 
+// check reports whether the certificates in a ConfigMap have to be read, whose metadata says that it has the right ones: the loop has neither
+// written nor read this version. If not now, again is when; 0 is when something changes.
+func (m *memory) check(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) (read bool, again time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.known[key]
+	switch {
+	case p == nil || p.uid != uid || p.hash != hash:
+		return true, 0
+	case now.Before(p.until):
+		return false, p.until.Sub(now)
+	case p.until.IsZero() && !newer(version, p.version):
+		if p.state == stateContested && now.Sub(p.at) > contestedWithin {
+			m.move(p, stateInjected)
+		}
+		return false, 0
+	}
+	if left := p.read.Add(readEvery).Sub(now); left > 0 {
+		return false, left
+	}
+	p.read = now
+	return true, 0
+}
+
 // written notes that a ConfigMap has certificates in a version.
 func (m *memory) written(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) {
 	m.mu.Lock()
@@ -97,13 +125,12 @@ func (m *memory) written(key types.NamespacedName, uid types.UID, version, hash 
 	}
 }
 
-// seen notes that a ConfigMap has the right certificates, which may be known from before the loop began, and that nobody
-// has undone it for a while.
+// seen notes that the right certificates were read in a version of a ConfigMap.
 func (m *memory) seen(key types.NamespacedName, uid types.UID, version, hash string, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := m.of(key, uid)
-	p.version, p.hash, p.until, p.refused = version, hash, time.Time{}, ""
+	p.version, p.hash, p.read, p.until, p.refused = version, hash, now, time.Time{}, ""
 	if p.state != stateContested || now.Sub(p.at) > contestedWithin {
 		m.move(p, stateInjected)
 	}

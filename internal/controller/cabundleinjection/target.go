@@ -26,8 +26,9 @@ const (
 )
 
 // trim keeps of a ConfigMap what is needed to tell whether it has the right certificates, a few hundred bytes: that it
-// has the annotation with their hash, and that both this annotation and the key are this loop's. Whoever changes a value
-// takes it over, so that the certificates themselves, a quarter of a megabyte for each ConfigMap, need not be looked at.
+// has the annotation with their hash, and that both this annotation and the key are this loop's. A client that changes a value
+// becomes its manager, so that the certificates themselves, a quarter of a megabyte for each ConfigMap, need not be kept. One that uses the name
+// of this loop's field manager is found by verify.
 // The cache calls it more than once for an object that it has when it starts.
 func trim(o any) (any, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)

@@ -176,3 +176,37 @@ func TestMemoryPutsThingsBackEverMoreSeldom(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatOthersHaveWrittenIsReadOnceInAWhile(t *testing.T) {
+	m := &memory{known: map[types.NamespacedName]*past{}, changed: func(string, int) {}}
+	key, now := types.NamespacedName{Name: "a"}, time.Unix(1_000_000, 0)
+	for i, step := range []struct {
+		why           string
+		version, hash string
+		after         time.Duration
+		read          bool
+		again         time.Duration
+		then          func(version string, now time.Time)
+	}{
+		{"nothing is known of it", "10", "h", 0, true, 0, func(v string, now time.Time) { m.seen(key, "u", v, "h", now) }},
+		{"it was read in this version", "10", "h", 0, false, 0, nil},
+		{"another client has written it", "11", "h", time.Second, false, readEvery - time.Second, nil},
+		{"which is read later", "11", "h", readEvery, true, 0, func(v string, now time.Time) { m.seen(key, "u", v, "h", now) }},
+		{"the loop has written it", "20", "h", time.Second, false, 0, nil},
+		{"other certificates", "20", "i", 0, true, 0, func(v string, now time.Time) { m.refuse(key, "u", v, "i", "why", now, refusedAgain) }},
+		{"it cannot be written", "20", "i", time.Minute, false, refusedAgain - time.Minute, nil},
+		{"which is tried again", "20", "i", refusedAgain, true, 0, func(v string, now time.Time) { m.refuse(key, "u", v, "i", "why", now, 0) }},
+		{"it can never be written", "20", "i", time.Hour, false, 0, nil},
+	} {
+		if step.why == "the loop has written it" {
+			m.written(key, "u", step.version, "h", now)
+		}
+		now = now.Add(step.after)
+		if read, again := m.check(key, "u", step.version, step.hash, now); read != step.read || again != step.again {
+			t.Errorf("%d, %s: %v, %v", i, step.why, read, again)
+		}
+		if step.then != nil {
+			step.then(step.version, now)
+		}
+	}
+}

@@ -12,7 +12,32 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/cluster-network-operator/cno/internal/cabundle"
 )
+
+// verify compares the certificates in a ConfigMap with the right ones. Its metadata says that it has them, which any client can write that
+// takes the name of this loop's field manager. A version that the loop has written or verified is not read.
+func (c *Controller) verify(ctx context.Context, m *metav1.PartialObjectMetadata, b *bundle) (reconcile.Result, error) {
+	key := client.ObjectKeyFromObject(m)
+	read, again := c.memory.check(key, m.UID, m.ResourceVersion, b.hash, c.Now())
+	if !read {
+		return reconcile.Result{RequeueAfter: again}, nil
+	}
+	// One that is not older comes from the memory of the API server, not from etcd.
+	var cm corev1.ConfigMap
+	err := c.Live.Get(ctx, key, &cm, &client.GetOptions{Raw: &metav1.GetOptions{ResourceVersion: m.ResourceVersion}})
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return reconcile.Result{}, fmt.Errorf("read ConfigMap: %w", err)
+	case err != nil || cm.UID != m.UID:
+		return reconcile.Result{}, nil // its deletion is an event
+	case cm.Data[cabundle.Key] == b.text:
+		c.memory.seen(key, m.UID, cm.ResourceVersion, b.hash, c.Now())
+		return reconcile.Result{}, nil
+	}
+	return c.inject(ctx, m, b)
+}
 
 // inject writes certificates to a ConfigMap that does not have them, unless that has been found to be of no use.
 func (c *Controller) inject(ctx context.Context, m *metav1.PartialObjectMetadata, b *bundle) (reconcile.Result, error) {
@@ -53,6 +78,9 @@ func (c *Controller) inject(ctx context.Context, m *metav1.PartialObjectMetadata
 func contender(m *metav1.PartialObjectMetadata) string {
 	if name := m.Annotations[contenderAnnotation]; name != "" {
 		return fmt.Sprintf("the field manager %q", name)
+	}
+	if m.Annotations[hashAnnotation] != "" {
+		return fmt.Sprintf("another client with the operator's field manager %q", string(fieldManager))
 	}
 	return "somebody"
 }
