@@ -59,6 +59,7 @@ type Controller struct {
 
 	origin *origin
 	memory *memory
+	limits limits
 	start  trigger.Trigger
 }
 
@@ -145,7 +146,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, fmt.Errorf("read ConfigMap: %w", err)
 	case err != nil:
 		return reconcile.Result{}, c.release(ctx, request.NamespacedName)
-	case b == nil, m.DeletionTimestamp != nil, m.Namespace == bundleNamespace && m.Name == bundleName:
+	case b == nil, m.DeletionTimestamp != nil, isSource(m):
 		return reconcile.Result{}, nil
 	case m.Annotations[hashAnnotation] == b.hash:
 		return c.verify(ctx, m, b)

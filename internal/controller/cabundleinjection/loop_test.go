@@ -2,6 +2,7 @@ package cabundleinjection
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -288,6 +289,49 @@ func TestWhoKeepsForgingIsNamed(t *testing.T) {
 		c.forge("fought", authority(t, strings.Repeat("forged", i+1)))
 	}
 	c.awaitEvent("fought", `Warning CABundleContested: another client with the operator's field manager "cluster-network-operator/configmap_ca" keeps writing the key ca-bundle.crt`)
+}
+
+func TestANamespaceGetsCertificatesInTheOldestConfigMapsOnly(t *testing.T) {
+	c := newCluster(t)
+	var ahead atomic.Int64
+	c.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	first, second := authority(t, "first"), authority(t, "second")
+	c.trust(first)
+	name := func(i int) string { return fmt.Sprintf("asking-%03d", i) }
+	for i := range perNamespace {
+		c.asking(name(i))
+	}
+	// The API server's times have whole seconds, and names decide within one.
+	for _, i := range []int{perNamespace, perNamespace + 1} {
+		c.asking(name(i))
+	}
+	c.start()
+	c.awaitEvent(name(perNamespace), fmt.Sprintf("Warning CABundleLimit: namespace %s has more than 100 ConfigMaps with the label %s", c.namespace, InjectLabel))
+	c.awaitEvent(name(perNamespace+1), "Warning CABundleLimit")
+	for i := range perNamespace {
+		c.awaitInjected(name(i), first)
+	}
+	c.settled("the others do not get them")
+	states := func(state string) float64 { return c.metric("cluster_network_operator_trusted_ca_configmaps", state) }
+	if injected, refused := states(stateInjected), states(stateRefused); injected != perNamespace || refused != 2 {
+		t.Errorf("%v are injected, %v refused", injected, refused)
+	}
+	if err := c.Client.Delete(t.Context(), c.get(name(0))); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it is forgotten", func() bool { return states(stateInjected) == perNamespace-1 })
+	ahead.Add(int64(limitKept))
+	c.trust(second)
+	for i := range perNamespace {
+		c.awaitInjected(name(i+1), second)
+	}
+	c.settled("there is one that does not get them")
+	if got := c.get(name(perNamespace + 1)).Data["ca-bundle.crt"]; got != "" {
+		t.Errorf("the youngest has %q", got)
+	}
+	if n := len(c.events(name(perNamespace + 1))); n != 1 {
+		t.Errorf("%d events", n)
+	}
 }
 
 func TestSourceItselfIsNeverATarget(t *testing.T) {

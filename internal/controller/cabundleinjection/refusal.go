@@ -18,6 +18,7 @@ const (
 	reasonRefused   = "CABundleRefused"
 	reasonContested = "CABundleContested"
 	reasonRemoved   = "CABundleRemoved"
+	reasonLimit     = "CABundleLimit"
 )
 
 // refusal is why a ConfigMap cannot be written, and what to do about it.
@@ -27,6 +28,14 @@ type refusal struct {
 	again time.Duration
 	// quiet is true if there is nothing to be done, and nobody to tell.
 	quiet bool
+}
+
+// overLimit is for a ConfigMap that is not among the oldest of its namespace.
+func overLimit(namespace string) *refusal {
+	return &refusal{reason: reasonLimit, again: refusedAgain, message: fmt.Sprintf(
+		"namespace %s has more than %d ConfigMaps with the label %s; the trusted certificates are injected into the %d oldest only: "+
+			"have several workloads mount one of them, and delete the others or remove their label; tried again every %v",
+		namespace, perNamespace, InjectLabel, perNamespace, refusedAgain)}
 }
 
 // refusalOf tells what is the matter with a ConfigMap from the API server's answer; nil is that it is the matter of

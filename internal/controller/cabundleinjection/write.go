@@ -50,6 +50,13 @@ func (c *Controller) inject(ctx context.Context, m *metav1.PartialObjectMetadata
 	if !v.write {
 		return reconcile.Result{RequeueAfter: v.again}, nil
 	}
+	within, err := c.limits.within(ctx, c.Client, m, c.Now())
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if !within {
+		return c.refuse(m, b, overLimit(m.Namespace)), nil
+	}
 	version, err := c.apply(ctx, m, b)
 	if err == nil {
 		c.Metrics.wrote("injected")
@@ -67,11 +74,16 @@ func (c *Controller) inject(ctx context.Context, m *metav1.PartialObjectMetadata
 		return reconcile.Result{}, nil
 	}
 	c.Metrics.wrote("refused")
-	if c.memory.refuse(key, m.UID, m.ResourceVersion, b.hash, refused.message, c.Now(), refused.again) {
+	return c.refuse(m, b, refused), nil
+}
+
+// refuse remembers that a ConfigMap does not get certificates, and reports a new reason on it.
+func (c *Controller) refuse(m *metav1.PartialObjectMetadata, b *bundle, refused *refusal) reconcile.Result {
+	if c.memory.refuse(client.ObjectKeyFromObject(m), m.UID, m.ResourceVersion, b.hash, refused.message, c.Now(), refused.again) {
 		c.tell(m, refused.reason, refused.message)
 		c.Log.Info("trusted certificates cannot be injected", "namespace", m.Namespace, "configmap", m.Name, "reason", refused.reason)
 	}
-	return reconcile.Result{RequeueAfter: refused.again}, nil
+	return reconcile.Result{RequeueAfter: refused.again}
 }
 
 // contender names who else writes the key.
