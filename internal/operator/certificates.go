@@ -53,7 +53,7 @@ func (s *shared) setupSigner(mgr manager.Manager) error {
 		return fmt.Errorf("register metrics of %s: %w", signer.Name, err)
 	}
 	c := &signer.Controller{
-		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: signer.Nodes(),
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Namespace: s.Namespace, Policy: signer.Nodes(),
 		Report: func(found ...status.Finding) { s.board.Report(signer.Name, found...) },
 		Events: mgr.GetEventRecorder(signer.Name), Metrics: counts, Now: time.Now, Log: s.Log.With("loop", signer.Name),
 	}

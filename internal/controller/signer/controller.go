@@ -5,7 +5,7 @@
 // events, and metrics.
 //
 // It must never sign a name, an address or a usage that is not the requester's own, approve what somebody has denied, or touch
-// a request that is finished. It never lists nodes: it reads the one that a request is about. What is wrong with a request is
+// a request that is finished. It never has the API server list nodes: it reads the one that a request is about. What is wrong with a request is
 // said on the request; what is wrong with the authority is the cluster's trouble, for as long as a request waits for it.
 package signer
 
@@ -16,6 +16,7 @@ import (
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -52,6 +53,8 @@ type Controller struct {
 	Client client.Client
 	// Live reads the authority, and a node before something is refused because of what the cache says of it.
 	Live client.Reader
+	// Namespace is the operator's, for the record of identities.
+	Namespace string
 	// Policy is what nodes may have.
 	Policy Policy
 	// Report says how things stand for the cluster.
@@ -64,6 +67,7 @@ type Controller struct {
 	authority authority
 	limiter   limiter
 	ledger    ledger
+	record    record
 }
 
 // Setup adds the loop to a manager, whose cache holds the requests of this signer and no others.
@@ -89,6 +93,18 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 			UpdateFunc: func(e event.UpdateEvent) bool { return open(e.ObjectNew) },
 		})); err != nil {
 		return fmt.Errorf("watch for %s controller: %w", Name, err)
+	}
+	c.record.wake.Delay = collect
+	keeper, err := controller.New(Name+"-identities", mgr, controller.Options{Reconciler: reconcile.Func(c.keep)})
+	if err != nil {
+		return fmt.Errorf("make %s controller of identities: %w", Name, err)
+	}
+	for _, s := range []source.Source{
+		c.record.wake.Source(), source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.record.wake.Handler(), otherIdentity()),
+	} {
+		if err := keeper.Watch(s); err != nil {
+			return fmt.Errorf("watch nodes for %s controller: %w", Name, err)
+		}
 	}
 	return nil
 }
@@ -140,7 +156,11 @@ func (c *Controller) admit(csr *certificatesv1.CertificateSigningRequest) time.D
 
 // decide asks for the facts and decides. What the cache does not know (yet) of a node is never a reason for a refusal.
 func (c *Controller) decide(ctx context.Context, csr *certificatesv1.CertificateSigningRequest) (Decision, error) {
-	node, err := readNode(ctx, c.Client, c.Client, csr.Spec.Username)
+	if err := c.load(ctx); err != nil {
+		return Decision{}, err
+	}
+	c.record.use()
+	node, err := readNode(ctx, c.Client, c.Client, c.record.holder, csr.Spec.Username)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -148,7 +168,7 @@ func (c *Controller) decide(ctx context.Context, csr *certificatesv1.Certificate
 	if !decision.OfNode() {
 		return decision, nil
 	}
-	if node, err = readNode(ctx, c.Live, c.Client, csr.Spec.Username); err != nil {
+	if node, err = readNode(ctx, c.Live, c.Client, c.record.holder, csr.Spec.Username); err != nil {
 		return Decision{}, err
 	}
 	return Decide(csr, node, c.Policy, c.Now()), nil

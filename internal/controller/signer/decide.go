@@ -17,11 +17,11 @@ import (
 type Node struct {
 	Name string
 	// Names are the others that it has: its host name, its name in the DNS, and its name in Open vSwitch. Addresses are its
-	// internal ones. What another node has, too, is in neither.
+	// internal ones. What another node has, too, is in neither, unless this one had it first.
 	Names     []string
 	Addresses []netip.Addr
-	// Contested is what another node has, too.
-	Contested []string
+	// Contested is what another node has, too, with the node that had it first; empty where that is not known.
+	Contested map[string]string
 }
 
 // Verdict is what is to be done with a request.

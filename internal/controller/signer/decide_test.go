@@ -33,7 +33,7 @@ const chassis = "3a4f1f0e-1f0c-4d0e-9a2b-0123456789ab"
 
 func master() Node {
 	return Node{Name: "master-0", Names: []string{"master-0.example.com", chassis},
-		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("fd00::10")}, Contested: []string{"192.0.2.99"}}
+		Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.10"), netip.MustParseAddr("fd00::10")}, Contested: map[string]string{"192.0.2.99": disputed, "192.0.2.98": "worker-1"}}
 }
 
 func newKey(tb testing.TB) *ecdsa.PrivateKey {

@@ -22,10 +22,14 @@ func (n Node) is(name string) bool { return name == n.Name || slices.Contains(n.
 
 // contested adds to a message that another node has what is asked for, too.
 func (n Node) contested(name string) string {
-	if slices.Contains(n.Contested, name) {
-		return ", which another node has, too"
+	first, contested := n.Contested[name]
+	switch {
+	case !contested:
+		return ""
+	case first == disputed:
+		return ", which another node has, too; correct .status.addresses or the annotation " + ChassisAnnotation + " of the wrong one"
 	}
-	return ""
+	return fmt.Sprintf(", which another node has, too: node %q had it first", first)
 }
 
 // checkSubject wants one common name, a name of the node, and nothing that means more than a name.

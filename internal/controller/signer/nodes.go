@@ -27,16 +27,21 @@ func indexNodes(indexer client.FieldIndexer) error {
 		if !ok {
 			return nil
 		}
-		names, addresses := identities(node)
-		for _, a := range addresses {
-			names = append(names, a.String())
-		}
-		return names
+		return identityStrings(node)
 	})
 	if err != nil {
 		return fmt.Errorf("index nodes: %w", err)
 	}
 	return nil
+}
+
+// identityStrings returns the identities of a node as texts.
+func identityStrings(node *corev1.Node) []string {
+	all, addresses := identities(node)
+	for _, a := range addresses {
+		all = append(all, a.String())
+	}
+	return all
 }
 
 // identities returns what a node says that it is beside its name.
@@ -59,9 +64,9 @@ func identities(node *corev1.Node) (names []string, addresses []netip.Addr) {
 	return names, addresses
 }
 
-// readNode returns what is known of the node that a user is. What a node says of itself counts only as far as no other node
-// says the same: kubelets write their own addresses.
-func readNode(ctx context.Context, from, cached client.Reader, username string) (Node, error) {
+// readNode returns what is known of the node that a user is. What a node says of itself counts only as far as no other node says the same,
+// or this one had it first: kubelets write their own addresses. holder returns the node that had an identity first.
+func readNode(ctx context.Context, from, cached client.Reader, holder func(string) string, username string) (Node, error) {
 	name, ok := NodeOf(username)
 	if !ok {
 		return Node{}, nil
@@ -74,52 +79,64 @@ func readNode(ctx context.Context, from, cached client.Reader, username string) 
 	if err != nil {
 		return Node{}, fmt.Errorf("read node %s: %w", name, err)
 	}
-	out := Node{Name: name}
+	out := Node{Name: name, Contested: map[string]string{}}
+	// own reports whether an identity is the node's.
+	own := func(identity string) (bool, error) {
+		contested, err := claimed(ctx, cached, name, identity)
+		first := holder(identity)
+		if err != nil || !contested.claimed || first == name && !contested.name {
+			return err == nil, err
+		}
+		if contested.name {
+			first = identity
+		}
+		out.Contested[identity] = first
+		return false, nil
+	}
 	names, addresses := identities(&node)
 	for _, n := range names {
-		contested, err := claimed(ctx, cached, name, n)
-		if err != nil {
+		if ok, err := own(n); err != nil {
 			return Node{}, err
-		}
-		if contested {
-			out.Contested = append(out.Contested, n)
-		} else {
+		} else if ok {
 			out.Names = append(out.Names, n)
 		}
 	}
 	for _, a := range addresses {
-		contested, err := claimed(ctx, cached, name, a.String())
-		if err != nil {
+		if ok, err := own(a.String()); err != nil {
 			return Node{}, err
-		}
-		if contested {
-			out.Contested = append(out.Contested, a.String())
-		} else {
+		} else if ok {
 			out.Addresses = append(out.Addresses, a)
 		}
 	}
 	return out, nil
 }
 
+// claim is what other nodes are called, or say that they are.
+type claim struct {
+	claimed bool
+	// name is true if it is the name of a node, which that node cannot choose.
+	name bool
+}
+
 // claimed reports whether another node is called so, or says that it is.
-func claimed(ctx context.Context, cached client.Reader, node, identity string) (bool, error) {
+func claimed(ctx context.Context, cached client.Reader, node, identity string) (claim, error) {
 	if isNodeName(identity) {
 		err := cached.Get(ctx, client.ObjectKey{Name: identity}, &corev1.Node{})
 		if err == nil {
-			return true, nil
+			return claim{claimed: true, name: true}, nil
 		}
 		if !apierrors.IsNotFound(err) {
-			return false, fmt.Errorf("read node %s: %w", identity, err)
+			return claim{}, fmt.Errorf("read node %s: %w", identity, err)
 		}
 	}
 	var same corev1.NodeList
 	if err := cached.List(ctx, &same, client.MatchingFields{indexIdentity: identity}); err != nil {
-		return false, fmt.Errorf("look for node %s: %w", identity, err)
+		return claim{}, fmt.Errorf("look for node %s: %w", identity, err)
 	}
 	for i := range same.Items {
 		if same.Items[i].Name != node {
-			return true, nil
+			return claim{claimed: true}, nil
 		}
 	}
-	return false, nil
+	return claim{}, nil
 }

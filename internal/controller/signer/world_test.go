@@ -69,6 +69,10 @@ func newWorld(tb testing.TB) *world {
 		if err := s.Client.Delete(ctx, secret); client.IgnoreNotFound(err) != nil {
 			tb.Error(err)
 		}
+		identities := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: authorityNamespace, Name: holdersName}}
+		if err := s.Client.Delete(ctx, identities); client.IgnoreNotFound(err) != nil {
+			tb.Error(err)
+		}
 		for _, o := range []client.Object{&corev1.Node{}, &certificatesv1.CertificateSigningRequest{}} {
 			if err := s.Client.DeleteAllOf(ctx, o); err != nil {
 				tb.Error(err)
@@ -164,7 +168,7 @@ func (w *world) controller(cached client.Client) *Controller {
 	if err != nil {
 		w.tb.Fatal(err)
 	}
-	return &Controller{Client: cached, Live: cached, Policy: Nodes(), Report: w.report, Events: events.NewFakeRecorder(100), Metrics: metrics,
+	return &Controller{Client: cached, Live: cached, Namespace: authorityNamespace, Policy: Nodes(), Report: w.report, Events: events.NewFakeRecorder(100), Metrics: metrics,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
