@@ -35,6 +35,8 @@ func standsOn() []kept {
 		{resource: "namespaces", names: append([]string{"openshift-kube-proxy"}, namespaces...)},
 		{resource: "serviceaccounts", namespaces: namespaces, names: rights},
 		{resource: "configmaps", namespaces: []string{operatorNamespace}, names: []string{"network-operator-images*"}},
+		// Those of operands are restored by the operator.
+		{group: "networking.k8s.io", resource: "networkpolicies", namespaces: []string{operatorNamespace, courierNamespace}, names: []string{"default-deny"}},
 		{group: "apps", resource: "deployments", namespaces: []string{operatorNamespace}, names: []string{"network-operator"}},
 		{group: "rbac.authorization.k8s.io", resource: "roles", namespaces: namespaces, names: rights},
 		{group: "rbac.authorization.k8s.io", resource: "rolebindings", namespaces: namespaces, names: rights},

@@ -118,12 +118,13 @@ func ownBindings() admissionv1.ValidatingAdmissionPolicy {
 
 // ownObjects keeps what else has a role or makes room for workloads to the operands.
 func ownObjects() admissionv1.ValidatingAdmissionPolicy {
-	p := ownPolicy("objects", on("", "namespaces", writes), on("", "serviceaccounts", writes), on("", "services", writes), on("rbac.authorization.k8s.io", "clusterroles", writes),
+	p := ownPolicy("objects", on("", "namespaces", writes), on("", "serviceaccounts", writes), on("", "services", writes), on("networking.k8s.io", "networkpolicies", writes),
+		on("rbac.authorization.k8s.io", "clusterroles", writes),
 		on("", "configmaps", []admissionv1.OperationType{admissionv1.Delete}))
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`request.resource.resource == "clusterroles" ? variables.meta.name in %s : (request.resource.resource == "namespaces" ? variables.meta.name in %[2]s :`+
 			` (request.namespace in %[2]s || request.resource.resource == "configmaps" && request.namespace == "openshift-config-managed"))`, list(operandClusterRoles), list(operandNamespaces)),
-		Message: "the network operator writes namespaces, service accounts, services and cluster roles of its operands only, and deletes no ConfigMaps elsewhere (own-objects)",
+		Message: "the network operator writes namespaces, service accounts, services, network policies and cluster roles of its operands only, and deletes no ConfigMaps elsewhere (own-objects)",
 	}}
 	return p
 }

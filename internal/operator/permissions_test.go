@@ -6,6 +6,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,6 +73,7 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "with-pki"}})
 	c.create(&networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: "with-pki", Name: "p"}, Spec: networkv1.OperatorPKISpec{TargetCert: networkv1.CertSpec{CommonName: "p"}}})
 	c.create(deployment("tenant", "shop"))
+	c.create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "web"}})
 	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-proxy"}})
 	try := func(o client.Object) error {
 		return account.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
@@ -97,6 +99,7 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 		}),
 		"an account elsewhere": &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "evil"}},
 		"a service elsewhere":  &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "evil"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}},
+		"a policy elsewhere":   &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "default-deny"}},
 		"a role of any name":   &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "evil"}},
 	} {
 		if err := try(o); !byPolicy(err) {
@@ -107,6 +110,7 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 		"cluster-admin":        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}},
 		"its binding":          &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}},
 		"a workload":           &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "shop"}},
+		"a policy of a tenant": &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "web"}},
 		"a namespace":          &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}},
 		"the API's service":    &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}},
 		"its own role binding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-network-operator"}},
@@ -118,6 +122,7 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 	for why, o := range map[string]client.Object{
 		"the Secrets of flannel's etcd": roleBinding("openshift-flannel", "other", roleOfSecrets),
 		"a router":                      deployment("tenant", "egress-router-a"),
+		"a policy of an operand":        &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-flannel", Name: "default-deny"}},
 		"an operand":                    daemonSet("openshift-flannel", func(p *corev1.PodSpec) { p.HostNetwork = true }),
 		"Secrets beside an OperatorPKI": roleBinding("with-pki", roleOfPKIs, roleOfPKIs),
 	} {

@@ -145,7 +145,9 @@ func object(apiVersion, kind, namespace, name string) manifest.Object {
 
 func workload(kind, name string) manifest.Object {
 	o := object("apps/v1", kind, "openshift-flannel", name)
-	o.Object.Object["spec"] = map[string]any{"template": map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": name}}}}
+	o.Object.Object["spec"] = map[string]any{"template": map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"app": name}}, "spec": map[string]any{"hostNetwork": true},
+	}}
 	return o
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// render lets every part make its objects, and marks them as the operator's. Like bootstrap, it keeps what fails in
-// the part.
+// render lets every part make its objects, adds the NetworkPolicies of its namespaces, and marks all of them as the operator's.
+// Like bootstrap, it keeps what fails in the part.
 func render(_ context.Context, s *state) error {
 	owners := map[manifest.Key]string{}
 	for _, p := range s.parts {
@@ -41,8 +42,13 @@ func (s *state) renderPart(p *part, owners map[manifest.Key]string) (provider.Ou
 	if err != nil {
 		return provider.Output{}, err
 	}
-	marked, own := make([]manifest.Object, 0, len(out.Objects)), map[manifest.Key]string{}
-	for i, o := range out.Objects {
+	policies, err := isolate(out.Objects, owners, s.registry.Workloads())
+	if err != nil {
+		return provider.Output{}, err
+	}
+	all := slices.Concat(out.Objects, policies)
+	marked, own := make([]manifest.Object, 0, len(all)), map[manifest.Key]string{}
+	for i, o := range all {
 		if o.Object == nil || o.Object.GetAPIVersion() == "" || o.Object.GetKind() == "" || o.Object.GetName() == "" {
 			return provider.Output{}, fmt.Errorf("object %d of %d has no apiVersion, kind or name", i+1, len(out.Objects))
 		}

@@ -2,10 +2,13 @@ package pipeline
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
@@ -26,6 +29,20 @@ metadata:
     networkoperator.openshift.io/component: Flannel
   name: openshift-flannel
 ---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  labels:
+    app.kubernetes.io/managed-by: cluster-network-operator
+    networkoperator.openshift.io/component: Flannel
+  name: default-deny
+  namespace: openshift-flannel
+spec:
+  podSelector: {}
+  policyTypes:
+  - Ingress
+  - Egress
+---
 apiVersion: apps/v1
 kind: DaemonSet
 metadata:
@@ -43,6 +60,8 @@ spec:
         app: agent-0
         app.kubernetes.io/managed-by: cluster-network-operator
         networkoperator.openshift.io/component: Flannel
+    spec:
+      hostNetwork: true
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -124,7 +143,7 @@ func TestNoComponentHoldsUpTheOthers(t *testing.T) {
 					t.Errorf("%s: error %v", o.Name, o.Err)
 				}
 			}
-			if d := cmp.Diff(map[string]int{"Flannel": 2, "Broken": 0, "KubeProxy": 1}, counts); d != "" {
+			if d := cmp.Diff(map[string]int{"Flannel": 3, "Broken": 0, "KubeProxy": 1}, counts); d != "" {
 				t.Error(d)
 			}
 		})
@@ -149,3 +168,51 @@ func TestSameInputSameOutput(t *testing.T) {
 		}
 	}
 }
+
+func TestNamespacesAreIsolated(t *testing.T) {
+	onPods := workload("Deployment", "web")
+	onPods.Object.Object["spec"].(map[string]any)["template"].(map[string]any)["spec"] = map[string]any{}
+	onPods.Object.SetNamespace("openshift-web")
+	elsewhere := manifest.Object{Object: onPods.Object.DeepCopy()}
+	elsewhere.Object.SetNamespace("of-another-owner")
+	namespace := object("v1", "Namespace", "", "openshift-web")
+	rules := []networkingv1.NetworkPolicyIngressRule{{Ports: []networkingv1.NetworkPolicyPort{{Port: new(intstr.FromInt32(80))}}}}
+	for why, tc := range map[string]struct {
+		objects []manifest.Object
+		table   []provider.Workload
+		want    []string
+		err     string
+	}{
+		"a workload that needs nothing":        {[]manifest.Object{namespace, onPods}, []provider.Workload{{Name: "web"}}, []string{"openshift-web/default-deny"}, ""},
+		"a workload with rules":                {[]manifest.Object{onPods, namespace}, []provider.Workload{{Name: "web", Ingress: rules}}, []string{"openshift-web/default-deny", "openshift-web/web"}, ""},
+		"a workload that no table has":         {[]manifest.Object{namespace, onPods}, nil, nil, `Deployment openshift-web/web is on the pod network, and no table of workloads has the label app="web"`},
+		"a namespace that another owner makes": {[]manifest.Object{elsewhere}, nil, nil, ""},
+	} {
+		t.Run(why, func(t *testing.T) {
+			p := newPipeline()
+			p.Registry.Components = []provider.Component{tableOf{fakeComponent{name: "Web", objects: tc.objects}, tc.table}}
+			res, err := p.Run(t.Context(), Input{Desired: spec(), Cluster: cluster()}, Render)
+			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Fatalf("error %v, want %q", err, tc.err)
+			}
+			var got []string
+			for _, o := range res.Outputs[1].Output.Objects {
+				if o.Object.GetKind() == "NetworkPolicy" {
+					got = append(got, o.Object.GetNamespace()+"/"+o.Object.GetName())
+				}
+			}
+			slices.Sort(got)
+			if d := cmp.Diff(tc.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// tableOf is a component with a table of workloads.
+type tableOf struct {
+	fakeComponent
+	table []provider.Workload
+}
+
+func (c tableOf) Workloads() []provider.Workload { return c.table }

@@ -5,6 +5,7 @@ package provider
 import (
 	"context"
 
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -87,6 +88,10 @@ type Workload struct {
 	Rolling bool
 	// Env are the variables that the operator sets in its main container.
 	Env []string
+	// Ingress and Egress are the connections that its pods accept and open, if they are on the pod network. The pipeline renders
+	// NetworkPolicies that deny all others; without rules, that is every connection. Pods on the nodes' network need no rules.
+	Ingress []networkingv1.NetworkPolicyIngressRule
+	Egress  []networkingv1.NetworkPolicyEgressRule
 }
 
 // WorkloadOwner is a provider or a component that has workloads.

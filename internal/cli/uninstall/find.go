@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,7 +115,7 @@ func (r *remover) findDoors(ctx context.Context, p *parts) error {
 // applied are the kinds whose objects may carry the operator's label.
 func applied() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{apps("DaemonSet"), apps("Deployment"), core("Service"), core("ConfigMap"), core("ServiceAccount"),
-		rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding"), core("Namespace")}
+		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding"), core("Namespace")}
 }
 
 // findApplied goes by the inventory and by the label; what was there before stays.

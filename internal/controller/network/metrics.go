@@ -18,7 +18,7 @@ const (
 )
 
 // repairable are the kinds whose repairs are counted from 0 on.
-var repairable = [...]string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Deployment", "Namespace", "Role", "RoleBinding", "Service", "ServiceAccount"}
+var repairable = [...]string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Deployment", "Namespace", "NetworkPolicy", "Role", "RoleBinding", "Service", "ServiceAccount"}
 
 // Metrics are how long passes take, what is refused, and what is put right. A nil Metrics counts nothing.
 type Metrics struct {
