@@ -265,3 +265,48 @@ func TestValidateNamesWhatItHasFoundValid(t *testing.T) {
 		t.Error("nothing to validate is valid")
 	}
 }
+
+// preBoot is a HostNetworkConfig for the time before the boot of one host.
+func preBoot(name, machine, address string) string {
+	return strings.NewReplacer("NAME", name, "MACHINE", machine, "ADDRESS", address).Replace(`apiVersion: network.operator.openshift.io/v1
+kind: HostNetworkConfig
+metadata: {name: before-NAME}
+spec:
+  role: master
+  phases: [PreBoot]
+  hosts:
+  - name: NAME
+    bareMetalHost: MACHINE
+    desiredState:
+      interfaces:
+      - {name: enp2s0, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: ADDRESS, prefix-length: 24}]}}
+`)
+}
+
+func TestTheDocumentBeforeTheBootIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
+	f := newFolder(t)
+	for _, c := range []struct {
+		why, name, machine, address string
+		status                      int
+		says                        string
+	}{
+		{"another address than before", "master-0", "rack-7", "192.168.111.120", exit.Refused, "master-0.yml:2: interfaces: the host is booted with [192.168.111.120] and has [192.168.111.110] afterwards"},
+		{"a machine with the name of another node", "master-2", "master-0", "192.168.111.120", 0, "valid: 3 hosts, 2 phases (PreBoot, FirstBoot), 0 warnings"},
+		{"one host, two names", "master-0", "rack-7", "192.168.111.110", 0, "valid: 2 hosts, 2 phases (PreBoot, FirstBoot), 0 warnings"},
+	} {
+		f.write("before.yaml", preBoot(c.name, c.machine, c.address))
+		status, stdout, stderr := f.call("", "validate", "--dir", f.path("m"), "-f", f.path("before.yaml"), "--role", "master")
+		if status != c.status || !strings.Contains(stdout, c.says) {
+			t.Errorf("%s: status %d\n%s%s\nwant %s", c.why, status, stdout, stderr, c.says)
+		}
+	}
+	f.write("before.yaml", preBoot("master-0", "rack-7", "192.168.111.110"))
+	for _, c := range []struct{ args, says string }{
+		{"render --as secret -f", "name: rack-7-network-config-secret"}, {"import -o hostnetworkconfig -f", "bareMetalHost: rack-7"},
+	} {
+		status, stdout, stderr := f.call("", append(strings.Fields(c.args), f.path("before.yaml"))...)
+		if status != 0 || !strings.Contains(stdout, c.says) {
+			t.Errorf("%s: status %d\n%s%s\nwant %s", c.args, status, stdout, stderr, c.says)
+		}
+	}
+}

@@ -52,7 +52,11 @@ func objects(found roles.Found) ([]output, error) {
 		}
 		role := cmp.Or(host.Role, "worker")
 		config := get(role+"-"+preBootRole, role, networkv1.PreBoot)
-		config.Spec.Hosts = append(config.Spec.Hosts, networkv1.Host{Name: host.Name, DesiredState: state})
+		entry := networkv1.Host{Name: host.Name, DesiredState: state}
+		if host.BareMetalHost != placement.ShortName(host.Name) { // the default
+			entry.BareMetalHost = host.BareMetalHost
+		}
+		config.Spec.Hosts = append(config.Spec.Hosts, entry)
 	}
 	var all []output
 	for _, name := range slices.Sorted(maps.Keys(configs)) {

@@ -112,7 +112,7 @@ func (s *source) add(path string, data []byte, files int) error {
 		hosts, problems := roles.PreBoot(path, data)
 		s.problems = append(s.problems, problems...)
 		for _, h := range hosts {
-			s.host(path, metal.Host{Name: h.Name, Role: h.Role, Document: h.Document})
+			s.host(path, metal.Host{Name: h.BareMetalHost, Role: h.Role, Document: h.Document})
 		}
 		return nil
 	}

@@ -58,7 +58,7 @@ func renderObject(path string, object []byte, first int, phases ...networkv1.Pha
 func hostsOf(rendered template.Rendered, config networkv1.HostNetworkConfig) []Host {
 	var hosts []Host
 	for _, d := range rendered.PreBoot {
-		hosts = append(hosts, Host{Name: d.BareMetalHost, Role: config.Spec.Role, Document: d.Content})
+		hosts = append(hosts, Host{Name: d.Host, BareMetalHost: d.BareMetalHost, Role: config.Spec.Role, Document: d.Content})
 	}
 	return hosts
 }

@@ -28,8 +28,10 @@ const maxFile = 64 << 20
 
 // Host is a host and its document before the boot.
 type Host struct {
-	Name, Role string
-	Document   []byte
+	// Name is that of the host and its node, and BareMetalHost that of the object of its machine, which may differ.
+	Name, BareMetalHost string
+	Role                string
+	Document            []byte
 }
 
 // Found is what files hold.
@@ -229,7 +231,7 @@ func (r *Reader) installerInput(path string, content []byte) {
 	r.found.Problems = append(r.found.Problems, problems...)
 	for _, h := range hosts {
 		if h.Document != nil {
-			r.found.PreBoot = append(r.found.PreBoot, Host{Name: h.Name, Role: h.Role, Document: h.Document})
+			r.found.PreBoot = append(r.found.PreBoot, Host{Name: h.Name, BareMetalHost: h.Name, Role: h.Role, Document: h.Document})
 		}
 	}
 	var config struct {
