@@ -310,3 +310,43 @@ func TestTheDocumentBeforeTheBootIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
 		}
 	}
 }
+
+func TestTwoHostsWithOneAddressBeforeTheBootAreRefusedWithBothPlaces(t *testing.T) {
+	f := newFolder(t)
+	f.write("a.yaml", preBoot("master-0", "rack-7", "192.168.111.110"))
+	f.write("b.yaml", "# the second\n---\n"+preBoot("master-1", "rack-8", "192.168.111.110"))
+	f.write("install-config.yaml", `apiVersion: v1
+baseDomain: test.metalkube.org
+platform:
+  baremetal:
+    hosts:
+    - name: master-1
+      networkConfig:
+        interfaces:
+        - name: eno1
+          type: ethernet
+          state: up
+          ipv4:
+            enabled: true
+            address: [{ip: 192.168.111.110, prefix-length: 24}]
+`)
+	const says = "192.168.111.110 is taken by enp2s0 of master-0 before its boot (%s/a.yaml:8); give each host an address of its own"
+	for _, c := range []struct {
+		files []string
+		want  string
+	}{
+		{[]string{"@a.yaml", "@b.yaml"}, "%s/b.yaml:10: spec.hosts[0]: interfaces[0].ipv4.address[0].ip: " + says},
+		{[]string{"@a.yaml", "@install-config.yaml"}, "%s/install-config.yaml:14: platform.baremetal.hosts[0].networkConfig.interfaces[0].ipv4.address[0].ip: " + says},
+		{[]string{"@m", "@b.yaml"}, "%s/b.yaml:10: spec.hosts[0]: interfaces[0].ipv4.address[0].ip: 192.168.111.110 is taken by br-ex in master-0.yml (line 4); give each host an address of its own"},
+	} {
+		args := []string{"validate"}
+		for _, file := range c.files {
+			args = append(args, "-f", file)
+		}
+		status, out, stderr := f.call("", args...)
+		want := strings.ReplaceAll(c.want, "%s", f.dir)
+		if status != exit.Refused || !strings.Contains(out, want+"\n") {
+			t.Errorf("%v: status %d\n%s%s\nwant %s", c.files, status, out, stderr, want)
+		}
+	}
+}

@@ -416,3 +416,28 @@ func TestPreBootWithoutMachinesIsSaid(t *testing.T) {
 	c.reconcile()
 	c.is("masters", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "no BareMetalHosts")
 }
+
+func TestAddressesAreNotSharedBeforeTheBoot(t *testing.T) {
+	const before = `
+role: ROLE
+phases: [PreBoot]
+hosts:
+- {name: NAME, desiredState: {interfaces: [{name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: ADDRESS, prefix-length: 24}]}}]}}
+`
+	spec := func(role, name, address string) string {
+		return strings.NewReplacer("ROLE", role, "NAME", name, "ADDRESS", address).Replace(before)
+	}
+	c := newCluster(t, false)
+	c.config("a", twoMasters)
+	c.config("b", spec("worker", "worker-0", "192.168.111.120"))
+	c.config("c", spec("infra", "infra-0", "192.168.111.120"))
+	c.config("d", spec("storage", "storage-0", "192.168.111.111"))
+	c.config("e", spec("gpu", "worker-0", "192.168.111.121"))
+	c.reconcile()
+	for _, name := range []string{"a", "b"} {
+		c.is(name, networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
+	}
+	c.is("c", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.120 is taken by eno1 of")
+	c.is("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.111 is taken by br-ex in master-1.yml")
+	c.is("e", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "host worker-0 has a document before the boot of HostNetworkConfig b already")
+}

@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 	"github.com/cluster-network-operator/cno/internal/dayone/template"
 )
 
@@ -89,8 +91,7 @@ func (c *Controller) decide(w world) decision {
 
 // judge renders all configs, and finds those that contradict others.
 func (c *Controller) judge(w world) []roleConfig {
-	var configs []roleConfig
-	var accepted []placement.Role
+	var configs, accepted []roleConfig
 	owner := map[string]string{}
 	for i := range w.Configs {
 		config := roleConfig{HostNetworkConfig: &w.Configs[i]}
@@ -104,14 +105,13 @@ func (c *Controller) judge(w world) []roleConfig {
 			// An invalid config keeps its role: what was made of it before is in force.
 			owner[role] = config.Name
 		}
-		if len(config.wrong) == 0 && len(config.rendered.Files) > 0 {
-			with := append(slices.Clone(accepted), placement.Role{Name: config.Spec.Role, Files: config.rendered.Files})
-			if len(with) > 1 {
-				config.wrong = conflicts(with)
+		if len(config.wrong) == 0 {
+			if len(accepted) > 0 {
+				config.wrong = conflicts(append(slices.Clone(accepted), config))
 				config.reason = "Conflict"
 			}
 			if len(config.wrong) == 0 {
-				accepted = with
+				accepted = append(accepted, config)
 			}
 		}
 		configs = append(configs, config)
@@ -119,11 +119,35 @@ func (c *Controller) judge(w world) []roleConfig {
 	return configs
 }
 
-// conflicts returns what is wrong with the roles together. Each of them is right by itself.
-func conflicts(with []placement.Role) []string {
+// conflicts returns what is wrong with configs together. Each of them is right by itself.
+func conflicts(configs []roleConfig) []string {
+	var roles []placement.Role
 	var wrong []string
-	for _, p := range placement.Validate(with, placement.Surroundings{WithoutBridge: true}).Errors() {
-		p.Line = 0
+	owner, documents := map[string]string{}, map[string]string{}
+	s := placement.Surroundings{WithoutBridge: true, PreBoot: map[string]*nmstate.Document{}, Locate: func(p nmstate.Problem) nmstate.Problem {
+		p.Line = 0 // of a rendered document: no file of a user has it
+		if config := documents[p.File]; config != "" {
+			p.File = "HostNetworkConfig " + config + ", " + p.File
+		}
+		return p
+	}}
+	for _, config := range configs {
+		if len(config.rendered.Files) > 0 {
+			roles = append(roles, placement.Role{Name: config.Spec.Role, Files: config.rendered.Files})
+		}
+		for _, d := range config.rendered.PreBoot {
+			if other, taken := owner[d.Host]; taken {
+				wrong = append(wrong, fmt.Sprintf("host %s has a document before the boot of HostNetworkConfig %s already; remove the host from one of them", d.Host, other))
+				continue
+			}
+			name := placement.PreBootName(d.Host)
+			owner[d.Host], documents[name] = config.Name, config.Name
+			if doc, _ := preboot.Parse(name, d.Content); doc != nil {
+				s.PreBoot[d.Host] = doc
+			}
+		}
+	}
+	for _, p := range placement.Validate(roles, s).Errors() {
 		wrong = append(wrong, p.String())
 	}
 	return wrong

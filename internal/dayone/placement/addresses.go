@@ -2,6 +2,7 @@ package placement
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -9,31 +10,96 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// checkAddresses complains about addresses that two hosts have, that belong to no host, or that are outside of the
-// networks of all hosts.
+// checkAddresses complains about addresses that two hosts have, before or after the boot, that belong to no host, or that are
+// outside of the networks of all hosts.
 func checkAddresses(documents []document, s Surroundings) nmstate.Problems {
-	var problems nmstate.Problems
-	owner := map[netip.Addr]string{}
+	c := addressCheck{Surroundings: s, owners: map[netip.Addr][]owner{}, reported: map[reported]bool{}}
 	for _, doc := range documents {
-		for i := range doc.Interfaces {
-			for _, a := range static(&doc.Interfaces[i]) {
-				path := fmt.Sprintf("interfaces[%d].%s", i, a.path)
-				if a.addr.IsLinkLocalUnicast() || a.addr.IsLoopback() {
-					continue
-				}
-				if slices.Contains(s.VIPs, a.addr) {
-					problems.Errorf(doc.Document, path, "%s is a virtual address of the cluster, which moves between hosts; give the host another one", a.addr)
-				}
-				if other, taken := owner[a.addr]; taken {
-					problems.Errorf(doc.Document, path, "%s is taken by %s; give each host an address of its own", a.addr, other)
-					continue
-				}
-				owner[a.addr] = fmt.Sprintf("%s in %s", doc.Interfaces[i].Name, doc.file)
-			}
+		host := ""
+		if doc.file != ClusterFile {
+			host = ShortName(strings.TrimSuffix(doc.file, Extension))
 		}
-		problems = append(problems, checkMachineNetworks(doc, s.MachineNetworks)...)
+		c.check(doc.Document, owner{host: host, name: "in " + doc.file})
+		c.problems = append(c.problems, checkMachineNetworks(doc, s.MachineNetworks)...)
 	}
-	return problems
+	for _, host := range slices.Sorted(maps.Keys(s.PreBoot)) {
+		c.check(s.PreBoot[host], owner{host: host, preBoot: true, name: "of " + host + " before its boot"})
+	}
+	return c.problems
+}
+
+// addressCheck compares the addresses of documents.
+type addressCheck struct {
+	Surroundings
+	owners   map[netip.Addr][]owner
+	reported map[reported]bool
+	problems nmstate.Problems
+}
+
+// owner is a document with an address. host is empty for cluster.yml, which may be that of any host.
+type owner struct {
+	host    string
+	preBoot bool
+	name    string
+}
+
+// apart reports whether two documents may not have the same address: they are of two hosts, or of one phase.
+func (o owner) apart(other owner) bool {
+	return o.preBoot == other.preBoot || o.host != "" && other.host != "" && o.host != other.host
+}
+
+// reported is what is not repeated in the other phase: two hosts with one address, or a host with a virtual one.
+type reported struct {
+	address     netip.Addr
+	first, next string
+}
+
+func (c *addressCheck) check(doc *nmstate.Document, by owner) {
+	for i := range doc.Interfaces {
+		iface := &doc.Interfaces[i]
+		for _, a := range static(iface) {
+			if a.addr.IsLinkLocalUnicast() || a.addr.IsLoopback() {
+				continue
+			}
+			path := fmt.Sprintf("interfaces[%d].%s", i, a.path)
+			if slices.Contains(c.VIPs, a.addr) {
+				c.report(reported{a.addr, "", by.host}, by, doc, path, "%s is a virtual address of the cluster, which moves between hosts; give the host another one", a.addr)
+			}
+			at := slices.IndexFunc(c.owners[a.addr], by.apart)
+			if at >= 0 {
+				other := c.owners[a.addr][at]
+				c.report(reported{a.addr, other.host, by.host}, by, doc, path, "%s is taken by %s; give each host an address of its own", a.addr, other.name)
+				continue
+			}
+			by := by
+			by.name = iface.Name + " " + by.name + c.place(doc, path)
+			c.owners[a.addr] = append(c.owners[a.addr], by)
+		}
+	}
+}
+
+// report adds an error, unless it is about a document before the boot and was reported for the one after it.
+func (c *addressCheck) report(what reported, by owner, doc *nmstate.Document, path, format string, args ...any) {
+	if by.preBoot && c.reported[what] {
+		return
+	}
+	c.reported[what] = true
+	c.problems.Errorf(doc, path, format, args...)
+}
+
+// place is where a value was written, as far as that is known: its line, and its file if that is not the document.
+func (c *addressCheck) place(doc *nmstate.Document, path string) string {
+	p := c.locate(nmstate.Problem{File: doc.Name, Line: doc.Line(path), Path: path})
+	switch here := p.File == doc.Name; {
+	case p.Line == 0 && here:
+		return ""
+	case p.Line == 0:
+		return fmt.Sprintf(" (%s)", p.File)
+	case here:
+		return fmt.Sprintf(" (line %d)", p.Line)
+	default:
+		return fmt.Sprintf(" (%s:%d)", p.File, p.Line)
+	}
 }
 
 // checkMachineNetworks complains about a bridge all of whose addresses are elsewhere. Addresses by DHCP are not known.

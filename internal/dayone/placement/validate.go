@@ -26,7 +26,21 @@ type Surroundings struct {
 	WithoutBridge bool
 	// PreBoot are the documents with which hosts are booted before these, by short name.
 	PreBoot map[string]*nmstate.Document
+	// Locate returns a problem at the place where its document was written; nil if that is the document itself. A place
+	// without a line has none.
+	Locate func(nmstate.Problem) nmstate.Problem
 }
+
+// locate returns a problem at its place.
+func (s Surroundings) locate(p nmstate.Problem) nmstate.Problem {
+	if s.Locate == nil {
+		return p
+	}
+	return s.Locate(p)
+}
+
+// PreBootName is the name of a host's document for the time before the boot, in problems.
+func PreBootName(host string) string { return "before the boot of " + host }
 
 // Role is the files of one role.
 type Role struct {
@@ -64,6 +78,9 @@ func Validate(roles []Role, s Surroundings) nmstate.Problems {
 	problems = append(problems, checkCollisions(roles)...)
 	problems = append(problems, checkAddresses(documents, s)...)
 	problems = append(problems, checkPreBoot(documents, s.PreBoot)...)
+	for i := range problems {
+		problems[i] = s.locate(problems[i])
+	}
 	return problems.Sorted()
 }
 

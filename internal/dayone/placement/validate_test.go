@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
@@ -141,6 +143,51 @@ func TestWhatWorksAndIsHardlyMeantIsAWarning(t *testing.T) {
 		problems := Validate([]Role{{"w", row.files}}, Surroundings{})
 		if err := problems.Err(); err != nil || !slices.ContainsFunc(problems, func(p nmstate.Problem) bool { return strings.Contains(p.Message, row.says) }) {
 			t.Errorf("%s: got %v, want the warning %q", row.why, problems, row.says)
+		}
+	}
+}
+
+// TestAddressesBeforeTheBootAreComparedToo: each document is that of one host in one phase, with one address.
+func TestAddressesBeforeTheBootAreComparedToo(t *testing.T) {
+	preBoot := func(all map[string]string) map[string]*nmstate.Document {
+		documents := map[string]*nmstate.Document{}
+		for host, address := range all {
+			doc, problems := nmstate.Parse(PreBootName(host), []byte("interfaces:\n- {name: eno1, type: ethernet, ipv4: {enabled: true, address: [{ip: "+address+", prefix-length: 24}]}}"))
+			if doc == nil {
+				t.Fatal(problems)
+			}
+			documents[host] = doc
+		}
+		return documents
+	}
+	both := []Role{{"w", filesOf("a.yml", sound, "b.yml", replaced("192.0.2.10", "192.0.2.11"))}}
+	same := []Role{{"w", filesOf("a.yml", sound, "b.yml", sound)}}
+	const path = "interfaces[0].ipv4.address[0].ip: "
+	for _, row := range []struct {
+		why     string
+		roles   []Role
+		preBoot map[string]string
+		vips    []netip.Addr
+		want    []string
+	}{
+		{"each its own, in both phases", both, map[string]string{"a": "192.0.2.10", "b": "192.0.2.11"}, nil, nil},
+		{"two hosts before the boot", nil, map[string]string{"a": "192.0.2.10", "b": "192.0.2.10"}, nil,
+			[]string{"before the boot of b:2: " + path + "192.0.2.10 is taken by eno1 of a before its boot (line 2); give each host an address of its own"}},
+		{"one before, another after", []Role{{"w", filesOf("a.yml", sound)}}, map[string]string{"c": "192.0.2.10"}, nil,
+			[]string{"before the boot of c:2: " + path + "192.0.2.10 is taken by br-ex in a.yml (line 4); give each host an address of its own"}},
+		{"the same two in both phases are reported once", same, map[string]string{"a": "192.0.2.10", "b": "192.0.2.10"}, nil,
+			[]string{"b.yml:4: interfaces[2].ipv4.address[0].ip: 192.0.2.10 is taken by br-ex in a.yml (line 4); give each host an address of its own"}},
+		{"loopback and link-local addresses", nil, map[string]string{"a": "169.254.1.1", "b": "169.254.1.1", "c": "127.0.0.9", "d": "127.0.0.9"}, nil, nil},
+		{"the file of any host", []Role{{"w", filesOf("cluster.yml", sound)}}, map[string]string{"a": "192.0.2.10"}, nil, nil},
+		{"a virtual address", nil, map[string]string{"a": "192.0.2.10"}, []netip.Addr{netip.MustParseAddr("192.0.2.10")},
+			[]string{"before the boot of a:2: " + path + "192.0.2.10 is a virtual address of the cluster, which moves between hosts; give the host another one"}},
+	} {
+		var got []string
+		for _, p := range Validate(row.roles, Surroundings{PreBoot: preBoot(row.preBoot), VIPs: row.vips, Hosts: map[string][]string{"w": {"a"}}}).Errors() {
+			got = append(got, p.String())
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s: %s", row.why, diff)
 		}
 	}
 }

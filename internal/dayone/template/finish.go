@@ -35,12 +35,14 @@ func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document t
 	if machine == "" {
 		machine = short
 	}
-	doc, problems := preboot.Parse("", content)
+	name := placement.PreBootName(short)
+	doc, problems := preboot.Parse(name, content)
 	for _, p := range problems.Errors() {
 		r.errs = append(r.errs, field.Invalid(at, p.Path, "in the document for PreBoot: "+p.Message))
 	}
 	if doc != nil {
 		r.preBoot[short] = doc
+		r.places[name] = at
 	}
 	r.out.PreBoot = append(r.out.PreBoot, HostDocument{Host: short, BareMetalHost: machine, Content: content})
 }
@@ -48,9 +50,31 @@ func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document t
 // finish sorts what was made, adds the index, and looks at all of it together.
 func (r *renderer) finish() {
 	slices.SortFunc(r.out.PreBoot, func(a, b HostDocument) int { return strings.Compare(a.Host, b.Host) })
-	if !r.asked(networkv1.FirstBoot) {
-		return
+	var roles []placement.Role
+	if r.asked(networkv1.FirstBoot) {
+		r.addIndex()
+		roles = append(roles, placement.Role{Name: r.spec.Role, Files: r.out.Files})
 	}
+	withoutLine := func(p nmstate.Problem) nmstate.Problem {
+		p.Line = 0 // of a file that nobody has written
+		return p
+	}
+	// The hosts that are not named are not known; that they share a file with addresses must be said.
+	for _, p := range placement.Validate(roles, placement.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge, Locate: withoutLine}) {
+		where := r.at
+		if at, ok := r.places[p.File]; ok {
+			where = at
+		}
+		if p.Warning {
+			r.out.Warnings = append(r.out.Warnings, p.String())
+			continue
+		}
+		r.errs = append(r.errs, field.Invalid(where, valueAt(p), p.Message))
+	}
+}
+
+// addIndex adds the table of MAC addresses, and sorts the files.
+func (r *renderer) addIndex() {
 	index := placement.Index{}
 	for _, host := range r.spec.Hosts {
 		for _, text := range host.MACAddresses {
@@ -64,20 +88,6 @@ func (r *renderer) finish() {
 		r.out.Files = append(r.out.Files, placement.File{Name: placement.IndexFile, Content: index.Encode()})
 	}
 	r.out.Files = r.out.Files.Sort()
-	role := placement.Role{Name: r.spec.Role, Files: r.out.Files}
-	// The hosts that are not named are not known; that they share a file with addresses must be said.
-	for _, p := range placement.Validate([]placement.Role{role}, placement.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge}) {
-		where := r.at
-		if at, ok := r.places[p.File]; ok {
-			where = at
-		}
-		p.Line = 0 // of a file that nobody has written
-		if p.Warning {
-			r.out.Warnings = append(r.out.Warnings, p.String())
-			continue
-		}
-		r.errs = append(r.errs, field.Invalid(where, valueAt(p), p.Message))
-	}
 }
 
 func valueAt(p nmstate.Problem) string {

@@ -23,6 +23,7 @@ func TestMistakesAreSaidWithTheirPlace(t *testing.T) {
 		{"an address of the other family", static + "hosts: [{name: a, values: {ip: '2001:db8::1/64'}}]", "spec.bridge.ipv4.address", "not an IPv4 address"},
 		{"a gateway elsewhere", static + "hosts: [{name: a, values: {ip: 198.51.100.1/24}}]", "spec.bridge.ipv4.gateway", "not in the network"},
 		{"two hosts with one address", static + "hosts: [{name: a, values: {ip: 192.0.2.2/24}}, {name: b, values: {ip: 192.0.2.2/24}}]", "spec.hosts[1]", "taken by br-ex in a.yml"},
+		{"two hosts with one address before the boot", strings.Replace(static, "FirstBoot, ", "", 1) + "hosts: [{name: a, values: {ip: 192.0.2.2/24}}, {name: b, values: {ip: 192.0.2.2/24}}]", "spec.hosts[1]", "192.0.2.2 is taken by eno1 of a before its boot; give each host"},
 		{"names that are one before the dot", dhcp + "hosts: [{name: a.x}, {name: a.y}]", "spec.hosts[1].name", "a.x is"},
 		{"a name that is none", dhcp + "hosts: [{name: A_1}]", "spec.hosts[0].name", "not a host name"},
 		{"one card in two hosts", dhcp + "hosts: [{name: a, macAddresses: ['52:54:00:00:00:01']}, {name: b, macAddresses: ['52-54-00-00-00-01']}]", "spec.hosts[1].macAddresses[0]", "an address of a already"},

@@ -153,7 +153,7 @@ func read(cmd *cobra.Command, path string) (map[place]*nmstate.Document, bool, e
 		}
 	}
 	for _, host := range found.PreBoot {
-		add(host.Role, "before the boot of "+host.Name, host.Document)
+		add(host.Role, placement.PreBootName(host.Name), host.Document)
 	}
 	return docs, found.Plain, roles.Print(cmd.ErrOrStderr(), problems)
 }

@@ -23,11 +23,15 @@ type place struct {
 
 // problem is an error about a field, with its line.
 func (p place) problem(err *field.Error) nmstate.Problem {
-	out := nmstate.Problem{File: p.path, Path: err.Field, Message: err.ErrorBody()}
-	if line := crdcheck.Line(p.object, err.Field); p.first > 0 && line > 0 {
-		out.Line = p.first - 1 + line
+	return nmstate.Problem{File: p.path, Line: p.line(err.Field), Path: err.Field, Message: err.ErrorBody()}
+}
+
+// line is that of a field in the file; 0 if it has none.
+func (p place) line(field string) int {
+	if line := crdcheck.Line(p.object, field); p.first > 0 && line > 0 {
+		return p.first - 1 + line
 	}
-	return out
+	return 0
 }
 
 // check returns what the CRD has against a HostNetworkConfig: the same that the API server would say.

@@ -1,21 +1,27 @@
 package roles
 
 import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/template"
 )
 
 func (r *Reader) hostNetworkConfig(path string, document []byte, first int) {
-	rendered, config, problems := renderObject(path, document, first)
+	in := place{path, document, first}
+	rendered, config, problems := renderObject(in)
 	r.found.Problems = append(r.found.Problems, problems...)
 	r.found.WithoutBridge = r.found.WithoutBridge || config.Spec.WithoutBridge
 	for _, file := range rendered.Files {
 		r.add(config.Spec.Role, file)
 	}
-	r.found.PreBoot = append(r.found.PreBoot, hostsOf(rendered, config)...)
+	r.found.PreBoot = append(r.found.PreBoot, hostsOf(in, rendered, config)...)
 }
 
 // IsHostNetworkConfig reports whether a text is a HostNetworkConfig.
@@ -26,20 +32,20 @@ func IsHostNetworkConfig(text []byte) bool {
 
 // PreBoot returns the documents of a HostNetworkConfig for the time before the boot, whether or not it asks for that phase.
 func PreBoot(path string, object []byte) ([]Host, nmstate.Problems) {
-	rendered, config, problems := renderObject(path, object, 1, networkv1.PreBoot)
-	return hostsOf(rendered, config), problems
+	in := place{path, object, 1}
+	rendered, config, problems := renderObject(in, networkv1.PreBoot)
+	return hostsOf(in, rendered, config), problems
 }
 
-// renderObject renders an object, which begins on some line of a file, for some phases in place of its own if they are given.
+// renderObject renders an object for some phases in place of its own if they are given.
 // An object that its CRD refuses is not rendered.
-func renderObject(path string, object []byte, first int, phases ...networkv1.Phase) (template.Rendered, networkv1.HostNetworkConfig, nmstate.Problems) {
+func renderObject(in place, phases ...networkv1.Phase) (template.Rendered, networkv1.HostNetworkConfig, nmstate.Problems) {
 	var config networkv1.HostNetworkConfig
-	in := place{path, object, first}
 	if problems := in.check(); problems != nil {
 		return template.Rendered{}, config, problems
 	}
-	if err := yaml.UnmarshalStrict(object, &config); err != nil {
-		return template.Rendered{}, config, nmstate.Problems{{File: path, Message: err.Error()}}
+	if err := yaml.UnmarshalStrict(in.object, &config); err != nil {
+		return template.Rendered{}, config, nmstate.Problems{{File: in.path, Message: err.Error()}}
 	}
 	if len(phases) > 0 {
 		config.Spec.Phases = phases
@@ -50,15 +56,22 @@ func renderObject(path string, object []byte, first int, phases ...networkv1.Pha
 		problems = append(problems, in.problem(err))
 	}
 	for _, warning := range rendered.Warnings {
-		problems = append(problems, nmstate.Problem{File: path, Message: warning, Warning: true})
+		problems = append(problems, nmstate.Problem{File: in.path, Message: warning, Warning: true})
 	}
 	return rendered, config, problems
 }
 
-func hostsOf(rendered template.Rendered, config networkv1.HostNetworkConfig) []Host {
+func hostsOf(in place, rendered template.Rendered, config networkv1.HostNetworkConfig) []Host {
 	var hosts []Host
 	for _, d := range rendered.PreBoot {
-		hosts = append(hosts, Host{Name: d.Host, BareMetalHost: d.BareMetalHost, Role: config.Spec.Role, Document: d.Content})
+		at := slices.IndexFunc(config.Spec.Hosts, func(h networkv1.Host) bool { return placement.ShortName(h.Name) == d.Host })
+		path := field.NewPath("spec", "hosts").Index(at).String()
+		locate := func(p nmstate.Problem) nmstate.Problem {
+			p.Message = strings.TrimPrefix(p.Path+": ", ": ") + p.Message
+			p.File, p.Line, p.Path = in.path, in.line(path), path
+			return p
+		}
+		hosts = append(hosts, Host{Name: d.Host, BareMetalHost: d.BareMetalHost, Role: config.Spec.Role, Document: d.Content, locate: locate})
 	}
 	return hosts
 }

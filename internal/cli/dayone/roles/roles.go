@@ -32,6 +32,9 @@ type Host struct {
 	Name, BareMetalHost string
 	Role                string
 	Document            []byte
+
+	// locate returns a problem with the document at its place in the file; nil if that is not known.
+	locate func(nmstate.Problem) nmstate.Problem
 }
 
 // Found is what files hold.
@@ -231,7 +234,9 @@ func (r *Reader) installerInput(path string, content []byte) {
 	r.found.Problems = append(r.found.Problems, problems...)
 	for _, h := range hosts {
 		if h.Document != nil {
-			r.found.PreBoot = append(r.found.PreBoot, Host{Name: h.Name, BareMetalHost: h.Name, Role: h.Role, Document: h.Document})
+			r.found.PreBoot = append(r.found.PreBoot, Host{Name: h.Name, BareMetalHost: h.Name, Role: h.Role, Document: h.Document, locate: func(p nmstate.Problem) nmstate.Problem {
+				return h.Locate(nmstate.Problems{p})[0]
+			}})
 		}
 	}
 	var config struct {

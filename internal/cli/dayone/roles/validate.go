@@ -16,12 +16,24 @@ func (f Found) Surroundings() placement.Surroundings {
 // Validate returns everything that is wrong with what was found, in surroundings that may say more than the files do.
 func Validate(f Found, s placement.Surroundings) nmstate.Problems {
 	problems := slices.Clone(f.Problems)
+	places := map[string]func(nmstate.Problem) nmstate.Problem{}
 	s.PreBoot = map[string]*nmstate.Document{}
+	s.Locate = func(p nmstate.Problem) nmstate.Problem {
+		if locate := places[p.File]; locate != nil {
+			return locate(p)
+		}
+		return p
+	}
 	for _, host := range f.PreBoot {
-		doc, wrong := preboot.Parse("before the boot of "+host.Name, host.Document)
-		problems = append(problems, wrong...)
+		short := placement.ShortName(host.Name)
+		name := placement.PreBootName(short)
+		places[name] = host.locate
+		doc, wrong := preboot.Parse(name, host.Document)
+		for _, p := range wrong {
+			problems = append(problems, s.Locate(p))
+		}
 		if doc != nil {
-			s.PreBoot[placement.ShortName(host.Name)] = doc
+			s.PreBoot[short] = doc
 		}
 	}
 	return append(problems, placement.Validate(f.Roles, s)...).Sorted()
