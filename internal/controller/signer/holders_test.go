@@ -124,3 +124,16 @@ func asking(t *testing.T, w *world, node string, template *x509.CertificateReque
 	csr.Spec.Request = encode(t, template, newKey(t))
 	return w.mustRequest(csr)
 }
+
+func TestANodeIsNoService(t *testing.T) {
+	node := &corev1.Node{}
+	node.Name = "worker-1"
+	for _, address := range []string{"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local", "db-0.db.shop.svc.example.com",
+		"localhost", "x.localhost", "worker-1.svc.example.com", "svc.example.com", "worker-1.example.com", "kubernetes.example.com"} {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeHostName, Address: address})
+	}
+	names, _ := identities(node)
+	if diff := cmp.Diff([]string{"worker-1.svc.example.com", "svc.example.com", "worker-1.example.com", "kubernetes.example.com"}, names); diff != "" {
+		t.Error(diff)
+	}
+}

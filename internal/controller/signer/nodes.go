@@ -53,7 +53,7 @@ func identities(node *corev1.Node) (names []string, addresses []netip.Addr) {
 				addresses = append(addresses, address.Unmap())
 			}
 		case corev1.NodeHostName, corev1.NodeInternalDNS:
-			if _, err := netip.ParseAddr(a.Address); err != nil && a.Address != node.Name && isNodeName(a.Address) {
+			if _, err := netip.ParseAddr(a.Address); err != nil && a.Address != node.Name && isNodeName(a.Address) && !isServiceName(a.Address) {
 				names = append(names, a.Address)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -35,6 +37,17 @@ func parseRequest(text []byte, largest int) (*x509.CertificateRequest, error) {
 		return nil, fmt.Errorf("the request cannot be read: %w", err)
 	}
 	return request, nil
+}
+
+// isServiceName reports whether a name is that of a Service in the cluster's DNS, whatever its domain, of the API server there, or of every
+// host. No node is called so by its administrator, and what is served under it is not a node's.
+func isServiceName(name string) bool {
+	labels := strings.Split(name, ".")
+	switch {
+	case name == "kubernetes", name == "kubernetes.default", labels[len(labels)-1] == "localhost":
+		return true
+	}
+	return len(labels) > 2 && slices.Contains(labels[2:], "svc")
 }
 
 // isNodeName reports whether a node can have a name.
