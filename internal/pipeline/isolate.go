@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -17,8 +16,7 @@ const denyPolicy = "default-deny"
 
 // isolate returns the NetworkPolicies for the objects of one part: in every namespace one that denies all traffic, and one for each
 // workload on the pod network that allows what the table of workloads has for it. NetworkPolicies do not affect pods on the nodes'
-// network. owners are the objects of the parts before. A workload on the pod network that is in no table is an error: its pods
-// could connect to nothing.
+// network. owners are the objects of the parts before. A workload without rules, and one that is in no table, gets no policy of its own.
 func isolate(objects []manifest.Object, owners map[manifest.Key]string, known []provider.Workload) ([]manifest.Object, error) {
 	isolated := func(namespace string) bool {
 		key := manifest.Key{Kind: "Namespace", Name: namespace}
@@ -41,15 +39,11 @@ func isolate(objects []manifest.Object, owners map[manifest.Key]string, known []
 		case manifest.IsWorkload(o.Key().GroupKind()) && isolated(o.Object.GetNamespace()) && onPodNetwork(o.Object):
 			app, _, _ := unstructured.NestedString(o.Object.Object, "spec", "template", "metadata", "labels", labelApp)
 			i := slices.IndexFunc(known, func(w provider.Workload) bool { return w.Name == app })
-			if i < 0 {
-				return nil, fmt.Errorf("%s is on the pod network, and no table of workloads has the label %s=%q of its pods: add it to Workloads of its provider", o.Key(), labelApp, app)
-			}
-			w := known[i]
-			if len(w.Ingress)+len(w.Egress) == 0 {
+			if i < 0 || len(known[i].Ingress)+len(known[i].Egress) == 0 {
 				continue
 			}
-			err := add(o.Object.GetNamespace(), w.Name, networkingv1.NetworkPolicySpec{
-				PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{labelApp: app}}, Ingress: w.Ingress, Egress: w.Egress,
+			err := add(o.Object.GetNamespace(), app, networkingv1.NetworkPolicySpec{
+				PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{labelApp: app}}, Ingress: known[i].Ingress, Egress: known[i].Egress,
 			})
 			if err != nil {
 				return nil, err

@@ -181,19 +181,18 @@ func TestNamespacesAreIsolated(t *testing.T) {
 		objects []manifest.Object
 		table   []provider.Workload
 		want    []string
-		err     string
 	}{
-		"a workload that needs nothing":        {[]manifest.Object{namespace, onPods}, []provider.Workload{{Name: "web"}}, []string{"openshift-web/default-deny"}, ""},
-		"a workload with rules":                {[]manifest.Object{onPods, namespace}, []provider.Workload{{Name: "web", Ingress: rules}}, []string{"openshift-web/default-deny", "openshift-web/web"}, ""},
-		"a workload that no table has":         {[]manifest.Object{namespace, onPods}, nil, nil, `Deployment openshift-web/web is on the pod network, and no table of workloads has the label app="web"`},
-		"a namespace that another owner makes": {[]manifest.Object{elsewhere}, nil, nil, ""},
+		"a workload that needs nothing":        {[]manifest.Object{namespace, onPods}, []provider.Workload{{Name: "web"}}, []string{"openshift-web/default-deny"}},
+		"a workload with rules":                {[]manifest.Object{onPods, namespace}, []provider.Workload{{Name: "web", Ingress: rules}}, []string{"openshift-web/default-deny", "openshift-web/web"}},
+		"a workload that no table has":         {[]manifest.Object{namespace, onPods}, nil, []string{"openshift-web/default-deny"}},
+		"a namespace that another owner makes": {[]manifest.Object{elsewhere}, []provider.Workload{{Name: "web", Ingress: rules}}, nil},
 	} {
 		t.Run(why, func(t *testing.T) {
 			p := newPipeline()
 			p.Registry.Components = []provider.Component{tableOf{fakeComponent{name: "Web", objects: tc.objects}, tc.table}}
 			res, err := p.Run(t.Context(), Input{Desired: spec(), Cluster: cluster()}, Render)
-			if (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
-				t.Fatalf("error %v, want %q", err, tc.err)
+			if err != nil {
+				t.Fatal(err)
 			}
 			var got []string
 			for _, o := range res.Outputs[1].Output.Objects {
