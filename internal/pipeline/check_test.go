@@ -43,7 +43,7 @@ func TestSafeChangesAreSilent(t *testing.T) {
 		{"a second family is added on plain Kubernetes", spec(typed(ovn)), spec(typed(ovn), dualStack), "None"},
 		{"a second family is removed, wherever", spec(typed(ovn), dualStack), spec(typed(ovn)), "AWS"},
 		{"a second family for somebody else's network", spec(typed("Calico")), spec(typed("Calico"), dualStack), ""},
-		{"a pool of somebody else's network grows", spec(typed("Calico"), podPools("10.128.0.0/14")), spec(typed("Calico"), podPools("10.128.0.0/13")), ""},
+		{"a pool of a third-party network grows", spec(typed("Calico"), podPools("10.128.0.0/14")), spec(typed("Calico"), podPools("10.128.0.0/13")), ""},
 		{"... and those behind the primary change places", spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/16", "10.4.0.0/16")), spec(typed("Calico"), podPools("10.0.0.0/15", "10.4.0.0/16", "10.2.0.0/15")), ""},
 		{"the start of a migration", spec(typed(ovn)), spec(typed(ovn), announced), ""},
 		{"nothing is compared on a fresh cluster", nil, spec(), ""},

@@ -39,7 +39,7 @@ func parseRequest(text []byte, largest int) (*x509.CertificateRequest, error) {
 	return request, nil
 }
 
-// isServiceName reports whether a name is that of a Service in the cluster's DNS, whatever its domain, of the API server there, or of every
+// isServiceName reports whether a name is that of a Service in the cluster's DNS, in any domain, of the API server there, or of every
 // host. No node is called so by its administrator, and what is served under it is not a node's.
 func isServiceName(name string) bool {
 	labels := strings.Split(name, ".")

@@ -56,7 +56,7 @@ func (r *renderer) finish() {
 		roles = append(roles, placement.Role{Name: r.spec.Role, Files: r.out.Files})
 	}
 	withoutLine := func(p nmstate.Problem) nmstate.Problem {
-		p.Line = 0 // of a file that nobody has written
+		p.Line = 0 // of no file of the user
 		return p
 	}
 	// The hosts that are not named are not known; that they share a file with addresses must be said.
