@@ -166,8 +166,8 @@ func keepConntrackMax(value string) (bool, error) {
 	case "", "false":
 		return false, nil
 	}
-	return false, fmt.Errorf("environment variable %s: %q is neither true nor false; remove it to have kube-proxy size the connection-tracking tables of nodes",
-		keepConntrackVariable, value)
+	return false, fmt.Errorf("environment variable %s: %q is neither true nor false; "+
+		"remove it to have kube-proxy size the connection-tracking tables of nodes", keepConntrackVariable, value)
 }
 
 // podNamespace is the namespace of the pod, empty if this is none.

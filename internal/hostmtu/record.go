@@ -45,7 +45,8 @@ func Mark(uid string) string {
 type Record struct {
 	Nodes map[string]Node
 	// Settled is the least MTU that the network follows at the time when enough nodes had answered, which is what the defaults of a
-	// fresh network are computed from; implausible ones of a few nodes are left out. 0 means that more answers are waited for. It never changes afterwards.
+	// fresh network are computed from; implausible ones of a few nodes are left out. 0 means that more answers are waited for. It never
+	// changes afterwards.
 	Settled int
 	// First is when the first node answered, the zero time if none has.
 	First time.Time

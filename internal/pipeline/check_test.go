@@ -168,7 +168,8 @@ func TestPoolsOfAThirdPartyKeepTheCommonRules(t *testing.T) {
 		"spec.clusterNetwork cluster-network-change":         spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/16")),
 		"spec.clusterNetwork[1].cidr node-address-in-pool":   spec(typed("Calico"), podPools("10.0.0.0/16", "10.2.0.0/15", "10.4.0.0/16")),
 	} {
-		r := refusalsFor(t, Input{Applied: applied, Desired: next, Cluster: facts.Cluster{NodeAddresses: map[string][]netip.Addr{"a": {netip.MustParseAddr("10.3.0.1")}}}}, Check)
+		nodes := facts.Cluster{NodeAddresses: map[string][]netip.Addr{"a": {netip.MustParseAddr("10.3.0.1")}}}
+		r := refusalsFor(t, Input{Applied: applied, Desired: next, Cluster: nodes}, Check)
 		if d := cmp.Diff([]string{rule}, told(r)); d != "" {
 			t.Error(d)
 		}
@@ -177,8 +178,10 @@ func TestPoolsOfAThirdPartyKeepTheCommonRules(t *testing.T) {
 
 func TestTheGrowthOfAThirdPartysPoolSaysWhoConfiguresIt(t *testing.T) {
 	p := newPipeline()
-	res, err := p.Run(t.Context(), Input{Applied: spec(typed("Calico"), podPools("10.0.0.0/16")), Desired: spec(typed("Calico"), podPools("10.0.0.0/15"))}, Check)
-	if err != nil || len(res.Changes) != 1 || res.Changes[0].Class != provider.Rolling || !strings.Contains(res.Changes[0].Message, "give it the larger pool, too") {
+	was, is := spec(typed("Calico"), podPools("10.0.0.0/16")), spec(typed("Calico"), podPools("10.0.0.0/15"))
+	res, err := p.Run(t.Context(), Input{Applied: was, Desired: is}, Check)
+	if err != nil || len(res.Changes) != 1 || res.Changes[0].Class != provider.Rolling ||
+		!strings.Contains(res.Changes[0].Message, "give it the larger pool, too") {
 		t.Errorf("%v %+v", err, res.Changes)
 	}
 }

@@ -288,7 +288,8 @@ func TestWhoKeepsForgingIsNamed(t *testing.T) {
 		ahead.Add(int64(readEvery))
 		c.forge("fought", authority(t, strings.Repeat("forged", i+1)))
 	}
-	c.awaitEvent("fought", `Warning CABundleContested: another client with the operator's field manager "cluster-network-operator/configmap_ca" keeps writing the key ca-bundle.crt`)
+	c.awaitEvent("fought", "Warning CABundleContested: another client with the operator's field manager "+
+		`"cluster-network-operator/configmap_ca" keeps writing the key ca-bundle.crt`)
 }
 
 func TestANamespaceGetsCertificatesInTheOldestConfigMapsOnly(t *testing.T) {
@@ -306,7 +307,8 @@ func TestANamespaceGetsCertificatesInTheOldestConfigMapsOnly(t *testing.T) {
 		c.asking(name(i))
 	}
 	c.start()
-	c.awaitEvent(name(perNamespace), fmt.Sprintf("Warning CABundleLimit: namespace %s has more than 100 ConfigMaps with the label %s", c.namespace, InjectLabel))
+	c.awaitEvent(name(perNamespace), fmt.Sprintf("Warning CABundleLimit: namespace %s has more than 100 ConfigMaps with the label %s",
+		c.namespace, InjectLabel))
 	c.awaitEvent(name(perNamespace+1), "Warning CABundleLimit")
 	for i := range perNamespace {
 		c.awaitInjected(name(i), first)

@@ -35,8 +35,8 @@ func trim(o any) (any, error) {
 	if !ok || m.Generation == trimmed {
 		return o, nil
 	}
-	kept := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, CreationTimestamp: m.CreationTimestamp,
-		DeletionTimestamp: m.DeletionTimestamp, Generation: trimmed}
+	kept := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion,
+		CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp, Generation: trimmed}
 	kept.Annotations = map[string]string{}
 	ours, contender := owners(m.ManagedFields)
 	if hash := m.Annotations[hashAnnotation]; hash != "" && ours.key && ours.hash && m.Labels[markLabel] == marked {
