@@ -72,7 +72,7 @@ func (p planner) objects() map[manifest.Key]string {
 		{Group: "apps", Version: "v1", Kind: "DaemonSet"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
 		{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
-		{Group: "networkoperator.openshift.io", Version: "v1", Kind: "NetworkGuard"},
+		{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"}, {Group: "networkoperator.openshift.io", Version: "v1", Kind: "NetworkGuard"},
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(gvk)
