@@ -2,7 +2,9 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,13 +37,13 @@ func (k *Kit) NodeReady(ctx context.Context, name string) error {
 			causes = append(causes, stopped(&pods.Items[i])...)
 		}
 	}
-	return fmt.Errorf("%s", strings.Join(causes, "; "))
+	return errors.New(strings.Join(causes, "; "))
 }
 
 // stopped says of each container of a pod that does not run, and has not ended well, what it waits for or how it ended.
 func stopped(pod *corev1.Pod) []string {
 	var found []string
-	for _, s := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+	for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		where := fmt.Sprintf("pod %s/%s, container %s", pod.Namespace, pod.Name, s.Name)
 		switch state := s.State; {
 		case state.Waiting != nil:

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"regexp"
@@ -172,10 +173,15 @@ func TestOneCallOfAnInstallFails(t *testing.T) {
 // apart is how many writes lie between two deaths. The first one is another each time, so that runs cover all writes.
 const apart = 6
 
+var first = flag.Int("first-death", -1, "after how many writes the first operator dies; below 0 is a random number")
+
 // firstDeath returns after how many writes the first operator dies.
 func (c *cluster) firstDeath() int {
-	k := rand.IntN(apart)
-	c.Logf("operators die after %d writes, %d, %d…", k, k+apart, k+2*apart)
+	k := *first
+	if k < 0 {
+		k = rand.IntN(apart)
+	}
+	c.Logf("operators die after %d writes, %d, %d…; the flag -first-death=%[1]d repeats this", k, k+apart, k+2*apart)
 	return k
 }
 

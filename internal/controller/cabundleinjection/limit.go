@@ -21,18 +21,24 @@ const (
 	limitKept = 10 * time.Second
 )
 
-// place is where a ConfigMap is in the order of its namespace: the oldest comes first.
+// place is where a ConfigMap is in the order of its namespace: the oldest comes first. Of those that were created in one second, which is
+// what the API server records, those that have certificates come first: a new one must not take the place of one that was written.
 type place struct {
 	created time.Time
+	without int // 0 with certificates, 1 without
 	name    string
 }
 
 func placeOf(m *metav1.PartialObjectMetadata) place {
-	return place{created: m.CreationTimestamp.Time, name: m.Name}
+	p := place{created: m.CreationTimestamp.Time, name: m.Name}
+	if m.Annotations[hashAnnotation] == "" {
+		p.without = 1
+	}
+	return p
 }
 
 func (p place) compare(q place) int {
-	return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.name, q.name))
+	return cmp.Or(p.created.Compare(q.created), cmp.Compare(p.without, q.without), cmp.Compare(p.name, q.name))
 }
 
 // limits knows which ConfigMaps are within the limit of their namespace. The zero value is ready for use.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -174,6 +175,16 @@ func TestMemoryPutsThingsBackEverMoreSeldom(t *testing.T) {
 		if n != 0 {
 			t.Errorf("%d are %s after all are forgotten", n, state)
 		}
+	}
+}
+
+func TestTheOldestComeFirstAndThoseThatWereWritten(t *testing.T) {
+	second := func(n int64) time.Time { return time.Unix(n, 0) }
+	want := []place{{second(1), 1, "z"}, {second(2), 0, "b"}, {second(2), 0, "c"}, {second(2), 1, "a"}, {second(3), 0, "a"}}
+	got := []place{want[4], want[3], want[2], want[1], want[0]}
+	slices.SortFunc(got, place.compare)
+	if !slices.Equal(want, got) {
+		t.Errorf("the order is %v, want %v", got, want)
 	}
 }
 
