@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The Debian packages that tests of kernel code need: installed when root, else named. And an nmcli, which is not installed.
+# The Debian packages that tests of kernel code need: installed when root, else named. And nmcli and promtool, which are not installed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 install_missing() {
@@ -21,3 +21,4 @@ install_missing() {
 }
 install_missing
 "$here/networkmanager.sh" >/dev/null
+"$here/promtool.sh" >/dev/null

@@ -60,6 +60,7 @@ var rules = []struct {
 	{"internal/offline", Edges},
 	{"internal/openshift", Edges},
 	{"internal/perf", Edges},
+	{"internal/promtest", Edges},
 	{"internal/reach", Edges},
 	{"internal/report", Edges},
 	{"internal/scrape", Edges},

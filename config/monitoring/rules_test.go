@@ -1,0 +1,67 @@
+package monitoring
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/promtest"
+)
+
+const (
+	minute = time.Minute
+	always = "1x2000"
+	never  = "0x2000"
+)
+
+// condition is the metric of a condition, whose value is 1 while the condition is True.
+func condition(kind, reason string) string {
+	return `cluster_network_operator_condition{job="network-operator",condition="` + kind + `",reason="` + reason + `"}`
+}
+
+// TestAlertsFireWhenTheyShould asks Prometheus' rule engine. In each case every other alert must be quiet.
+func TestAlertsFireWhenTheyShould(t *testing.T) {
+	const (
+		up        = `up{job="network-operator"}`
+		leader    = `leader_election_master_status{job="network-operator",name="network-operator-lock"}`
+		errs      = `controller_runtime_reconcile_errors_total{job="network-operator",controller="network"}`
+		nodes     = `cluster_network_operator_unreachable_nodes{job="network-operator"}`
+		daemonset = `kube_daemonset_status_number_unavailable{namespace="openshift-flannel",daemonset="flanneld"}`
+		another   = `kube_daemonset_status_number_unavailable{namespace="default",daemonset="logger"}`
+		leaf      = `cluster_network_operator_certificate_expiration_timestamp_seconds{job="network-operator",namespace="a",name="b",certificate="certificate"}`
+		trusted   = `cluster_network_operator_trusted_ca_expiration_timestamp_seconds{job="network-operator"}`
+	)
+	type series = map[string]string
+	cases := []promtest.Case{
+		{Name: "a cluster without problems", After: 30 * time.Hour, Series: series{
+			condition("Available", "AsExpected"): always, condition("Degraded", "AsExpected"): never, condition("FlannelDegraded", "AsExpected"): never,
+			condition("Upgradeable", "AsExpected"): always, errs: never, nodes: never, daemonset: never, leaf: "604800x2000", trusted: "1e9x2000"}},
+		{Name: "no operator is scraped", After: 15 * minute, Series: series{up: never}, Firing: []string{"NetworkOperatorDown"}},
+		{Name: "an operator restarts", After: 15 * minute, Series: series{up: "1x5 0x5 1x20"}},
+		{Name: "no operator leads", After: 10 * minute, Series: series{leader: never}, Firing: []string{"NetworkOperatorWithoutLeader"}},
+		{Name: "another replica leads", After: 10 * minute, Series: series{
+			leader: never, `leader_election_master_status{job="network-operator",name="network-operator-lock",pod="b"}`: always}},
+		{Name: "a controller fails for half an hour", After: 40 * minute, Series: series{errs: "0+1x60"}, Firing: []string{"NetworkOperatorLoopFails"}},
+		{Name: "a controller failed for ten minutes", After: 40 * minute, Series: series{errs: "0+1x10 10x60"}},
+		{Name: "the network is down", After: 5 * minute, Series: series{condition("Available", "WorkloadDown"): never}, Firing: []string{"NetworkUnavailable"}},
+		{Name: "the network is being installed", After: 5 * minute, Series: series{condition("Available", "Startup"): never}},
+		{Name: "the specification is invalid", After: 15 * minute, Series: series{condition("Degraded", "InvalidOperatorConfig"): always}, Firing: []string{"NetworkDegraded"}},
+		{Name: "it was invalid for five minutes", After: 15 * minute, Series: series{condition("Degraded", "InvalidOperatorConfig"): "1x5 0x20"}},
+		{Name: "a rollout stalls", After: 5 * minute, Series: series{condition("FlannelDegraded", "RolloutHung"): always}, Firing: []string{"NetworkRolloutStalled"}},
+		{Name: "another client overwrites an object", After: 5 * minute, Series: series{condition("KubeProxyDegraded", "FightDetected"): always}, Firing: []string{"NetworkFightDetected"}},
+		{Name: "paused for a day", After: 25 * time.Hour, Series: series{condition("Upgradeable", "Paused"): never}, Firing: []string{"NetworkOperatorPaused"}},
+		{Name: "paused for an hour", After: time.Hour, Series: series{condition("Upgradeable", "Paused"): never}},
+		{Name: "a node is unreachable", After: 10 * minute, Series: series{nodes: always}, Firing: []string{"NetworkNodeUnreachable"}},
+		{Name: "an agent is not available", After: 20 * minute, Series: series{daemonset: always}, Firing: []string{"NetworkOperandUnavailable"}},
+		{Name: "a DaemonSet of a tenant is not available", After: 20 * minute, Series: series{another: always}},
+		{Name: "a certificate expires within a day", After: 20 * minute, Series: series{leaf: "80000x2000"}, Firing: []string{"NetworkCertificateExpires"}},
+		{Name: "a trusted CA expires within a week", After: 2 * time.Hour, Series: series{trusted: "500000x2000"}, Firing: []string{"NetworkTrustedCAExpires"}},
+		{Name: "there is no trusted CA", After: 2 * time.Hour, Series: series{trusted: never}},
+	}
+	promtest.Run(t, cases)
+	for _, alert := range promtest.Alerts(t) {
+		if !slices.ContainsFunc(cases, func(c promtest.Case) bool { return slices.Contains(c.Firing, alert) }) {
+			t.Errorf("no case makes %s fire", alert)
+		}
+	}
+}
