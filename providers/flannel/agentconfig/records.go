@@ -55,6 +55,8 @@ type AgentStatus struct {
 	// ConflictingCNI are files in the folder of network configurations that the container runtime reads before
 	// the agent's. Sorted.
 	ConflictingCNI []string `json:"conflictingCNI,omitempty"`
+	// DetachedPods is the number of pods whose link has no bridge, so that they reach nothing.
+	DetachedPods int `json:"detachedPods,omitempty"`
 	// Errors are sentences about what does not work. Sorted.
 	Errors []string `json:"errors,omitempty"`
 }

@@ -14,7 +14,7 @@ const named = 5
 
 // complaints turns what agents report into findings: one of each kind, with a sentence for each node.
 func complaints(s store, nodes map[string]node) []status.Finding {
-	var offLink, foreign, conflicts, errs, silent []string
+	var offLink, foreign, conflicts, detached, errs, silent []string
 	for _, name := range sorted(s.agents) {
 		a := s.agents[name]
 		if _, exists := nodes[name]; !exists {
@@ -28,6 +28,9 @@ func complaints(s store, nodes map[string]node) []status.Finding {
 		}
 		if len(a.ConflictingCNI) > 0 {
 			conflicts = append(conflicts, fmt.Sprintf("node %s has %s, which its container runtime reads before flannel's configuration", name, strings.Join(a.ConflictingCNI, ", ")))
+		}
+		if a.DetachedPods > 0 {
+			detached = append(detached, fmt.Sprintf("node %s has %d pods without a connection to the network", name, a.DetachedPods))
 		}
 		for _, e := range a.Errors {
 			errs = append(errs, fmt.Sprintf("node %s: %s", name, e))
@@ -48,6 +51,8 @@ func complaints(s store, nodes map[string]node) []status.Finding {
 		{"PeersOffLink", offLink, "host-gw needs all nodes on one link; set spec.defaultNetwork.flannelConfig.interface to the one that they share, or install with backend vxlan", true},
 		{"PeersOtherBackend", foreign, "nodes with different backends do not reach one another; wait for the rollout of flanneld, or start its pods on these nodes again", false},
 		{"ConflictingCNI", conflicts, "remove the file, or what writes it", true},
+		{"PodsDetached", detached, "they started before the network was installed again, or before their bridge was deleted; delete them, or drain these nodes, so that they start again " +
+			"(kubectl get pods -A --field-selector spec.nodeName=NODE shows their age)", false},
 		{"AgentErrors", errs, "", false},
 		{"AgentSilent", silent, "look at the log of the pod of flanneld on that node", false},
 		{"EtcdValues", s.broken, "delete the key; its node writes it anew", false},

@@ -250,7 +250,7 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 	s := store{
 		reservations: map[string]reservation{"silent": {}, "down": {}, "a": {}},
 		agents: map[string]agent{
-			"a": {AgentStatus: agentconfig.AgentStatus{Node: "a", Interface: "eth0", PublicIP: netip.MustParseAddr("192.0.2.1"), Backend: "host-gw", OffLink: []agentconfig.Peer{peer}, ForeignBackend: []agentconfig.Peer{peer}}},
+			"a": {AgentStatus: agentconfig.AgentStatus{Node: "a", Interface: "eth0", PublicIP: netip.MustParseAddr("192.0.2.1"), Backend: "host-gw", OffLink: []agentconfig.Peer{peer}, ForeignBackend: []agentconfig.Peer{peer}, DetachedPods: 2}},
 			"b": {AgentStatus: agentconfig.AgentStatus{Node: "b", ConflictingCNI: []string{"05-calico.conflist"}, Errors: []string{"nft is missing"}}},
 			// A node that is gone has nothing to complain of.
 			"gone": {AgentStatus: agentconfig.AgentStatus{Node: "gone", Errors: []string{"lost"}}},
@@ -260,6 +260,7 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 		"PeersOffLink":      "node a cannot route to b (address 198.51.100.2, subnet 10.128.4.0/23): not on the link of its interface eth0 (address 192.0.2.1). Host-gw needs all nodes on one link",
 		"PeersOtherBackend": "node a uses host-gw and cannot reach b",
 		"ConflictingCNI":    "node b has 05-calico.conflist, which its container runtime reads before flannel's",
+		"PodsDetached":      "node a has 2 pods without a connection to the network. They started before the network was installed again",
 		"AgentErrors":       "node b: nft is missing",
 		"AgentSilent":       "node silent is Ready and holds",
 	}

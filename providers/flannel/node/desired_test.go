@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/flannel-io/flannel/pkg/backend"
@@ -123,7 +125,7 @@ func TestHostGWRoutesAreFlannelsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ext, err := chosenInterface("lo")
+	ext, err := chosenInterface("lo", "cni0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,5 +258,25 @@ func TestStateRoundTripsAndFitsOnlyItsOwnNetwork(t *testing.T) {
 	}
 	if s, err := loadState(c, "node1"); err == nil || s.IPv4.IsValid() {
 		t.Errorf("half a state is used: %+v, %v", s, err)
+	}
+}
+
+func TestAnInterfaceThatTheNodeDoesNotHaveIsNamedWithThoseThatItHas(t *testing.T) {
+	_, err := chosenInterface("nosuch9", "cni0")
+	if err == nil || !strings.Contains(err.Error(), `this node has no interface "nosuch9"; set spec.defaultNetwork.flannelConfig.interface to one that every node has (this one has `) {
+		t.Errorf("the error is %v", err)
+	}
+	up := net.FlagUp
+	addresses := map[string]string{"lo": "127.0.0.1", "eth0": "192.0.2.7", "eth1": "fe80::1", "eth2": "192.0.2.8", "cni0": "10.244.0.1", "flannel.1": "10.244.0.0", "bond0": "2001:db8::1"}
+	all := []net.Interface{{Name: "lo", Flags: up | net.FlagLoopback}, {Name: "eth0", Flags: up}, {Name: "eth1", Flags: up}, {Name: "eth2"},
+		{Name: "cni0", Flags: up}, {Name: "flannel.1", Flags: up}, {Name: "bond0", Flags: up}}
+	got := usable(all, "cni0", func(i *net.Interface) ([]net.Addr, error) {
+		return []net.Addr{&net.IPNet{IP: net.ParseIP(addresses[i.Name]), Mask: net.CIDRMask(24, 32)}}, nil
+	})
+	if got != "eth0 with 192.0.2.7, bond0 with 2001:db8::1" {
+		t.Errorf("interfaces for traffic between nodes: %s", got)
+	}
+	if got := usable(all[:1], "cni0", func(*net.Interface) ([]net.Addr, error) { return nil, nil }); got != "none with an address" {
+		t.Errorf("a node without an address: %s", got)
 	}
 }

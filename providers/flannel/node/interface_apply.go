@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/flannel-io/flannel/pkg/backend"
 	"github.com/flannel-io/flannel/pkg/ip"
@@ -16,7 +17,7 @@ import (
 // was in use before stays in use while the interface has it, so that another one that appears beside it changes
 // nothing. previous may be nil.
 func externalInterface(config agentconfig.Config, previous *backend.ExternalInterface) (*backend.ExternalInterface, error) {
-	link, err := chosenInterface(config.Interface)
+	link, err := chosenInterface(config.Interface, config.CNI.Bridge)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +48,9 @@ func externalInterface(config agentconfig.Config, previous *backend.ExternalInte
 	return out, nil
 }
 
-func chosenInterface(name string) (*net.Interface, error) {
+// chosenInterface returns the interface of that name, or that of the default route if there is no name. The error for a name that the
+// node does not have offers others, but not the bridge of pods.
+func chosenInterface(name, bridge string) (*net.Interface, error) {
 	if name == "" {
 		link, err := ip.GetDefaultGatewayInterface()
 		if err != nil {
@@ -56,10 +59,37 @@ func chosenInterface(name string) (*net.Interface, error) {
 		return link, nil
 	}
 	link, err := net.InterfaceByName(name)
-	if err != nil {
-		return nil, fmt.Errorf("find interface %s: %w", name, err)
+	if err == nil {
+		return link, nil
 	}
-	return link, nil
+	all, listing := net.Interfaces()
+	if listing != nil || slices.ContainsFunc(all, func(i net.Interface) bool { return i.Name == name }) {
+		return nil, errors.Join(fmt.Errorf("find interface %s: %w", name, err), listing)
+	}
+	return nil, fmt.Errorf("this node has no interface %q; set spec.defaultNetwork.flannelConfig.interface to one that every node has (this one has %s), or leave it out for the interface of the default route",
+		name, usable(all, bridge, (*net.Interface).Addrs))
+}
+
+// usable lists the interfaces over which other nodes may be reached: they are up, and have an address that is valid beyond the link.
+func usable(all []net.Interface, bridge string, addresses func(*net.Interface) ([]net.Addr, error)) string {
+	var names []string
+	for _, i := range all {
+		addrs, err := addresses(&i)
+		if err != nil || i.Flags&net.FlagLoopback != 0 || i.Flags&net.FlagUp == 0 || i.Name == bridge || strings.HasPrefix(i.Name, "flannel.") {
+			continue
+		}
+		global := slices.IndexFunc(addrs, func(a net.Addr) bool {
+			n, ok := a.(*net.IPNet)
+			return ok && n.IP.IsGlobalUnicast()
+		})
+		if global >= 0 {
+			names = append(names, fmt.Sprintf("%s with %s", i.Name, addrs[global].(*net.IPNet).IP))
+		}
+	}
+	if len(names) == 0 {
+		return "none with an address"
+	}
+	return strings.Join(names, ", ")
 }
 
 func contains(list []net.IP, addr net.IP) bool {

@@ -58,3 +58,19 @@ func talk(t *testing.T, from etcdtest.Netns, to string, length int) {
 	t.Helper()
 	from.Run("ping", "-n", "-c", "1", "-W", "5", "-M", "do", "-s", fmt.Sprint(length-28), to)
 }
+
+// TestPodsWithoutABridgeAreReported deletes the bridge below a pod, as an uninstallation does, and attaches the pod again.
+func TestPodsWithoutABridgeAreReported(t *testing.T) {
+	seg := newSegment(t)
+	seg.reserve("node1", "10.1.15.0/24")
+	m := seg.node("node1", "192.168.0.100")
+	m.ready()
+	m.pod("cni0")
+	m.netns.Run("ip", "link", "set", "pod", "name", "veth0a1b2c3d")
+	m.netns.Run("ip", "link", "add", "other", "type", "veth", "peer", "name", "another")
+	m.netns.Run("ip", "link", "delete", "cni0")
+	m.reports("one pod without a bridge", time.Minute, func(s agentconfig.AgentStatus) bool { return s.DetachedPods == 1 })
+	m.netns.Run("ip", "link", "add", "cni0", "type", "bridge")
+	m.netns.Run("ip", "link", "set", "veth0a1b2c3d", "master", "cni0")
+	m.reports("no pod without a bridge", time.Minute, func(s agentconfig.AgentStatus) bool { return s.DetachedPods == 0 })
+}

@@ -38,6 +38,7 @@ type session struct {
 	ipv4, ipv6 netip.Prefix
 	mtu        int
 	traffic    *traffic
+	detached   detachedPods
 }
 
 // keepKernel runs one session after the other until the context ends.
@@ -154,6 +155,7 @@ func (s *session) run(ctx context.Context) error {
 			}
 			s.keepFirewall(ctx)
 			s.keepFiles()
+			s.countDetached()
 		}
 	}
 }

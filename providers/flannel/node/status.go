@@ -27,6 +27,7 @@ const (
 	topicState      topic = "state"
 	topicSubnet     topic = "subnet"
 	topicPods       topic = "pods"
+	topicDetached   topic = "detached"
 )
 
 // board is what the agent reports, gathered from everywhere. The maps and slices in it are replaced, never

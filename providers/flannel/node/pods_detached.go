@@ -1,0 +1,51 @@
+package node
+
+import (
+	"fmt"
+	"regexp"
+
+	"github.com/vishvananda/netlink"
+)
+
+// podLink are the names that the bridge plugin gives the node's ends of pods' links.
+var podLink = regexp.MustCompile(`^veth[0-9a-f]{8}$`)
+
+// detachedPods finds pods that have lost their bridge: after the network was removed from the node and installed again, or the bridge
+// was deleted, the containers of such a pod run on, and it reaches nothing. The zero value is ready for use.
+type detachedPods struct {
+	// seen are the links without a bridge of the last pass, by index: the plugin creates a link a moment before it attaches it.
+	seen map[int]bool
+}
+
+// count returns the number of pods that had no bridge in this pass and in the one before.
+func (d *detachedPods) count(links []netlink.Link) int {
+	now, both := map[int]bool{}, 0
+	for _, l := range links {
+		a := l.Attrs()
+		if l.Type() != "veth" || a.MasterIndex != 0 || a.NetNsID < 0 || !podLink.MatchString(a.Name) {
+			continue
+		}
+		now[a.Index] = true
+		if d.seen[a.Index] {
+			both++
+		}
+	}
+	d.seen = now
+	return both
+}
+
+// countDetached reports pods without a bridge.
+func (s *session) countDetached() {
+	links, err := netlink.LinkList()
+	if err != nil {
+		s.note(topicDetached, fmt.Errorf("list interfaces: %w", err))
+		return
+	}
+	s.note(topicDetached, nil)
+	n := s.detached.count(links)
+	s.board.update(func(b *board) bool {
+		changed := b.status.DetachedPods != n
+		b.status.DetachedPods = n
+		return changed
+	})
+}
