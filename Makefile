@@ -56,17 +56,17 @@ generate: ## CRDs and deep copies
 test-api: deps test-assets ## Only what is tested against a real API server
 	@$(GOTESTSUM) ./api/... ./internal/apply/... ./internal/controller/... ./internal/operator/... ./internal/doctest/... ./config/...
 
-lint: ## golangci-lint over both modules
+lint: ## golangci-lint over both modules, the shape of the tree, and the words of texts
 	@$(LINT) run ./...
 	@cd e2e && $(LINT) run ./...
+	@go test -count=1 ./internal/archtest
 
-verify: generate ## generate, tidy, lint and the shape of the tree leave no difference
+verify: generate ## generate, tidy and lint leave no difference
 	@go mod tidy && (cd e2e && go mod tidy)
 	@$(MAKE) lint
-	@go test -count=1 ./internal/archtest
 	@git diff --exit-code
 
-golden: ## Write the expected outputs of the renderers anew
+golden: ## Update the expected outputs of the renderers
 	@go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
 
 fuzz: ## Every fuzz target for FUZZTIME (20s) each

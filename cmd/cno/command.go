@@ -64,7 +64,7 @@ command's help says what that is for it.`,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
-		pause.New(time.Now), pause.NewResume(), doctor.New(time.Now), connectivity.New(), uninstall.New(), dayone.New(
+		pause.New(time.Now), pause.NewResume(), doctor.New(p.Registry.Operands(), time.Now), connectivity.New(), uninstall.New(p.Registry.Operands()), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
 		), completions(), versions(root.Version))
 	if name == plugin {

@@ -12,7 +12,8 @@ import (
 )
 
 func main() {
-	if err := guard.Write(os.Stdout, networks.Registry().Fields("")); err != nil {
+	all := networks.Registry()
+	if err := guard.Write(os.Stdout, all.Fields(""), all.Operands()); err != nil {
 		fmt.Fprintf(os.Stderr, "mkadmission: %v\n", err)
 		os.Exit(1)
 	}

@@ -161,7 +161,7 @@ func newUser(t *testing.T) user {
 		t.Fatal(err)
 	}
 	fields := u.pipeline.Registry.Fields("")
-	policies, bindings := guard.Policies(fields)
+	policies, bindings := guard.Policies(fields, u.pipeline.Registry.Operands())
 	for i := range policies {
 		u.Create(t, &policies[i])
 		u.Create(t, &bindings[i])

@@ -64,7 +64,7 @@ const keyTest = "test"
 func newDoor(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMigration) *door {
 	t.Helper()
 	d := withoutPolicies(t, network, progress...)
-	policies, bindings := Policies(d.pipeline.Registry.Fields(""))
+	policies, bindings := Policies(d.pipeline.Registry.Fields(""), d.pipeline.Registry.Operands())
 	for i := range policies {
 		d.Create(t, &policies[i])
 		d.Create(t, &bindings[i])

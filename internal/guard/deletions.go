@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // kept are objects of one resource that a network in use depends on.
@@ -24,15 +26,16 @@ const (
 
 // standsOn returns what a network in use depends on: the configuration, what installs the operator, and the namespaces of operands.
 // Policies are not in it, since no policy is asked about policies: the operator recreates those.
-func standsOn() []kept {
-	namespaces := []string{operatorNamespace, courierNamespace, "openshift-flannel"}
+func standsOn(operands provider.Operands) []kept {
+	namespaces := append([]string{operatorNamespace, courierNamespace}, operands.Installed()...)
+	protected := operands.Names(func(n provider.OperandNamespace) bool { return n.Protected && !n.Installed })
 	everywhere := []string{strings.TrimSuffix(prefix, "-") + "*"}
 	rights := append(everywhere, "host-network")
 	return []kept{
 		{group: "operator.openshift.io", resource: "networks", names: []string{"cluster"}},
 		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", names: []string{"networks.operator.openshift.io",
 			"*.networkoperator.openshift.io", "*.network.operator.openshift.io", "podnetworkconnectivitychecks.controlplane.operator.openshift.io"}},
-		{resource: "namespaces", names: append([]string{"openshift-kube-proxy"}, namespaces...)},
+		{resource: "namespaces", names: append(protected, namespaces...)},
 		{resource: "serviceaccounts", namespaces: namespaces, names: rights},
 		{resource: "configmaps", namespaces: []string{operatorNamespace}, names: []string{"network-operator-images*"}},
 		// Those of operands are restored by the operator.
@@ -70,10 +73,10 @@ func (k kept) expression() string {
 const cleaners = `request.userInfo.username.startsWith("system:serviceaccount:kube-system:") || request.userInfo.username in ["system:kube-controller-manager", "system:apiserver"]`
 
 // deletions refuses to delete what a network in use depends on.
-func deletions() admissionv1.ValidatingAdmissionPolicy {
+func deletions(operands provider.Operands) admissionv1.ValidatingAdmissionPolicy {
 	var rules []admissionv1.NamedRuleWithOperations
 	var any []string
-	for _, k := range standsOn() {
+	for _, k := range standsOn(operands) {
 		rules = append(rules, on(k.group, k.resource, []admissionv1.OperationType{admissionv1.Delete}))
 		any = append(any, k.expression())
 	}

@@ -25,14 +25,14 @@ const operator = "system:serviceaccount:openshift-network-operator:cluster-netwo
 // prefix begins the names of all policies.
 const prefix = "cluster-network-operator-"
 
-// Policies returns all policies, and the bindings that put them into force. fields are those of all networks that can be
-// installed.
-func Policies(fields []provider.Field) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
+// Policies returns all policies, and the bindings that put them into force. fields and operands are those of all networks that
+// can be installed.
+func Policies(fields []provider.Field, operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	policies := []admissionv1.ValidatingAdmissionPolicy{
 		edits("network", "operator.openshift.io", "networks", "cluster", networkProblems(fields)),
 		edits("networkconfig", "networkoperator.openshift.io", "networkconfigs", "default", shortProblems(fields)),
 		edits("clusterconfig", "config.openshift.io", "networks", "cluster", configProblems()),
-		deletions(),
+		deletions(operands),
 		serviceCIDRs(),
 	}
 	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
@@ -47,7 +47,7 @@ func Policies(fields []provider.Field) ([]admissionv1.ValidatingAdmissionPolicy,
 			},
 		})
 	}
-	ownPolicies, ownBindings := permissions()
+	ownPolicies, ownBindings := permissions(operands)
 	return append(policies, ownPolicies...), append(bindings, ownBindings...)
 }
 

@@ -13,8 +13,8 @@ import (
 const head = "# Written by hack/generate.sh from the table of fields; do not edit. See docs/safety.md.\n"
 
 // Write writes all policies and bindings as YAML.
-func Write(w io.Writer, fields []provider.Field) error {
-	policies, bindings := Policies(fields)
+func Write(w io.Writer, fields []provider.Field, operands provider.Operands) error {
+	policies, bindings := Policies(fields, operands)
 	var all []any
 	for i := range policies {
 		all = append(all, &policies[i])

@@ -16,7 +16,8 @@ func TestThePoliciesThatAreInstalledAreThoseOfTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want bytes.Buffer
-	if err := Write(&want, networks.Registry().Fields("")); err != nil {
+	all := networks.Registry()
+	if err := Write(&want, all.Fields(""), all.Operands()); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(want.String(), string(installed)); d != "" {

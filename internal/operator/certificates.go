@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/controller/pki"
 	"github.com/cluster-network-operator/cno/internal/controller/signer"
 	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -35,16 +37,18 @@ func (s *shared) setupPKI(mgr manager.Manager) error {
 	}
 	c := &pki.Controller{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Account: client.ObjectKey{Namespace: s.Namespace, Name: serviceAccount},
-		OfCluster: func(namespace string) bool { return ofCluster(namespace, s.operands.Serves(kindClusterOperator)) },
-		Report:    func(found ...status.Finding) { s.board.Report(pki.Name, found...) },
-		Events:    mgr.GetEventRecorder(pki.Name), Metrics: expiration, Now: time.Now, Log: s.Log.With("loop", pki.Name),
+		OfCluster: func(namespace string) bool {
+			return ofCluster(namespace, s.Registry.Operands(), s.operands.Serves(kindClusterOperator))
+		},
+		Report: func(found ...status.Finding) { s.board.Report(pki.Name, found...) },
+		Events: mgr.GetEventRecorder(pki.Name), Metrics: expiration, Now: time.Now, Log: s.Log.With("loop", pki.Name),
 	}
 	return c.Setup(mgr)
 }
 
 // ofCluster reports whether a namespace is the cluster's. Only OpenShift keeps users from creating namespaces with its prefix.
-func ofCluster(namespace string, openshift bool) bool {
-	return guard.IsOperandNamespace(namespace) || openshift && strings.HasPrefix(namespace, "openshift-")
+func ofCluster(namespace string, operands provider.Operands, openshift bool) bool {
+	return slices.Contains(guard.Namespaces(operands), namespace) || openshift && strings.HasPrefix(namespace, "openshift-")
 }
 
 func (s *shared) setupSigner(mgr manager.Manager) error {

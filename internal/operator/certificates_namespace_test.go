@@ -1,6 +1,10 @@
 package operator
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/cluster-network-operator/cno/internal/networks"
+)
 
 // TestTheClustersNamespaces: on plain Kubernetes a user may create a namespace with OpenShift's prefix.
 func TestTheClustersNamespaces(t *testing.T) {
@@ -14,7 +18,7 @@ func TestTheClustersNamespaces(t *testing.T) {
 		{"openshift-ovn-kubernetes", true, true},
 		{"shop", true, false},
 	} {
-		if got := ofCluster(tc.namespace, tc.openshift); got != tc.want {
+		if got := ofCluster(tc.namespace, networks.Registry().Operands(), tc.openshift); got != tc.want {
 			t.Errorf("%s, OpenShift %t: %t", tc.namespace, tc.openshift, got)
 		}
 	}

@@ -179,7 +179,7 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	if s.manager, err = s.newManager(reach); err != nil {
 		return nil, err
 	}
-	if s.withSecrets, err = withSecrets(s.manager, reach, append(providerNamespaces(), s.Namespace)); err != nil {
+	if s.withSecrets, err = withSecrets(s.manager, reach, append(s.Registry.Operands().Installed(), s.Namespace)); err != nil {
 		return nil, err
 	}
 	s.operands = newOperands(reach, cache.Options{HTTPClient: httpClient, Scheme: s.manager.GetScheme(), Mapper: s.mapper}, s.changed)
@@ -205,7 +205,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 	mgr, err := manager.New(api, manager.Options{
 		Scheme:         scheme,
 		MapperProvider: func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return s.mapper, nil },
-		Cache:          cacheOptions(append(providerNamespaces(), s.Namespace)),
+		Cache:          cacheOptions(append(s.Registry.Operands().Installed(), s.Namespace)),
 		Client:         client.Options{Cache: &client.CacheOptions{}},
 		Logger:         logr.FromSlogHandler(s.Log.Handler()),
 		LeaderElection: !s.WithoutLease,

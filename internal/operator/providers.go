@@ -13,11 +13,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/status"
 	flannel "github.com/cluster-network-operator/cno/providers/flannel/controller"
-	flannelrecord "github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// providerLoops lists the loops that providers have of their own. Each provider has one entry, here and in
-// providerNamespaces.
+// providerLoops lists the controllers of providers. Each provider that has one has an entry.
 func providerLoops(s *shared) []loop {
 	s.board.Await(flannel.Name)
 	expiration, err := pki.NewMetrics(metrics.Registry)
@@ -67,6 +65,3 @@ func expirations(m *pki.Metrics) func([]flannel.Expiry) {
 		seen = now
 	}
 }
-
-// providerNamespaces lists the namespaces whose ConfigMaps and Secrets providers read.
-func providerNamespaces() []string { return []string{flannelrecord.Namespace} }

@@ -27,15 +27,8 @@ func (r Registry) Workloads() []provider.Workload { return r.workloads(func(any)
 
 // workloads returns those of some providers and components.
 func (r Registry) workloads(of func(owner any) bool) []provider.Workload {
-	var owners []any
-	for _, p := range r.Providers {
-		owners = append(owners, p)
-	}
-	for _, c := range r.Components {
-		owners = append(owners, c)
-	}
 	var all []provider.Workload
-	for _, o := range owners {
+	for _, o := range r.owners() {
 		if owner, ok := o.(provider.WorkloadOwner); ok && of(o) {
 			all = append(all, owner.Workloads()...)
 		}

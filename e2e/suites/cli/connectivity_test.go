@@ -131,7 +131,7 @@ func TestAnInterruptedTestLeavesNothing(t *testing.T) {
 func TestDoctorFindsWhatIsWrong(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "network.tar.gz")
 	kit.Eventually(t, time.Minute, "nothing looks wrong", func(ctx context.Context) error {
-		out, status, err := lab.CNO(ctx, "", "doctor", "--file", file)
+		out, status, err := lab.CNO(ctx, "", "doctor", "--archive", file)
 		if err == nil && status != 0 {
 			err = fmt.Errorf("status %d: %s", status, out)
 		}
@@ -153,7 +153,7 @@ func TestDoctorFindsWhatIsWrong(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if out := cno(t, 1, "doctor", "--file", file); !strings.Contains(out, "Deployment "+kit.OperatorNamespace+"/network-operator is scaled to 0") {
+	if out := cno(t, 1, "doctor", "--archive", file); !strings.Contains(out, "Deployment "+kit.OperatorNamespace+"/network-operator is scaled to 0") {
 		t.Errorf("it reports\n%s", out)
 	}
 }

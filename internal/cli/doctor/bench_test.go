@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
 // BenchmarkFiveThousandNodes collects and archives a cluster of that size, with an agent's pod on each node. It is to take
@@ -39,7 +40,7 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 	if err := group.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	c, err := open(server.Config, ns, time.Now)
+	c, err := open(server.Config, ns, networks.Registry().Operands(), time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/redact"
 )
 
@@ -37,6 +38,7 @@ type collector struct {
 	mapper    meta.RESTMapper
 	clock     *kubeconfig.Clock
 	namespace string
+	operands  provider.Operands
 }
 
 // collected is what was read, with nothing secret in it. Maps are by the name of the section or file.

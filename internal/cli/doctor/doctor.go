@@ -19,6 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // options are what the command line says.
@@ -46,8 +47,8 @@ const (
 	requestsAtOnce    = 400
 )
 
-// New makes the command. now is the clock.
-func New(now func() time.Time) *cobra.Command {
+// New makes the command. operands are those of all networks, now is the clock.
+func New(operands provider.Operands, now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -62,27 +63,27 @@ listed; the archive then has the rest.
 
 Exit status: 0 nothing looks wrong; 1 something does; 2 the cluster does not answer, the archive
 cannot be written, or the call is wrong.`,
-		Example:           "  cno doctor\n  cno doctor --file network.tar.gz --timeout 2m\n  cno doctor --file '' -o json",
+		Example:           "  cno doctor\n  cno doctor --archive network.tar.gz --timeout 2m\n  cno doctor --archive '' -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, now) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, operands, now) },
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "cno-doctor-"+now().UTC().Format("20060102-150405")+".tar.gz", "the archive to write; empty: none")
+	f.StringVar(&o.file, "archive", "cno-doctor-"+now().UTC().Format("20060102-150405")+".tar.gz", "the archive to write; none if empty")
 	f.DurationVar(&o.timeout, "timeout", 55*time.Second, "how long to collect; what has not come by then is left out")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	// The name has the time in it, which would make the help differ each time.
-	f.Lookup("file").DefValue = "cno-doctor-TIME.tar.gz"
+	f.Lookup("archive").DefValue = "cno-doctor-TIME.tar.gz"
 	return cmd
 }
 
-func (o *options) run(cmd *cobra.Command, now func() time.Time) error {
+func (o *options) run(cmd *cobra.Command, operands provider.Operands, now func() time.Time) error {
 	config, err := o.cluster.Config()
 	if err != nil {
 		return err
 	}
-	c, err := open(config, o.cluster.Namespace, now)
+	c, err := open(config, o.cluster.Namespace, operands, now)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (r report) print(w io.Writer) error {
 }
 
 // open makes the clients. They can only read: what would write is refused before it is sent.
-func open(config *rest.Config, namespace string, now func() time.Time) (*collector, error) {
+func open(config *rest.Config, namespace string, operands provider.Operands, now func() time.Time) (*collector, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
 	config.Wrap(readOnly)
@@ -170,7 +171,7 @@ func open(config *rest.Config, namespace string, now func() time.Time) (*collect
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	return &collector{api: api, typed: typed, mapper: mapper, clock: clock, namespace: namespace}, nil
+	return &collector{api: api, typed: typed, mapper: mapper, clock: clock, namespace: namespace, operands: operands}, nil
 }
 
 // reachable fails if the API server does not answer at all: then there is nothing to collect.

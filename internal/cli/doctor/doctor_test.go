@@ -23,6 +23,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{Audit: true}) }
@@ -33,7 +34,7 @@ func call(t *testing.T, args ...string) (string, map[string]string, int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.tar.gz")
 	var out strings.Builder
-	cmd := New(time.Now)
+	cmd := New(networks.Registry().Operands(), time.Now)
 	cmd.SetOut(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(append(args, "--kubeconfig", apitest.Shared(t).Kubeconfig, "--file", file))
@@ -169,7 +170,7 @@ func withLogs(t *testing.T, namespace string, text func() string) *collector {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text())), Request: r}, nil
 		})
 	})
-	c, err := open(config, namespace, time.Now)
+	c, err := open(config, namespace, networks.Registry().Operands(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestItOnlyReads(t *testing.T) {
 	ns := server.Namespace(t)
 	server.Create(t, plain(ns, "p"))
 	user := server.User(t, "doctor", "system:masters")
-	c, err := open(user, ns, time.Now)
+	c, err := open(user, ns, networks.Registry().Operands(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func TestWhatDoesNotComeInTimeIsListedAndTheRestIsThere(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	c, err := open(config, ns, time.Now)
+	c, err := open(config, ns, networks.Registry().Operands(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func goneNodes(nodes []map[string]any) map[string]bool {
 
 // degradedMessage is what the network's Degraded condition says, empty if it is not True.
 func degradedMessage(f *collected) string {
-	o, _ := f.named(section{resource: networks}.name(), "cluster")
+	o, _ := f.named(section{resource: networkObjects}.name(), "cluster")
 	if c := condition(o, "Degraded"); c.status == "True" {
 		return c.message
 	}

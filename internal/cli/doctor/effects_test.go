@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -77,7 +78,7 @@ func TestEveryReasonHasItsOwnWayOut(t *testing.T) {
 func TestNoPermissionIsNotAbsence(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
-	c, err := open(server.User(t, "stranger"), ns, time.Now)
+	c, err := open(server.User(t, "stranger"), ns, networks.Registry().Operands(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

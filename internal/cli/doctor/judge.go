@@ -111,10 +111,10 @@ func (c state) text() string {
 
 // judgeNetwork reports the conditions of Network/cluster.
 func judgeNetwork(f *collected) []Finding {
-	if f.forbidden[section{resource: networks}.name()] {
+	if f.forbidden[section{resource: networkObjects}.name()] {
 		return []Finding{{Warning, "the state of the network is unknown", "no permission to read networks.operator.openshift.io", "run the command as a user who may get, list and watch it"}}
 	}
-	o, _ := f.named(section{resource: networks}.name(), "cluster")
+	o, _ := f.named(section{resource: networkObjects}.name(), "cluster")
 	if o == nil {
 		return []Finding{{Critical, "Network.operator.openshift.io/cluster does not exist", "it was never created, or was deleted; the network keeps running and is not managed", status.WayOutOf("NoOperConfig", "")}}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -36,7 +37,7 @@ func deployed(t *testing.T, server *apitest.Server, ns string, replicas int32) {
 // diagnose collects from the server and returns the findings some time later.
 func diagnose(t *testing.T, server *apitest.Server, ns string, later time.Duration) []Finding {
 	t.Helper()
-	c, err := open(server.Config, ns, time.Now)
+	c, err := open(server.Config, ns, networks.Registry().Operands(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,22 +14,20 @@ func resource(group, version, name string) schema.GroupVersionResource {
 
 // The resources that findings are made of.
 var (
-	networks    = resource("operator.openshift.io", "v1", "networks")
-	nodes       = resource("", "v1", "nodes")
-	pods        = resource("", "v1", "pods")
-	deployments = resource("apps", "v1", "deployments")
-	daemonSets  = resource("apps", "v1", "daemonsets")
-	checks      = resource("controlplane.operator.openshift.io", "v1alpha1", "podnetworkconnectivitychecks")
+	networkObjects = resource("operator.openshift.io", "v1", "networks")
+	nodes          = resource("", "v1", "nodes")
+	pods           = resource("", "v1", "pods")
+	deployments    = resource("apps", "v1", "deployments")
+	daemonSets     = resource("apps", "v1", "daemonsets")
+	checks         = resource("controlplane.operator.openshift.io", "v1alpha1", "podnetworkconnectivitychecks")
 )
 
-// operands are the namespaces of what the operator deploys.
-func operands() []string {
-	return []string{"openshift-flannel", "openshift-kube-proxy", "openshift-network-diagnostics", "openshift-host-network", "openshift-multus"}
-}
+// others are the namespaces of what controllers deploy that belong to no network.
+var others = []string{"openshift-host-network", "openshift-multus"}
 
 // namespaces are the operator's and those of operands.
 func (c *collector) namespaces() []string {
-	all := append([]string{c.namespace}, operands()...)
+	all := append(append(c.operands.Names(nil), c.namespace), others...)
 	slices.Sort(all)
 	return slices.Compact(all)
 }
@@ -37,7 +35,7 @@ func (c *collector) namespaces() []string {
 // sections are all parts: configuration and nodes first, since most findings come of them.
 func (c *collector) sections() []section {
 	all := []section{
-		{resource: networks},
+		{resource: networkObjects},
 		{resource: resource("networkoperator.openshift.io", "v1", "networkconfigs")},
 		{resource: resource("networkoperator.openshift.io", "v1", "networkguards")},
 		{resource: resource("network.operator.openshift.io", "v1", "hostnetworkconfigs")},

@@ -45,8 +45,8 @@ var quoted = regexp.MustCompile(`webhook "([^"]+)"`)
 // targets are the Network with its status, the status memory, and one workload of each kind in each namespace.
 func (c *collector) targets(found *collected) []target {
 	all := []target{
-		{resource: networks, kind: "Network", name: operatorv1.NetworkName},
-		{resource: networks, kind: "Network", name: operatorv1.NetworkName, subresources: []string{"status"}},
+		{resource: networkObjects, kind: "Network", name: operatorv1.NetworkName},
+		{resource: networkObjects, kind: "Network", name: operatorv1.NetworkName, subresources: []string{"status"}},
 		{resource: resource("", "v1", "configmaps"), kind: "ConfigMap", namespace: c.namespace, name: status.ConfigMapName},
 	}
 	for _, ns := range c.namespaces() {

@@ -41,7 +41,7 @@ input gives the same output to the byte.
 
 Exit status: 0 rendered, 1 the configuration is invalid or its change is refused, 2 the input
 cannot be read or the call is wrong.`,
-		Example:           "  cno render -f network.yaml --images images.env -o objects.yaml\n  cno render -f network.yaml -o manifests/",
+		Example:           "  cno render -f network.yaml --images images.env --out objects.yaml\n  cno render -f network.yaml --out manifests/",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, p, version) },
@@ -49,7 +49,7 @@ cannot be read or the call is wrong.`,
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "file of a Network or NetworkConfig, - for standard input; may be repeated")
 	f.StringVar(&o.applied, "applied", "", "what is applied already: the JSON of the record, or a Network object (- for standard input)")
-	f.StringVarP(&o.output, "output", "o", "-", "a file, a folder (a file an object), or - for standard output")
+	f.StringVar(&o.output, "out", "-", "the file, or the directory (one file for each object), to write; - for standard output")
 	o.clusterFlags(cmd)
 	_ = cmd.MarkFlagRequired("file")
 	return cmd
@@ -72,7 +72,7 @@ func NewRenderer(p pipeline.Pipeline, version string) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "file of a Network or NetworkConfig, - for standard input")
-	cmd.Flags().StringVar(&o.output, "out", "", "the file to write, - for standard output")
+	cmd.Flags().StringVar(&o.output, "out", "", "the file to write; - for standard output")
 	o.clusterFlags(cmd)
 	_ = cmd.MarkFlagRequired("config")
 	_ = cmd.MarkFlagRequired("out")

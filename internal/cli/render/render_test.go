@@ -81,7 +81,7 @@ func TestTheSameInputGivesTheSameBytes(t *testing.T) {
 
 func TestAFolderHasAFileAnObjectInTheOrderOfTheStream(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new") + "/"
-	if status, _, stderr := render("", "-f", "testdata/flannel.in.yaml", "-o", dir); status != exit.OK {
+	if status, _, stderr := render("", "-f", "testdata/flannel.in.yaml", "--out", dir); status != exit.OK {
 		t.Fatal(stderr)
 	}
 	entries, err := os.ReadDir(dir)
@@ -141,7 +141,7 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 		{"an address that is none", string(network), []string{"-f", "-", "--api-server", "x"}, exit.Unusable, "--api-server"},
 		{"no file named", "", nil, exit.Unusable, "required flag"},
 		{"two of a kind", string(network), []string{"-f", "-", "-f", "testdata/flannel.in.yaml"}, exit.Refused, "Network/cluster is defined twice, in -, document 1 and in testdata/flannel.in.yaml, document 1"},
-		{"a folder that cannot be made", string(network), []string{"-f", "-", "-o", "/dev/null/x/"}, exit.Unusable, "not a directory"},
+		{"a folder that cannot be made", string(network), []string{"-f", "-", "--out", "/dev/null/x/"}, exit.Unusable, "not a directory"},
 	} {
 		status, _, stderr := render(c.stdin, c.args...)
 		if status != c.status || !strings.Contains(stderr, c.says) {

@@ -45,7 +45,7 @@ func (r *remover) cleaners(ctx context.Context, sets []object) ([]leaver, error)
 			return nil, fmt.Errorf("read %s: %w", o, err)
 		}
 		if l.cleaner, err = cleaner(l.set, image); err != nil {
-			r.stays = append(r.stays, unclean(o, err.Error()))
+			r.stays = append(r.stays, r.unclean(o, err.Error()))
 		}
 		if directories := hostDirectories(l.set.Spec.Template.Spec); len(directories) > 0 {
 			r.stays = append(r.stays, fmt.Sprintf("on every node, the directories %s of %s, with what its own cleanup does not remove; delete them there by hand, once nothing else uses them", strings.Join(directories, ", "), o))
@@ -130,7 +130,7 @@ func (r *remover) clean(ctx context.Context, l leaver) error {
 	r.say("cleaning the nodes of %s", l.object)
 	err := r.create(ctx, l.cleaner)
 	if apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		r.stays = append(r.stays, unclean(l.object, "its namespace was deleted first, so that no pod can clean nodes"))
+		r.stays = append(r.stays, r.unclean(l.object, "its namespace was deleted first, so that no pod can clean nodes"))
 		return nil
 	}
 	if err != nil {

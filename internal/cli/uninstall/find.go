@@ -168,7 +168,7 @@ func (r *remover) findApplied(ctx context.Context, p *parts) error {
 		return err
 	}
 	for _, o := range lost {
-		p.stays = append(p.stays, unclean(o, "it was deleted before nodes were cleaned"))
+		p.stays = append(p.stays, r.unclean(o, "it was deleted before nodes were cleaned"))
 	}
 	p.unrecorded = !recorded && len(p.clients)+len(p.leavers)+len(p.rest) > 0
 	return nil
@@ -226,7 +226,7 @@ func (r *remover) findKinds(ctx context.Context, p *parts) error {
 
 func (r *remover) findNamespaces(ctx context.Context, p *parts) error {
 	found, err := r.list(ctx, core("Namespace"), "", func(o *unstructured.Unstructured) bool {
-		return slices.Contains([]string{r.Namespace, hostNetwork, "openshift-flannel"}, o.GetName())
+		return slices.Contains(append(r.operands.Installed(), r.Namespace, hostNetwork), o.GetName())
 	})
 	for _, o := range found {
 		if !slices.Contains(p.namespaces, o) {

@@ -15,19 +15,23 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// leftovers are what DaemonSets leave on a node that nothing has cleaned, and that a restart of the node does not remove.
-var leftovers = map[string][]string{
-	"openshift-flannel/flanneld":                {"/etc/cni/net.d/10-flannel.conflist", "/var/lib/cno/flannel"},
-	"openshift-kube-proxy/openshift-kube-proxy": {},
+// agent returns what is known of a DaemonSet that changes nodes, nil of any other object.
+func (r *remover) agent(set object) *provider.Agent {
+	i := slices.IndexFunc(r.operands.Agents, func(a provider.Agent) bool { return a.Namespace == set.namespace && a.Name == set.name })
+	if i < 0 {
+		return nil
+	}
+	return &r.operands.Agents[i]
 }
 
 // unclean says what stays on nodes of a DaemonSet that could not clean them, why, and how to remove it.
-func unclean(set object, why string) string {
+func (r *remover) unclean(set object, why string) string {
 	text := fmt.Sprintf("on every node, what %s has made: %s; restart the node to remove its routes, devices and rules", set, why)
-	if files := leftovers[set.namespace+"/"+set.name]; len(files) > 0 {
-		text += ", and delete " + strings.Join(files, " and ") + " there"
+	if a := r.agent(set); a != nil && len(a.Files) > 0 {
+		text += ", and delete " + strings.Join(a.Files, " and ") + " there"
 	}
 	return text
 }
@@ -41,19 +45,18 @@ func (r *remover) lost(ctx context.Context, inventory plan.Inventory, found []ob
 			candidates[e.Key.Namespace+"/"+e.Key.Name] = object{apps("DaemonSet"), e.Key.Namespace, e.Key.Name}
 		}
 	}
-	for key := range leftovers {
-		namespace, name, _ := strings.Cut(key, "/")
-		ending, err := r.ending(ctx, namespace)
+	for _, a := range r.operands.Agents {
+		ending, err := r.ending(ctx, a.Namespace)
 		if err != nil {
 			return nil, err
 		}
 		if ending {
-			candidates[key] = object{apps("DaemonSet"), namespace, name}
+			candidates[a.Namespace+"/"+a.Name] = object{apps("DaemonSet"), a.Namespace, a.Name}
 		}
 	}
 	var out []object
 	for _, key := range slices.Sorted(maps.Keys(candidates)) {
-		if _, known := leftovers[key]; known && !slices.Contains(found, candidates[key]) {
+		if r.agent(candidates[key]) != nil && !slices.Contains(found, candidates[key]) {
 			out = append(out, candidates[key])
 		}
 	}

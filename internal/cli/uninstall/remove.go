@@ -16,6 +16,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 type crd = apiextensionsv1.CustomResourceDefinition
@@ -30,8 +31,9 @@ const (
 // remover takes away. say tells how far it is.
 type remover struct {
 	foresee.Cluster
-	say   func(format string, args ...any)
-	stays []string
+	operands provider.Operands
+	say      func(format string, args ...any)
+	stays    []string
 }
 
 // remove does it, in the order of the parts.

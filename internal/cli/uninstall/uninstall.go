@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // options are what the command line says.
@@ -35,8 +36,8 @@ type result struct {
 	Stays []string `json:"stays"`
 }
 
-// New makes the command.
-func New() *cobra.Command {
+// New makes the command. operands are those of all networks that can be installed.
+func New(operands provider.Operands) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "uninstall",
@@ -59,7 +60,7 @@ does not answer, or the call is wrong.`,
 		Example:           "  cno uninstall\n  cno uninstall --yes\n  cno uninstall --yes --force",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, operands) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.yes, "yes", false, "do it; without it, say what would be done")
@@ -70,7 +71,7 @@ does not answer, or the call is wrong.`,
 	return cmd
 }
 
-func (o *options) run(cmd *cobra.Command) error {
+func (o *options) run(cmd *cobra.Command, operands provider.Operands) error {
 	config, err := o.cluster.Config()
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
 	say := cmd.ErrOrStderr()
-	r := remover{Cluster: cluster, say: func(format string, args ...any) { _, _ = fmt.Fprintf(say, format+"\n", args...) }}
+	r := remover{Cluster: cluster, operands: operands, say: func(format string, args ...any) { _, _ = fmt.Fprintf(say, format+"\n", args...) }}
 	parts, err := r.find(ctx)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
 func call(t *testing.T, args ...string) (stdout string, status int) {
 	t.Helper()
 	var out, errOut strings.Builder
-	cmd := New()
+	cmd := New(networks.Registry().Operands())
 	cmd.SetOut(&out)
 	cmd.SetErr(&errOut)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -126,7 +127,7 @@ func opened(t *testing.T, namespace string) *remover {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &remover{Cluster: cluster, say: func(string, ...any) {}}
+	return &remover{Cluster: cluster, operands: networks.Registry().Operands(), say: func(string, ...any) {}}
 }
 
 // TestNodesThatCannotBeCleanedAreListed: in a namespace that is being deleted no pod can be made any more.
@@ -165,7 +166,7 @@ func TestWhatWasDeletedBeforeNodesWereCleanedIsListed(t *testing.T) {
 	if err != nil || len(gone) != 1 {
 		t.Fatalf("%v, %v", gone, err)
 	}
-	if text := unclean(gone[0], "it was deleted"); !strings.Contains(text, "/etc/cni/net.d/10-flannel.conflist") || !strings.Contains(text, "restart the node") {
+	if text := r.unclean(gone[0], "it was deleted"); !strings.Contains(text, "/etc/cni/net.d/10-flannel.conflist") || !strings.Contains(text, "restart the node") {
 		t.Errorf("it says %q", text)
 	}
 	if found, err := r.lost(t.Context(), inventory, gone); err != nil || len(found) != 0 {

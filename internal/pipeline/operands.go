@@ -1,0 +1,26 @@
+package pipeline
+
+import "github.com/cluster-network-operator/cno/internal/provider"
+
+// Operands returns those of every network and component.
+func (r Registry) Operands() provider.Operands {
+	var all []provider.Operands
+	for _, o := range r.owners() {
+		if owner, ok := o.(provider.OperandOwner); ok {
+			all = append(all, owner.Operands())
+		}
+	}
+	return provider.Join(all...)
+}
+
+// owners are all providers and components.
+func (r Registry) owners() []any {
+	var owners []any
+	for _, p := range r.Providers {
+		owners = append(owners, p)
+	}
+	for _, c := range r.Components {
+		owners = append(owners, c)
+	}
+	return owners
+}

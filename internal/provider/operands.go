@@ -1,0 +1,67 @@
+package provider
+
+import "slices"
+
+// Operands names what a provider or a component has in a cluster and on its nodes, whatever the specification. The admission policies
+// that protect a network and that narrow the operator's account, cno doctor and cno uninstall use it. The zero value is a part
+// without objects.
+type Operands struct {
+	// Namespaces are those of its objects, in which the operator may write.
+	Namespaces []OperandNamespace
+	// ClusterRoles and ClusterRoleBindings are the names of those that the operator writes.
+	ClusterRoles        []string
+	ClusterRoleBindings []string
+	// Agents are the DaemonSets that change nodes.
+	Agents []Agent
+}
+
+// OperandNamespace is a namespace of operands.
+type OperandNamespace struct {
+	Name string
+	// Protected is true if its deletion interrupts traffic, so that an admission policy refuses it while the network is in use.
+	Protected bool
+	// Installed is true if the namespace is created with the operator (config/rbac): the operator has a role there, and reads ConfigMaps
+	// and Secrets.
+	Installed bool
+}
+
+// Agent is a DaemonSet that changes its nodes, and cleans them when the network is uninstalled.
+type Agent struct {
+	Namespace, Name string
+	// Files are what stays on a node that it could not clean, even after the node has restarted.
+	Files []string
+}
+
+// OperandOwner is a provider or a component that has operands.
+type OperandOwner interface {
+	Operands() Operands
+}
+
+// Join returns the operands of several owners as one.
+func Join(all ...Operands) Operands {
+	var out Operands
+	for _, o := range all {
+		out.Namespaces = append(out.Namespaces, o.Namespaces...)
+		out.ClusterRoles = append(out.ClusterRoles, o.ClusterRoles...)
+		out.ClusterRoleBindings = append(out.ClusterRoleBindings, o.ClusterRoleBindings...)
+		out.Agents = append(out.Agents, o.Agents...)
+	}
+	return out
+}
+
+// Names returns the names of the namespaces for which keep returns true; all if it is nil.
+func (o Operands) Names(keep func(OperandNamespace) bool) []string {
+	var names []string
+	for _, n := range o.Namespaces {
+		if keep == nil || keep(n) {
+			names = append(names, n.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Installed returns the names of the namespaces that are created with the operator.
+func (o Operands) Installed() []string {
+	return o.Names(func(n OperandNamespace) bool { return n.Installed })
+}
