@@ -68,7 +68,7 @@ func TestEgressRoutersAreRefusedWithTheWayOut(t *testing.T) {
 			`spec.addresses: Invalid value: is empty; the router needs at least one address, e.g. {ip: 192.168.12.99/24, gateway: 192.168.12.1}`,
 			fallback + `: Invalid value: "203.0.113.26" is IPv4, and the router has no IPv4 address; add one to spec.addresses, or remove the fallback`}},
 		{"two of one family", `{spec: {addresses: [{ip: 192.168.12.99/24, gateway: 192.168.12.1}, {ip: 10.0.0.9/8, gateway: 10.0.0.1}]}}`, []string{
-			`spec.addresses: Invalid value: there may be at most one address per family, and 192.168.12.99/24 is not the only one of IPv4; remove the others, and make a router for each of them`}},
+			`spec.addresses: Invalid value: there may be at most one address per family, and 192.168.12.99/24 is not the only one of IPv4; remove the others, and create a router for each of them`}},
 		{"port 0", rule(`port: 0, protocol: TCP, destinationIP: 203.0.113.1`), []string{port + `: Invalid value: 0: 0 is not a port; use 1 to 65535. To send all ports to one destination, use fallbackIP`}},
 		{"port 70000 twice", rule(`port: 70000, protocol: TCP, destinationIP: 203.0.113.1, targetPort: 70001`), []string{
 			port + `: Invalid value: 70000: 70000 is not a port; use 1 to 65535. To send all ports to one destination, use fallbackIP`,
@@ -88,7 +88,7 @@ func TestEgressRoutersAreRefusedWithTheWayOut(t *testing.T) {
 		{"a mode of another API", `{spec: {mode: DNSProxy}}`, []string{`spec.mode: Unsupported value: "DNSProxy": supported values: "Redirect"`, unchecked}},
 		{"a mode in another spelling", macvlan(`mode: bridge`), []string{`spec.networkInterface.macvlan.mode: Unsupported value: "bridge": supported values: "Bridge", "Private", "VEPA", "Passthru"`, unchecked}},
 		{"one interface for two addresses", `{spec: {addresses: [` + dualStack + `], networkInterface: {macvlan: {mode: Passthru}}}}`, []string{
-			`spec.networkInterface.macvlan.mode: Invalid value: Passthru gives the master to one interface, and each address has an interface of its own; use Bridge, Private or VEPA, or one address`}},
+			`spec.networkInterface.macvlan.mode: Invalid value: Passthru gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address`}},
 		{"not an interface", macvlan(`master: "eth0/1"`), []string{`spec.networkInterface.macvlan.master: Invalid value: "eth0/1": "eth0/1" is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1`}},
 	})
 }

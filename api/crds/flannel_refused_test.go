@@ -32,16 +32,16 @@ func TestFlannelSettingsAreRefusedWithTheWayOut(t *testing.T) {
 			at + `.etcd.external.endpoints[0]: Invalid value: "http://192.0.2.1": "http://192.0.2.1" is not the URL of a member; write scheme, host and port, e.g. https://192.0.2.10:2379`}},
 		{"a password would be readable on every node; the message does not repeat it", etcd(`{external: {endpoints: ["http://root:secret@192.0.2.1:2379"]}}`), []string{
 			at + `.etcd.external.endpoints: Invalid value: a URL holds a user name or a password, which would be readable on every node; use clientCertificateSecret instead`}},
-		{"a certificate is of no use without what checks it", etcd(`{external: {endpoints: ["https://192.0.2.1:2379"]}}`), []string{
+		{"a certificate cannot be used without what checks it", etcd(`{external: {endpoints: ["https://192.0.2.1:2379"]}}`), []string{
 			at + `.etcd.external: Invalid value: caConfigMap is required with https endpoints; name the ConfigMap whose key ca-bundle.crt holds the authorities of the members, in the operator's namespace`,
 			at + `.etcd.external: Invalid value: clientCertificateSecret is required with https endpoints; name the Secret of type kubernetes.io/tls with the certificate to present to the members, in the operator's namespace`}},
 		{"flannel's client has one setting for all members", etcd(`{external: {endpoints: ["https://192.0.2.1:2379", "http://192.0.2.2:2379"], caConfigMap: a, clientCertificateSecret: b}}`), []string{
 			at + `.etcd.external.endpoints: Invalid value: http and https are mixed; use one scheme for all members`}},
 		{"the default of the other port counts", etcd(`{managed: {clientPort: 12380}}`), []string{
 			at + `.etcd.managed: Invalid value: clientPort and peerPort are both 12380; choose two different ports`}},
-		{"a folder relative to what?", etcd(`{managed: {dataDir: var/lib/etcd}}`), []string{
-			at + `.etcd.managed.dataDir: Invalid value: "var/lib/etcd": "var/lib/etcd" is not the path of a folder; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd`}},
-		{"a path that leaves its folder", etcd(`{managed: {dataDir: /var/lib/../../etc}}`), []string{
-			at + `.etcd.managed.dataDir: Invalid value: "/var/lib/../../etc": "/var/lib/../../etc" is not the path of a folder; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd`}},
+		{"a directory relative to what?", etcd(`{managed: {dataDir: var/lib/etcd}}`), []string{
+			at + `.etcd.managed.dataDir: Invalid value: "var/lib/etcd": "var/lib/etcd" is not the path of a directory; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd`}},
+		{"a path that leaves its directory", etcd(`{managed: {dataDir: /var/lib/../../etc}}`), []string{
+			at + `.etcd.managed.dataDir: Invalid value: "/var/lib/../../etc": "/var/lib/../../etc" is not the path of a directory; write an absolute path in its shortest form, e.g. /var/lib/cno/flannel-etcd`}},
 	})
 }

@@ -56,7 +56,7 @@ func TestNetworkPoolsAreRefusedWithTheWayOut(t *testing.T) {
 			`spec: Invalid value: spec.serviceNetwork[1] 10.97.0.0/16 is a second IPv4 network; there may be at most one IPv4 and one IPv6 network. Remove it`}},
 		{"services have a family that pods lack", `{spec: {serviceNetwork: [10.96.0.0/16, "fd02::/112"]}}`, []string{
 			`spec: Invalid value: spec.clusterNetwork is IPv4, spec.serviceNetwork is IPv4 and IPv6; both must have the same IP families. Add or remove a range of the family that only one has`}},
-		{"everything is told at once", `{metadata: {name: mine}, spec: {clusterNetwork: [{cidr: a}], serviceNetwork: [b], managementState: Removed}}`, []string{
+		{"everything is reported at once", `{metadata: {name: mine}, spec: {clusterNetwork: [{cidr: a}], serviceNetwork: [b], managementState: Removed}}`, []string{
 			`<nil>: Invalid value: metadata.name must be "cluster" (there is one network per cluster)`,
 			`spec.managementState: Invalid value: "Removed" is not allowed, since a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is`,
 			`spec: Invalid value: spec.clusterNetwork[0].hostPrefix is missing; type Flannel gives each node a block of the range. Set its prefix length, e.g. 23 for 510 pods a node`,
@@ -77,7 +77,7 @@ func TestNetworkSettingsAreRefusedWithTheWayOut(t *testing.T) {
 	}
 	checkRefusals(t, networkBase, []refusal{
 		{"flannel's settings have no effect on another network", `{spec: {defaultNetwork: {type: OVNKubernetes, flannelConfig: {}}}}`, []string{foreign("flannelConfig", "OVNKubernetes")}},
-		{"nor on one that somebody else installs", `{spec: {defaultNetwork: {type: acme, flannelConfig: {}, nuageConfig: {}, contivConfig: {}}}}`, []string{
+		{"nor on one that a third party installs", `{spec: {defaultNetwork: {type: acme, flannelConfig: {}, nuageConfig: {}, contivConfig: {}}}}`, []string{
 			foreign("flannelConfig", "acme"), foreign("nuageConfig", "acme"), foreign("contivConfig", "acme")}},
 		{"no OpenShift cluster has settings of its types beside flannel", `{spec: {defaultNetwork: {ovnKubernetesConfig: {}, openshiftSDNConfig: {mode: Subnet}, kuryrConfig: {}}}}`, []string{
 			foreign("ovnKubernetesConfig", "Flannel"), foreign("openshiftSDNConfig", "Flannel"), foreign("kuryrConfig", "Flannel")}},

@@ -8,7 +8,7 @@ func TestNetworkConfigIsRefusedWithTheWayOut(t *testing.T) {
 			`spec.clusterNetworks: Required value`, `spec.serviceNetwork: Required value`, `spec.defaultNetwork: Required value`,
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`}},
 		{"no type", `{spec: {defaultNetwork: {type: null}}}`, []string{
-			`spec.defaultNetwork.type: Invalid value: is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage, Contiv, or the name of a network that somebody else installs`}},
+			`spec.defaultNetwork.type: Invalid value: is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage, Contiv, or the name of a third-party network`}},
 		{"an octet is missing", `{spec: {clusterNetworks: [{cidr: 10.128.0/14, hostSubnetLength: 9}], serviceNetwork: 172.30.0.0}}`, []string{
 			`spec.clusterNetworks[0].cidr: Invalid value: "10.128.0/14": "10.128.0/14" is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14`,
 			`spec.serviceNetwork: Invalid value: "172.30.0.0": "172.30.0.0" is not a CIDR; add the length of its prefix after a slash`}},

@@ -69,7 +69,7 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	}
 	web, err := rest.HTTPClientFor(api)
 	if err != nil {
-		return fmt.Errorf("make client: %w", err)
+		return fmt.Errorf("create client: %w", err)
 	}
 	readers, err := scrape.New(api, web, time.Now, log.With("loop", "metrics"))
 	if err != nil {

@@ -17,7 +17,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	root := &cobra.Command{
 		Use:           "cluster-network-operator",
-		Short:         "Install the network of a cluster and look after it",
+		Short:         "Install and manage the network of a cluster",
 		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

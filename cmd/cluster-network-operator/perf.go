@@ -15,7 +15,7 @@ import (
 func perfServer() *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
-		Use: "perf-server", Short: "Discard TCP streams and send single bytes back", Args: cobra.NoArgs,
+		Use: "perf-server", Short: "Discard TCP streams and echo single bytes", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			listener, err := (&net.ListenConfig{}).Listen(context.WithoutCancel(cmd.Context()), "tcp", listen)
 			if err != nil {

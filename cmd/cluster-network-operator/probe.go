@@ -33,7 +33,7 @@ func probeMTU() *cobra.Command {
 			return probeErr
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", terminationLog, "the file to write to; - is the standard output")
+	cmd.Flags().StringVar(&output, "output", terminationLog, "the file to write to; - for standard output")
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 func reachServer() *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
-		Use: "reach-server", Short: "Send back what comes by TCP and UDP", Args: cobra.NoArgs,
+		Use: "reach-server", Short: "Echo what arrives by TCP and UDP", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := context.WithoutCancel(cmd.Context())
 			listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", listen)
@@ -34,7 +34,7 @@ func reachServer() *cobra.Command {
 
 func reachProbe() *cobra.Command {
 	return &cobra.Command{
-		Use: "reach-probe PROBES", Short: "Try out what can be reached from here, and print the results as JSON", Args: cobra.ExactArgs(1),
+		Use: "reach-probe PROBES", Short: "Probe the targets from this pod, and print the results as JSON", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var probes []reach.Probe
 			if err := json.Unmarshal([]byte(args[0]), &probes); err != nil {

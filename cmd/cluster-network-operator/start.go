@@ -58,10 +58,10 @@ func start() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "a kubeconfig file; without one, the pod's service account is used")
 	cmd.Flags().StringVar(&f.namespace, "namespace", "", "the namespace in which the operator keeps its records (default: that of the pod, or "+defaultNamespace+")")
-	cmd.Flags().StringVar(&f.metrics, "metrics-address", ":9104", "where to serve metrics; empty is nowhere")
-	cmd.Flags().StringVar(&f.health, "health-address", "127.0.0.1:9105", "where to serve /healthz and /readyz; empty is nowhere")
-	cmd.Flags().StringSliceVar(&f.systemTrust, "system-trust", nil, "files with the certificate authorities that the system trusts; the first that has some counts (default: where distributions have them)")
-	cmd.Flags().BoolVar(&f.withoutLease, "without-lease", false, "start to work without waiting for the lease; never do this where another one may run")
+	cmd.Flags().StringVar(&f.metrics, "metrics-address", ":9104", "where to serve metrics; empty to disable")
+	cmd.Flags().StringVar(&f.health, "health-address", "127.0.0.1:9105", "where to serve /healthz and /readyz; empty to disable")
+	cmd.Flags().StringSliceVar(&f.systemTrust, "system-trust", nil, "files with the CA certificates that the system trusts; the first that contains some is used (default: the paths that distributions use)")
+	cmd.Flags().BoolVar(&f.withoutLease, "without-lease", false, "run without waiting for the lease; never use this where another instance may run")
 	return cmd
 }
 

@@ -46,13 +46,13 @@ func command(name string, colored func() bool) *cobra.Command {
 	p := pipeline.Pipeline{Registry: networks.Registry()}
 	root := &cobra.Command{
 		Use:   "cno",
-		Short: "Foresee and make changes of a cluster's network, and say how it is",
+		Short: "Preview, apply and inspect a cluster's network",
 		Long: `The administrator's tool of the cluster network operator. It runs the operator's own stages, on
 files or on what a cluster holds, and finds the cluster as kubectl does.
 
-Exit status of all commands: 0 all is as asked; 1 what was asked about is invalid, refused or
-ill; 2 the input cannot be read, the cluster does not answer, or the call is wrong. Each
-command's help says what that is for it.`,
+Exit status of all commands: 0 success; 1 the configuration is invalid or refused, or the network
+is unhealthy; 2 the input cannot be read, the cluster does not answer, or the command line is
+wrong. The help of each command has the details.`,
 		Example: `  cno plan -f network.yaml
   cno apply -f network.yaml --watch
   cno status`,

@@ -26,7 +26,7 @@ func run() int {
 	return exit.Report(os.Stderr, root.DisplayName(), root.ExecuteContext(ctx))
 }
 
-// colored reports whether the standard output is a terminal, and nobody has asked for no colours (https://no-color.org).
+// colored reports whether the standard output is a terminal, and no one has asked for no colours (https://no-color.org).
 func colored() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && out.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"

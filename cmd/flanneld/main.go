@@ -52,7 +52,7 @@ func runCommand(log *slog.Logger) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Hold the node's subnet and keep the routes to all other nodes",
+		Short: "Keep the node's subnet lease and the routes to all other nodes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := readConfig(file)
@@ -101,7 +101,7 @@ func cleanupCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "cleanup",
-		Short: "Take away what the agent has left on the node, once it no longer runs",
+		Short: "Remove what the agent left on the node, after it was stopped",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := readConfig(file)
@@ -123,8 +123,8 @@ func installCommand(log *slog.Logger) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(*cobra.Command, []string) error { return plugins.Install(from, to, log) },
 	}
-	cmd.Flags().StringVar(&from, "from", "/usr/lib/cni", "the folder of plugins to copy")
-	cmd.Flags().StringVar(&to, "to", "/host/opt/cni/bin", "the folder that the container runtime starts plugins from")
+	cmd.Flags().StringVar(&from, "from", "/usr/lib/cni", "the directory of plugins to copy")
+	cmd.Flags().StringVar(&to, "to", "/host/opt/cni/bin", "the directory from which the container runtime starts plugins")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ func command() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
 		Use:           "host-image-server --hosts DIR --token-file FILE --url URL [--iso FILE] [--initramfs FILE]",
-		Short:         "Serve boot images that carry the network of their host",
+		Short:         "Serve boot images that contain the network configuration of their host",
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -58,16 +58,16 @@ func command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.server.ISO, "iso", "", "a CoreOS live ISO to serve with each host's configuration in it")
 	f.StringVar(&o.server.Initramfs, "initramfs", "", "an initramfs to serve with each host's configuration behind it")
-	f.StringVar(&o.hosts, "hosts", "", "the folder of documents, <host>.yml or <host>.yaml")
+	f.StringVar(&o.hosts, "hosts", "", "the directory of documents, <host>.yml or <host>.yaml")
 	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
-	f.BoolVar(&o.server.EarlyNetwork, "early-network", false, "have the network before Ignition runs, to fetch a root file system over it")
+	f.BoolVar(&o.server.EarlyNetwork, "early-network", false, "configure the network before Ignition runs, to fetch a root file system over it")
 	f.StringVar(&o.token, "token-file", "", fmt.Sprintf("a file with the token for the list of hosts, %d characters or more", imageserver.MinToken))
-	f.StringVar(&o.server.URL, "url", "", "how hosts reach this program, for example http://192.0.2.1:8080")
+	f.StringVar(&o.server.URL, "url", "", "the URL at which hosts reach this server, for example http://192.0.2.1:8080")
 	f.StringVar(&o.listen, "listen", ":8080", "the address to listen on")
 	f.StringVar(&o.serving.Certificate, "tls-cert", "", "the file of the certificate to serve HTTPS with")
 	f.StringVar(&o.serving.Key, "tls-key", "", "the file of its key")
-	f.DurationVar(&o.serving.Interval, "interval", 10*time.Second, "how often the folder of documents is read")
-	f.DurationVar(&o.server.Retain, "retain", time.Hour, "how long the URL of a document that was replaced goes on")
+	f.DurationVar(&o.serving.Interval, "interval", 10*time.Second, "how often the directory of documents is read")
+	f.DurationVar(&o.server.Retain, "retain", time.Hour, "how long the URL of a replaced document remains valid")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "what to log: debug, info, warn or error")
 	for _, name := range []string{"hosts", "token-file", "url"} {
 		_ = cmd.MarkFlagRequired(name)

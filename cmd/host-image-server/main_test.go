@@ -40,7 +40,7 @@ func TestCallsThatMakeNoSenseAreRefusedBeforeAnythingIsServed(t *testing.T) {
 		{"a base configuration that is none", "--base", dir + "/base.ign", "not an Ignition configuration"},
 		{"a certificate without its key", "--tls-cert", dir + "/image", "tls-key"},
 		{"a busy loop", "--interval", "1ms", "less than a second"},
-		{"a folder that is not there", "--hosts", dir + "/none", "read folder of documents"},
+		{"a directory that is not there", "--hosts", dir + "/none", "read directory of documents"},
 		{"an address that is none", "--listen", "x:y:z", "listen"},
 	} {
 		var args []string

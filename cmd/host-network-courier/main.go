@@ -31,7 +31,7 @@ func command(log *slog.Logger) *cobra.Command {
 	c := courier.Courier{Repeat: 10 * time.Minute, Now: time.Now, Log: log}
 	cmd := &cobra.Command{
 		Use:           "host-network-courier",
-		Short:         "Bring files of host network configuration to this node, and report what it says of them",
+		Short:         "Copy host network files to this node, and report its results",
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
@@ -46,17 +46,17 @@ func command(log *slog.Logger) *cobra.Command {
 			}
 			client, err := corev1.NewForConfig(config)
 			if err != nil {
-				return fmt.Errorf("make client: %w", err)
+				return fmt.Errorf("create client: %w", err)
 			}
 			c.Publisher = courier.ConfigMaps{Client: client}
 			c.Run(cmd.Context())
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&c.From, "from", "", "the folder of files to bring; none if empty")
-	cmd.Flags().BoolVar(&c.Withdraw, "withdraw", false, "take away what was brought, and bring nothing")
-	cmd.Flags().StringVar(&c.To, "to", "/host/etc/nmstate/openshift", "the folder on the host")
-	cmd.Flags().StringVar(&c.Report, "report", "/host/run/host-network/report.json", "the file in which the program on the host says how its last run ended")
-	cmd.Flags().DurationVar(&c.Interval, "interval", 10*time.Second, "the time between two looks")
+	cmd.Flags().StringVar(&c.From, "from", "", "the directory of files to copy; none if empty")
+	cmd.Flags().BoolVar(&c.Withdraw, "withdraw", false, "remove the files that were copied, and copy none")
+	cmd.Flags().StringVar(&c.To, "to", "/host/etc/nmstate/openshift", "the directory on the host")
+	cmd.Flags().StringVar(&c.Report, "report", "/host/run/host-network/report.json", "the file in which the program on the host reports its last run")
+	cmd.Flags().DurationVar(&c.Interval, "interval", 10*time.Second, "the polling interval")
 	return cmd
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/automatic"
 )
 
-// bridgeUp is the file that wait-for-br-ex-up.service waits for, in a folder that only hosts with that service have.
+// bridgeUp is the file that wait-for-br-ex-up.service waits for, in a directory that only hosts with that service have.
 // There, a script of NetworkManager writes it when NetworkManager brings the bridge up, which it does not on every backend.
 const bridgeUp = "/run/nodeip-configuration/br-ex-up"
 
@@ -22,7 +22,7 @@ func announceBridge() error {
 	}
 	err = os.WriteFile(bridgeUp, nil, 0o644)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("say that %s is up: %w", automatic.Bridge, err)
+		return fmt.Errorf("announce %s: %w", automatic.Bridge, err)
 	}
 	return nil
 }

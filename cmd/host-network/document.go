@@ -42,7 +42,7 @@ func (h *host) automatic(live livestate.State) (*nmstate.Document, error) {
 	for _, warning := range made.Warnings {
 		h.engine.Log.Warn(warning)
 	}
-	h.engine.Log.Info("no document; br-ex is made automatically", "over", made.Uplink, "because", made.Why)
+	h.engine.Log.Info("no document; br-ex is created automatically", "over", made.Uplink, "because", made.Why)
 	h.uplink = made.Uplink
 	return made.Document, nil
 }

@@ -15,7 +15,7 @@ func installCommand() *cobra.Command {
 	var programOnly bool
 	cmd := &cobra.Command{
 		Use:   "install",
-		Short: "Put this program and its systemd units on a host; they work from its next boot on",
+		Short: "Install this binary and its systemd units on a host; they take effect at its next boot",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			program, err := os.Executable()
@@ -29,6 +29,6 @@ func installCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&programOnly, "program-only", false, "do not install the units, which a MachineConfig installs")
-	cmd.Flags().StringVar(&root, "root", "/", "the root folder of the host")
+	cmd.Flags().StringVar(&root, "root", "/", "the root directory of the host")
 	return cmd
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 )
 
-// look is how often the folder of leases is read.
+// look is how often the directory of leases is read.
 const look = 5 * time.Second
 
 func leasesCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "leases",
-		Short: "Renew the leases that were got without NetworkManager, until terminated",
+		Short: "Renew the leases that were obtained without NetworkManager, until terminated",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kernel, err := netlink.NewHandle()

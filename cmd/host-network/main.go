@@ -27,7 +27,7 @@ func main() {
 func command(log *slog.Logger, level *slog.LevelVar) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "host-network",
-		Short:         "Give this host the network that its document describes",
+		Short:         "Configure this host's network from its document",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -35,11 +35,11 @@ func command(log *slog.Logger, level *slog.LevelVar) *cobra.Command {
 	var text string
 	flags := root.PersistentFlags()
 	flags.StringVar(&text, "log-level", "info", "what to log: debug, info, warn or error")
-	flags.StringVar(&o.documents, "documents", "/etc/nmstate/openshift", "the folder of documents")
-	flags.StringVar(&o.state, "state", "/var/lib/host-network", "the folder of the journal; it must survive a reboot")
+	flags.StringVar(&o.documents, "documents", "/etc/nmstate/openshift", "the directory of documents")
+	flags.StringVar(&o.state, "state", "/var/lib/host-network", "the directory of the journal; it must survive a reboot")
 	flags.StringVar(&o.ovsdb, "ovsdb", "/run/openvswitch/db.sock", "socket of Open vSwitch's database")
-	flags.StringVar(&o.leases, "leases", "/run/host-network/leases", "the folder of leases that were got without NetworkManager")
-	flags.StringVar(&o.report, "report", "/run/host-network/report.json", "the file that says how the last run ended")
+	flags.StringVar(&o.leases, "leases", "/run/host-network/leases", "the directory of leases that were obtained without NetworkManager")
+	flags.StringVar(&o.report, "report", "/run/host-network/report.json", "the file with the result of the last run")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
 	root.AddCommand(runCommand(&o), restoreCommand(&o), leasesCommand(&o), installCommand(), selectCommand(&o), statusCommand(&o), versionCommand())
 	return root

@@ -12,7 +12,7 @@ import (
 func runCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Select the host's document, apply it, verify it, and keep it or go back",
+		Short: "Select the host's document, apply it, verify it, and keep it or roll back",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := o.open(cmd.Context())
@@ -40,7 +40,7 @@ func runCommand(o *options) *cobra.Command {
 func restoreCommand(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore",
-		Short: "End a change that an earlier run left open, and do nothing else",
+		Short: "Finish a change that an earlier run left unfinished, and do nothing else",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			h, err := o.open(cmd.Context())

@@ -15,7 +15,7 @@ func selectCommand(o *options) *cobra.Command {
 	var host string
 	cmd := &cobra.Command{
 		Use:   "select",
-		Short: "Say which document is this host's, and why",
+		Short: "Show which document configures this host, and why",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			files, err := placement.ReadDir(os.DirFS(o.documents))

@@ -16,7 +16,7 @@ func statusCommand(o *options) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Say how the last run ended; exit 1 if the host has not what its document wants",
+		Short: "Show the result of the last run; exit with 1 if the host does not match its document",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			data, err := os.ReadFile(o.report)

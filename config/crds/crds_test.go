@@ -38,6 +38,6 @@ func TestTheDefinitionOfConnectivityChecksIsOpenShifts(t *testing.T) {
 	}
 	ours.Spec.Versions[0].AdditionalPrinterColumns = theirs[0].Spec.Versions[0].AdditionalPrinterColumns
 	if diff := cmp.Diff(theirs[0].Spec, ours.Spec); diff != "" {
-		t.Errorf("copy the file of github.com/openshift/api (-) anew (+):\n%s", diff)
+		t.Errorf("copy the file of github.com/openshift/api (-) again (+):\n%s", diff)
 	}
 }

@@ -1,7 +1,7 @@
 // Package monitoring holds the dashboards of the network, for Grafana and for the console of OpenShift, which reads the same
 // format: rows of panels, with the data source in the variable datasource.
 //
-// The folder base has what Prometheus is to watch and when to alert, as objects of the Prometheus operator; docs/runbooks has
+// The directory base has what Prometheus is to watch and when to alert, as objects of the Prometheus operator; docs/runbooks has
 // a page for each alert. To install all of it: kubectl apply -k config/monitoring.
 package monitoring
 

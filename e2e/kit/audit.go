@@ -30,7 +30,7 @@ type event struct {
 }
 
 // Forbidden returns, each once, the requests of the operator and of what it deploys that the first API server has
-// refused since a moment for want of rights, but for those that are excused.
+// refused since a moment for lack of rights, but for those that are excused.
 func (k *Kit) Forbidden(since time.Time) ([]string, error) {
 	f, err := os.Open(filepath.Join(k.layout().NodeLogs("cp-0"), "audit.log"))
 	if err != nil {

@@ -46,9 +46,9 @@ func (k *Kit) images() ([]string, error) {
 // InstallOperator applies config/lab.
 func (k *Kit) InstallOperator(ctx context.Context) error { return k.InstallFrom(ctx, "lab") }
 
-// InstallFrom applies a folder of config that installs the operator.
-func (k *Kit) InstallFrom(ctx context.Context, folder string) error {
-	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Root, "config", folder))
+// InstallFrom applies a directory of config that installs the operator.
+func (k *Kit) InstallFrom(ctx context.Context, directory string) error {
+	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Root, "config", directory))
 	if err != nil {
 		return err
 	}

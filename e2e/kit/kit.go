@@ -50,7 +50,7 @@ type Kit struct {
 	excused []window
 }
 
-// New finds the checkout that the working folder lies in.
+// New finds the checkout that the working directory lies in.
 func New() (*Kit, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -63,7 +63,7 @@ func New() (*Kit, error) {
 			return &Kit{Root: dir, lab: os.Getenv(layout.Variable)}, nil
 		}
 	}
-	return nil, errors.New("not inside a checkout: no e2e/go.mod in any folder above")
+	return nil, errors.New("not inside a checkout: no e2e/go.mod in any directory above")
 }
 
 // Exclusive is New for a test program, which gets a lab that no other one uses until

@@ -11,7 +11,7 @@ import (
 )
 
 // Main brings up a lab with a settled network, runs the tests of a suite in it, takes it down, and returns the exit
-// status. A request of the operator or its operands that was refused for want of rights is a failure, too. The lab
+// status. A request of the operator or its operands that was refused for lack of rights is a failure, too. The lab
 // is left as it is when something fails, and with -reuse, which takes the one that is up.
 func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
 	return run(m, lab, func(k *Kit) []Step { return k.Install(sample, up...) })
@@ -36,7 +36,7 @@ func run(m *testing.M, lab **Kit, steps func(*Kit) []Step) int {
 	}
 	code := m.Run()
 	if refused, err := (*lab).Forbidden(begun); err != nil || len(refused) > 0 {
-		fmt.Fprintf(os.Stderr, "FAIL: the API server has refused something for want of rights (%v):\n%s\n", err, strings.Join(refused, "\n"))
+		fmt.Fprintf(os.Stderr, "FAIL: the API server has refused requests because permissions are missing (%v):\n%s\n", err, strings.Join(refused, "\n"))
 		code = 1
 	}
 	if code != 0 || *reuse {

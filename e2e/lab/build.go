@@ -13,7 +13,7 @@ import (
 )
 
 // Build builds the components that are missing and links all named ones, or the
-// whole catalogue, into the layout's program folder.
+// whole catalogue, into the layout's program directory.
 func Build(ctx context.Context, h Host, names []string) error {
 	list, err := component.Select(names)
 	if err != nil {
@@ -25,7 +25,7 @@ func Build(ctx context.Context, h Host, names []string) error {
 
 // BuildImages builds the lab's own images, of which the components must have
 // been built, and puts those that every node gets into the layout's image
-// folder. With conformance set, it returns the archives that conformance tests
+// directory. With conformance set, it returns the archives that conformance tests
 // want beside those.
 func BuildImages(ctx context.Context, h Host, conformance bool) ([]string, error) {
 	agnhost, err := kubernetesSource(ctx, h.Layout.Components())
@@ -49,7 +49,7 @@ func linkImages(paths []string, dir string) error {
 		return fmt.Errorf("remove old images: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the image folder: %w", err)
+		return fmt.Errorf("create the image directory: %w", err)
 	}
 	for _, path := range paths {
 		if err := os.Symlink(path, filepath.Join(dir, filepath.Base(path))); err != nil {
@@ -59,7 +59,7 @@ func linkImages(paths []string, dir string) error {
 	return nil
 }
 
-// kubernetesSource is the folder of Kubernetes' own source in the module cache,
+// kubernetesSource is the directory of Kubernetes' own source in the module cache,
 // downloaded if it is not there.
 func kubernetesSource(ctx context.Context, components string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", "k8s.io/kubernetes")

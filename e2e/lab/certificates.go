@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
 )
 
-// Names of what the folder of certificates holds of a cluster.
+// Names of what the directory of certificates holds of a cluster.
 const (
 	caName              = "ca"
 	frontProxyCAName    = "front-proxy-ca"

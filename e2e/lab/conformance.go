@@ -28,7 +28,7 @@ const interruptTimeout = time.Minute
 // them from the network of the first control-plane node, which reaches all
 // nodes and pods. The lab's output takes a line a test and the closing lines;
 // everything they print and the JUnit report stay in the layout's conformance
-// folder. Tests that fail make an error.
+// directory. Tests that fail make an error.
 func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	if err := Build(ctx, l.host, []string{component.E2ETest().Name}); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	}
 	dir := l.host.Layout.Conformance()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make the folder of reports: %w", err)
+		return fmt.Errorf("create the directory of reports: %w", err)
 	}
 	log, err := os.Create(filepath.Join(dir, "e2e.log"))
 	if err != nil {

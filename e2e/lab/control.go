@@ -25,7 +25,7 @@ func (l *Lab) Stop(ctx context.Context, target string) error {
 	})
 }
 
-// Start undoes Stop. A node that is on is left alone.
+// Start undoes Stop. A node that is on is not changed.
 func (l *Lab) Start(ctx context.Context, target string) error {
 	return l.each(target, func(n topology.Node, unit string) error {
 		if unit != "" {

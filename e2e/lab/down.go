@@ -105,8 +105,8 @@ func endProcesses(ctx context.Context, l layout.Layout) error {
 	return cgroup.Remove(ctx, l.Cgroup(), groups)
 }
 
-// unmountBelow takes off what is mounted in a folder, last mounts first. Nodes
-// mount in namespaces of their own; this is for what somebody mounted by hand.
+// unmountBelow takes off what is mounted in a directory, last mounts first. Nodes
+// mount in namespaces of their own; this is for what someone mounted by hand.
 func unmountBelow(dir string) error {
 	f, err := os.Open("/proc/self/mounts")
 	if err != nil {

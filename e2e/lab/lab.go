@@ -30,7 +30,7 @@ type Host struct {
 	Program string
 	// Out takes the progress of long commands.
 	Out io.Writer
-	// Now is the clock that certificates and reports go by.
+	// Now is the clock that certificates and reports use.
 	Now func() time.Time
 }
 
@@ -40,7 +40,7 @@ type Record struct {
 	// Images are the paths of the archives that every node gets beside the
 	// lab's own images.
 	Images []string `json:"images,omitempty"`
-	// State is the state folder of the checkout that runs the lab.
+	// State is the state directory of the checkout that runs the lab.
 	State string `json:"state"`
 	// Server is the address, on the machine's loopback, that leads to the
 	// cluster's API server.

@@ -96,7 +96,7 @@ func TestImagesAreImportedOnlyWhereTheyAreMissing(t *testing.T) {
 		"never loaded":                  {loaded{}, nil, false},
 		"another one under that name":   {loaded{"a:1": "old"}, []string{"a:1"}, false},
 		"removed from the node since":   {loaded{"a:1": "new"}, nil, false},
-		"there, but from somebody else": {loaded{}, []string{"a:1"}, false},
+		"there, but from a third party": {loaded{}, []string{"a:1"}, false},
 	}
 	for name, tt := range tests {
 		if got := tt.loaded.has(archive, tt.present); got != tt.want {

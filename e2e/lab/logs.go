@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// LogFiles lists the log files below a log folder that belong to a target: a
+// LogFiles lists the log files below a log directory that belong to a target: a
 // node, a component or NODE/COMPONENT; nothing means all of them. It needs no
 // running lab: logs are there to see why one did not run.
 func LogFiles(dir, target string) ([]string, error) {

@@ -90,7 +90,7 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 	}
 	logs := l.logDir(n.Name)
 	if err := os.MkdirAll(logs, 0o755); err != nil {
-		return fmt.Errorf("make the log folder: %w", err)
+		return fmt.Errorf("create the log directory: %w", err)
 	}
 	p, err := machine.Start(ctx, machine.Spec{
 		Name:     n.Name,
@@ -104,7 +104,7 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 		Socket: l.host.Layout.Socket(n.Name), Log: filepath.Join(logs, "init.log"),
 	})
 	if p.PID != 0 {
-		// Also when it did not get ready: somebody has to find it again.
+		// Also when it did not get ready: someone has to find it again.
 		if err := p.Save(l.host.Layout.Process(n.Name)); err != nil {
 			return err
 		}

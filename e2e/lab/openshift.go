@@ -75,7 +75,7 @@ func stream[T any](objects []T) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// applyUntilAccepted applies objects as one, again and again while the API
+// applyUntilAccepted applies objects as one, repeatedly while the API
 // server does not serve their kinds yet.
 func applyUntilAccepted[T any](ctx context.Context, l *Lab, objects []T, flags ...string) error {
 	yaml, err := stream(objects)

@@ -20,7 +20,7 @@ type NodeStatus struct {
 	// PID is the node's first process as the machine numbers it, 0 when it is off.
 	PID int
 	// Ready is the status of the Node object's condition: True, False or
-	// Unknown, empty if there is no such object or nobody to ask.
+	// Unknown, empty if there is no such object or no one to ask.
 	Ready string
 	Units []UnitStatus
 }
@@ -64,7 +64,7 @@ func (l *Lab) Status(ctx context.Context) (Status, error) {
 func (l *Lab) units(ctx context.Context, n topology.Node) ([]UnitStatus, error) {
 	list, err := l.supervisor(n.Name).Status(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", n.Name, err)
+		return nil, fmt.Errorf("check %s: %w", n.Name, err)
 	}
 	groups, err := cgroup.Mounted()
 	if err != nil {

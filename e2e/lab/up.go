@@ -55,7 +55,7 @@ const actionTimeout = 4 * time.Minute
 // ActionError says which action of a plan failed and where to look.
 type ActionError struct {
 	Action plan.Action
-	// Logs is the folder of logs that tell more.
+	// Logs is the directory of logs that tell more.
 	Logs string
 	Err  error
 }

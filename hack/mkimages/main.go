@@ -22,7 +22,7 @@ import (
 
 func main() {
 	root := flag.String("root", ".", "root of the repository")
-	components := flag.String("components", "", "folder of the programs of other modules (default ROOT/_output/lab/bin)")
+	components := flag.String("components", "", "directory of the programs of other modules (default ROOT/_output/lab/bin)")
 	tag := flag.String("version", version.String(), "tag of the images")
 	flag.Parse()
 	if *components == "" {

@@ -131,7 +131,7 @@ func TestServerDiesWithItsTestBinary(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	victim := exec.CommandContext(ctx, os.Args[0], "-test.run=^"+t.Name()+"$")
-	// Its own folder for temporary files, since it gets no chance to remove them.
+	// Its own directory for temporary files, since it gets no chance to remove them.
 	victim.Env = append(os.Environ(), victimVariable+"="+started, "TMPDIR="+dir)
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestServerDiesWithItsTestBinary(t *testing.T) {
 	eventually(t, "the programs are gone", func() bool { return len(runningFrom(t, dir)) == 0 })
 }
 
-// runningFrom returns the command lines of the API servers and etcds that use files below a folder.
+// runningFrom returns the command lines of the API servers and etcds that use files below a directory.
 func runningFrom(t *testing.T, dir string) []string {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// assetsVariable is the environment variable that names the folder of the programs. It is read here, and not
+// assetsVariable is the environment variable that names the directory of the programs. It is read here, and not
 // in a main function, because tests have none.
 const assetsVariable = "CNO_TEST_ASSETS"
 
@@ -29,14 +29,14 @@ func findAssets() (assets, error) {
 	found := assets{apiserver: filepath.Join(dir, "kube-apiserver"), etcd: filepath.Join(dir, "etcd")}
 	for _, path := range []string{found.apiserver, found.etcd} {
 		if _, err := os.Stat(path); err != nil {
-			return assets{}, fmt.Errorf("find %s: %w; make test builds it, or set %s to a folder that has it",
+			return assets{}, fmt.Errorf("find %s: %w; make test builds it, or set %s to a directory that contains it",
 				filepath.Base(path), err, assetsVariable)
 		}
 	}
 	return found, nil
 }
 
-// RepositoryRoot returns the folder of go.mod above the working folder, which for a test is that of its
+// RepositoryRoot returns the directory of go.mod above the working directory, which for a test is that of its
 // package. Tests use it to reach files that are not Go's: docs, samples, built programs.
 func RepositoryRoot() (string, error) {
 	dir, err := os.Getwd()
@@ -50,7 +50,7 @@ func RepositoryRoot() (string, error) {
 		}
 		parent := filepath.Dir(dir)
 		if !errors.Is(err, fs.ErrNotExist) || parent == dir {
-			return "", fmt.Errorf("find repository: no go.mod above the working folder: %w", err)
+			return "", fmt.Errorf("find repository: no go.mod above the working directory: %w", err)
 		}
 		dir = parent
 	}

@@ -15,13 +15,13 @@
 // A test that needs a server to itself, to stop it or to give it other options, calls Start.
 //
 // The server serves the kinds of this project (package api/crds) beside the built-in ones, and those of OpenShift that
-// Options.OpenShift names; Install and Uninstall add and take away kinds while it runs. RBAC is in force;
+// Options.OpenShift names; Install and Uninstall add and remove kinds while it runs. RBAC is in effect;
 // Server.Config and Server.Client are an administrator's, and User and ServiceAccount give configurations
 // with fewer rights. No controllers run: nothing is garbage-collected, namespaces that are deleted stay
 // Terminating, workloads never become ready, and service accounts and tokens exist only when they are asked
 // for. So a test makes a namespace for itself with Namespace and leaves it behind, and sets the status of
 // workloads itself.
 //
-// The programs kube-apiserver and etcd are taken from the folder that the environment variable
+// The programs kube-apiserver and etcd are taken from the directory that the environment variable
 // CNO_TEST_ASSETS names, or else from _output/lab/bin in the repository.
 package apitest

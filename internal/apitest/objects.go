@@ -49,7 +49,7 @@ func Scheme() (*runtime.Scheme, error) {
 func (s *Server) ClientFor(config *rest.Config) (client.Client, error) {
 	scheme, err := Scheme()
 	if err != nil {
-		return nil, fmt.Errorf("make scheme: %w", err)
+		return nil, fmt.Errorf("create scheme: %w", err)
 	}
 	return client.New(config, client.Options{Scheme: scheme})
 }

@@ -90,7 +90,7 @@ func (s *Server) awaitServed(tb testing.TB, definition *apiextensionsv1.CustomRe
 func (s *Server) serves(definition *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	c, err := discovery.NewDiscoveryClientForConfig(s.Config)
 	if err != nil {
-		return false, fmt.Errorf("make discovery client: %w", err)
+		return false, fmt.Errorf("create discovery client: %w", err)
 	}
 	for _, version := range definition.Spec.Versions {
 		if !version.Served {

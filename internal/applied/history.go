@@ -52,7 +52,7 @@ type Revision struct {
 	Outcome Outcome `json:"outcome"`
 	// Forced is true if it was not checked against the revision before.
 	Forced bool `json:"forced,omitempty"`
-	// Acknowledged is the hash with which somebody has acknowledged the change from the revision before.
+	// Acknowledged is the hash with which someone has acknowledged the change from the revision before.
 	Acknowledged string `json:"acknowledged,omitempty"`
 	// By is the field manager that wrote the specification last, such as kubectl-edit; empty if that is not known.
 	By string `json:"by,omitempty"`

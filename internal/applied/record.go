@@ -67,9 +67,9 @@ type Record struct {
 	Base int
 	// OperatorVersion is the version of the operator that began that revision.
 	OperatorVersion string
-	// Acknowledged is the hash with which somebody has acknowledged the change; empty if it needed none.
+	// Acknowledged is the hash with which someone has acknowledged the change; empty if it needed none.
 	Acknowledged string
-	// UsedUp is the last hash before that one with which somebody has acknowledged a change.
+	// UsedUp is the last hash before that one with which someone has acknowledged a change.
 	UsedUp string
 	// By is the field manager that wrote the specification of that revision; empty if that is not known.
 	By string
@@ -211,7 +211,7 @@ func (r Record) Revision(o Outcome, now time.Time) Revision {
 	}
 }
 
-// Baseline returns what a change is checked against, and what is kept in force when it is refused: what is being
+// Baseline returns what a change is checked against, and what is kept in effect when it is refused: what is being
 // rolled out once objects of it may be there, and else what is applied. It is nil on a fresh cluster, and until a
 // forced change is under way.
 func (r Record) Baseline() *operatorv1.NetworkSpec {

@@ -82,7 +82,7 @@ func TestRolloutGoesThroughItsStates(t *testing.T) {
 	}
 	next := through(t, r.Begin(Start{Intent: snapshot(t, b), Number: 2, OperatorVersion: "v1"}))
 	if next.State != StateIntent || baseline(next) != a {
-		t.Errorf("a second rollout: state %s, baseline %q; the first stays in force until objects are sent", next.State, baseline(next))
+		t.Errorf("a second rollout: state %s, baseline %q; the first stays in effect until objects are sent", next.State, baseline(next))
 	}
 }
 

@@ -23,7 +23,7 @@ type Client interface {
 	// Apply makes the object have the fields of obj, by server-side apply: it creates the object if need be, takes
 	// fields over from others, and removes fields that the last Apply had. It returns the object that is there now.
 	Apply(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error)
-	// Replace writes an object that Get has returned, changed, if nobody else has changed it meanwhile. It owns no
+	// Replace writes an object that Get has returned, changed, if no one else has changed it meanwhile. It owns no
 	// field afterwards that Apply has not.
 	Replace(ctx context.Context, obj *unstructured.Unstructured) error
 	// Delete asks for the object with this UID to be deleted.

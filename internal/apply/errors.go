@@ -77,7 +77,7 @@ func cause(a plan.Action, err error) string {
 	case failedIn.MatchString(text):
 		return fmt.Sprintf("the admission webhook %s, which is not the operator's, did not answer: %s", failedIn.FindStringSubmatch(text)[1], text)
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return fmt.Sprintf("its namespace %s is being deleted; it is made anew when that is done", a.Key.Namespace)
+		return fmt.Sprintf("its namespace %s is being deleted; it is created again afterwards", a.Key.Namespace)
 	case meta.IsNoMatchError(err):
 		return fmt.Sprintf("the API server does not serve %s in version %s", a.Key.GroupKind(), a.Version)
 	case deniedByPolicy(err):

@@ -39,7 +39,7 @@ type Executor struct {
 	// webhook has by default, so that the API server can still say which webhook did not answer.
 	RequestTimeout time.Duration
 	// SettleTimeout is how long to wait for a CustomResourceDefinition to be established, and for an object to be
-	// gone that is made anew; 0 is 30 s.
+	// gone that is recreated; 0 is 30 s.
 	SettleTimeout time.Duration
 }
 
@@ -222,7 +222,7 @@ func (r *run) write(ctx context.Context, a plan.Action, waits waits) (types.UID,
 	return live.GetUID(), nil
 }
 
-// clear deletes an object that is made anew, and waits until it is gone.
+// clear deletes an object that is recreated, and waits until it is gone.
 func (r *run) clear(ctx context.Context, a plan.Action) error {
 	propagation := metav1.DeletePropagationBackground
 	if a.Orphan {

@@ -91,7 +91,7 @@ func (c *cluster) collectOrphans(name string) error {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return errors.New("nobody asked for the pods to be left alone")
+	return errors.New("no one asked for the pods to be not changed")
 }
 
 func TestDefinitionIsNeverMadeAnew(t *testing.T) {
@@ -99,7 +99,7 @@ func TestDefinitionIsNeverMadeAnew(t *testing.T) {
 	c.apply(c.rich())
 	objects := c.objects(strings.Replace(richText(t), "scope: Namespaced", "scope: Cluster", 1))
 	_, err := c.executor.Execute(t.Context(), c.plan(objects))
-	if err == nil || !strings.Contains(err.Error(), "spec.scope: Namespaced -> Cluster; making it anew would delete all objects of its kind") {
+	if err == nil || !strings.Contains(err.Error(), "spec.scope: Namespaced -> Cluster; recreating it would delete all objects of its kind") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestForeignObjectIsTakenOverAndNeverDeleted(t *testing.T) {
 	objects := c.objects(strings.Replace(small, `a: "1"`, `a: "ours"`, 1))
 	p := c.apply(objects)
 	for _, a := range p.Actions {
-		if !a.Adopted || !strings.Contains(a.String(), "it was there before") {
+		if !a.Adopted || !strings.Contains(a.String(), "it existed before") {
 			t.Errorf("%s", a)
 		}
 	}
@@ -139,7 +139,7 @@ func TestForeignObjectIsNotMadeAnew(t *testing.T) {
 		c.as(o.Object)
 	}
 	_, err := c.executor.Execute(t.Context(), c.plan(c.objects(small)))
-	if err == nil || !strings.Contains(err.Error(), "it is not the operator's") {
+	if err == nil || !strings.Contains(err.Error(), "it does not belong to the operator") {
 		t.Errorf("error %v", err)
 	}
 	if got := at(c.must("DaemonSet.apps", "agent").Object, "spec", "selector", "matchLabels", "app"); got != "theirs" {
@@ -187,6 +187,6 @@ func TestDefinitionInUseIsKept(t *testing.T) {
 	}
 	c.apply(less)
 	if o, ok := c.live(crd); ok && o.GetDeletionTimestamp() == nil {
-		t.Error("the definition is still there although nobody uses it")
+		t.Error("the definition is still there although no one uses it")
 	}
 }

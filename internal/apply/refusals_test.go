@@ -28,7 +28,7 @@ func TestNamespaceThatIsBeingDeletedIsNamed(t *testing.T) {
 	}
 	// Another operator instance may not have seen that yet.
 	_, err = c.executor.Execute(t.Context(), c.plan(without(objects, "Namespace", c.name)))
-	if want := "its namespace " + c.name + " is being deleted; it is made anew when that is done"; err == nil || !strings.Contains(err.Error(), want) {
+	if want := "its namespace " + c.name + " is being deleted; it is created again afterwards"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %q in it", err, want)
 	}
 }
@@ -79,7 +79,7 @@ spec: {policyName: NAME, validationActions: [Deny]}
 `)
 	c.apply(policy)
 	config := c.objects(`{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: NAME}}`)[0]
-	// The policy is in force a moment after it was made.
+	// The policy is in effect a moment after it was made.
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		_, err := c.executor.Execute(t.Context(), c.plan(append(policy, config)))

@@ -85,7 +85,7 @@ func merged(there, wanted map[string]string) map[string]string {
 	return all
 }
 
-// settle asks again and again until the answer is yes or an error, for at most SettleTimeout.
+// settle asks repeatedly until the answer is yes or an error, for at most SettleTimeout.
 func (r *run) settle(ctx context.Context, what string, ask func() (bool, error)) error {
 	deadline := time.NewTimer(r.SettleTimeout)
 	defer deadline.Stop()

@@ -71,7 +71,7 @@ func TestEveryPackageHasALayer(t *testing.T) {
 	_, files := sources(t)
 	for _, f := range files {
 		if _, ok := LayerOf(f.dir); !ok {
-			t.Errorf("%s: no layer is given for this folder; add it to layers.go", f.path)
+			t.Errorf("%s: no layer is given for this directory; add it to layers.go", f.path)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (l Layer) String() string {
 	return [...]string{"nouns", "pure tools", "contract", "providers", "edges", "loops", "composition"}[l]
 }
 
-// rules maps path patterns below the module to layers; the first match counts. A pattern matches a folder and
+// rules maps path patterns below the module to layers; the first match counts. A pattern matches a directory and
 // everything below it; * stands for one path element.
 var rules = []struct {
 	pattern string
@@ -77,7 +77,7 @@ var rules = []struct {
 	{"config", Composition},
 }
 
-// LayerOf returns the layer of a folder, given by its slash path below the module's root. ok is false if no
+// LayerOf returns the layer of a directory, given by its slash path below the module's root. ok is false if no
 // rule names it.
 func LayerOf(dir string) (l Layer, ok bool) {
 	for _, r := range rules {
@@ -101,8 +101,8 @@ func matches(pattern, dir string) bool {
 	return true
 }
 
-// Unit returns the folder whose packages may import one another freely inside the layers whose members must
-// not know their siblings: a provider's folder, a controller's folder. For all others it is empty.
+// Unit returns the directory whose packages may import one another freely inside the layers whose members must
+// not know their siblings: a provider's directory, a controller's directory. For all others it is empty.
 func Unit(dir string) string {
 	parts := strings.Split(dir, "/")
 	switch {

@@ -10,8 +10,8 @@ import (
 func TestNeverImported(t *testing.T) {
 	_, files := sources(t)
 	for _, row := range []struct{ why, dir, prefix string }{
-		{"what a tenant does wrong is told on the tenant's object, and never on the status of the cluster", "internal/controller/egressrouter", module + "/internal/report"},
-		{"numbers of certificates are such as nobody can guess", "internal/certs", "math/rand"},
+		{"what a tenant does wrong is reported on the tenant's object, and never on the status of the cluster", "internal/controller/egressrouter", module + "/internal/report"},
+		{"numbers of certificates are such as no one can guess", "internal/certs", "math/rand"},
 		{"the same for those that nodes get", "internal/controller/signer", "math/rand"},
 		{"an API server's library is much to carry for two requests", "internal", "k8s.io/apiserver"},
 		{"the same", "cmd", "k8s.io/apiserver"},

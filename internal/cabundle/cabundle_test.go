@@ -179,7 +179,7 @@ func TestRemarksNameNumberNameLineAndDate(t *testing.T) {
 	got := Remarks(now, list)
 	want := []string{
 		fmt.Sprintf("certificate 2 of 7 (CN=foo, line %d): expired 2025-01-01; skipped, others used", list[1].Line),
-		fmt.Sprintf("certificate 3 of 7 (CN=leaf, line %d): is not a certificate authority; used, but it makes clients trust nothing but that certificate itself", list[2].Line),
+		fmt.Sprintf("certificate 3 of 7 (CN=leaf, line %d): is not a CA certificate; it is used, but clients then trust only that certificate", list[2].Line),
 		fmt.Sprintf("certificate 4 of 7 (CN=early, line %d): is not valid before 2026-01-04; used from then on", list[3].Line),
 		fmt.Sprintf("certificate 5 of 7 (O=Example, line %d): expired 2025-01-01; skipped, others used", list[4].Line),
 		fmt.Sprintf("certificate 6 of 7 (serial number ff, line %d): expired 2025-01-01; skipped, others used", list[5].Line),

@@ -59,7 +59,7 @@ func Remarks(now time.Time, list []Certificate) []string {
 		case now.Before(c.NotBefore):
 			remarks = append(remarks, fmt.Sprintf("%s: is not valid before %s; used from then on", c, c.NotBefore.UTC().Format(day)))
 		case !c.IsCA && c.Version == 3:
-			remarks = append(remarks, fmt.Sprintf("%s: is not a certificate authority; used, but it makes clients trust nothing but that certificate itself", c))
+			remarks = append(remarks, fmt.Sprintf("%s: is not a CA certificate; it is used, but clients then trust only that certificate", c))
 		}
 	}
 	return remarks

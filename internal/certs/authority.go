@@ -30,7 +30,7 @@ func NewAuthority(name string, now time.Time, life time.Duration) (*Authority, e
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 	}, nil, now, life)
 	if err != nil {
-		return nil, fmt.Errorf("make authority %s: %w", name, err)
+		return nil, fmt.Errorf("create CA %s: %w", name, err)
 	}
 	return ParseAuthority(pair)
 }
@@ -112,7 +112,7 @@ func (a *Authority) Issue(r Request, now time.Time) (Pair, error) {
 	return pair, nil
 }
 
-// Certify signs a key that somebody else holds. The template says everything but the serial number; the certificate is never
+// Certify signs a key that a third party holds. The template says everything but the serial number; the certificate is never
 // one of an authority, and never outlives this one. It comes as PEM.
 func (a *Authority) Certify(template x509.Certificate, key crypto.PublicKey) ([]byte, error) {
 	var err error

@@ -103,7 +103,7 @@ func parseKey(content []byte) (crypto.Signer, error) {
 func sign(template *x509.Certificate, parent *Authority, now time.Time, life time.Duration) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make key: %w", err)
+		return Pair{}, fmt.Errorf("create key: %w", err)
 	}
 	if template.SerialNumber, err = serial(); err != nil {
 		return Pair{}, err
@@ -133,11 +133,11 @@ func sign(template *x509.Certificate, parent *Authority, now time.Time, life tim
 	}, nil
 }
 
-// serial makes a serial number. RFC 5280 wants ones that nobody can guess, positive and of at most 20 bytes.
+// serial makes a serial number. RFC 5280 wants ones that no one can guess, positive and of at most 20 bytes.
 func serial() (*big.Int, error) {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 128))
 	if err != nil {
-		return nil, fmt.Errorf("make serial number: %w", err)
+		return nil, fmt.Errorf("create serial number: %w", err)
 	}
 	return n.Add(n, big.NewInt(1)), nil
 }

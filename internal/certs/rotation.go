@@ -54,7 +54,7 @@ func (r Rotation) Step(p Policy, now time.Time) (Rotation, bool, error) {
 	if r.Next == nil && !now.Before(p.Refresh(r.Current.certificate)) {
 		next, err := NewAuthority(p.Name, now, p.AuthorityLife)
 		if err != nil {
-			return r, false, fmt.Errorf("make successor: %w", err)
+			return r, false, fmt.Errorf("create successor: %w", err)
 		}
 		r.Next, changed = next, true
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Stale says why a pair has to be issued anew, as the rest of a sentence that begins with "the certificate"; it is
+// Stale says why a pair has to be issued again, as the rest of a sentence that begins with "the certificate"; it is
 // empty while the pair is good. A pair is good while it parses, holds what the request asks for and not for longer, is
 // signed by signer, and half of its life has not passed.
 func Stale(p Pair, want Request, signer *Authority, now time.Time) string {
@@ -42,7 +42,7 @@ func HalfLife(c *x509.Certificate) time.Time {
 }
 
 // Serves reports whether a pair holds what a request asks for, is signed by one of some authorities, and is valid from
-// one time to another. So it can be used for a while, although it is to be issued anew.
+// one time to another. So it can be used for a while, although it is to be issued again.
 func Serves(p Pair, want Request, by Bundle, from, until time.Time) bool {
 	c, _, err := p.Parse()
 	return err == nil && !from.Before(c.NotBefore) && until.Before(c.NotAfter) && c.Subject.CommonName == want.CommonName && covers(c, want) &&

@@ -75,7 +75,7 @@ type Checker struct {
 	limit flowcontrol.RateLimiter
 	// wake is sent to when there is a status to write.
 	wake chan struct{}
-	// following is true while the API server tells of changes.
+	// following is true while the API server reports changes.
 	following atomic.Bool
 
 	mu    sync.Mutex
@@ -97,7 +97,7 @@ func New(o Options) *Checker {
 }
 
 // Ready reports whether the API server has told of all changes so far. A source that is not ready cannot report what it
-// finds either, and nobody should go by what it said last.
+// finds either, and no one should use what it said last.
 func (c *Checker) Ready() bool { return c.following.Load() }
 
 // Run runs checks until the context ends, and returns when all have stopped.
@@ -124,7 +124,7 @@ func (c *Checker) assign(ctx context.Context, list []check) {
 	}
 }
 
-// set starts a check, or starts it anew if it has another target.
+// set starts a check, or starts it again if it has another target.
 func (c *Checker) set(ctx context.Context, object *check) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 func NewClient(config *rest.Config) (client.WithWatch, error) {
 	scheme := runtime.NewScheme()
 	if err := operatorcontrolplanev1alpha1.Install(scheme); err != nil {
-		return nil, fmt.Errorf("make scheme: %w", err)
+		return nil, fmt.Errorf("create scheme: %w", err)
 	}
 	version := operatorcontrolplanev1alpha1.GroupVersion
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -22,7 +22,7 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		version.WithResource("podnetworkconnectivitycheck"), meta.RESTScopeNamespace)
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme, Mapper: mapper})
 	if err != nil {
-		return nil, fmt.Errorf("make client: %w", err)
+		return nil, fmt.Errorf("create client: %w", err)
 	}
 	return c, nil
 }

@@ -14,7 +14,7 @@ func TestASampleSaysWhichStepFailed(t *testing.T) {
 	_, port, _ := net.SplitHostPort(target)
 	resolve := func(_ context.Context, host string) ([]string, error) {
 		if host == "api.example.com" {
-			return []string{"127.0.0.2", "127.0.0.1"}, nil // the first one has nobody who listens
+			return []string{"127.0.0.2", "127.0.0.1"}, nil // the first one has no one who listens
 		}
 		return nil, errors.New("no such host")
 	}
@@ -24,8 +24,8 @@ func TestASampleSaysWhichStepFailed(t *testing.T) {
 	}{
 		{"an address", target, false, false, false},
 		{"a name, the second of whose addresses answers", "api.example.com:" + port, true, false, false},
-		{"a name that nobody knows", "gone.example.com:443", true, true, false},
-		{"a port that nobody listens on", "127.0.0.1:1", false, false, true},
+		{"a name that no one knows", "gone.example.com:443", true, true, false},
+		{"a port that no one listens on", "127.0.0.1:1", false, false, true},
 		{"not an endpoint", "nonsense", false, false, true},
 	} {
 		s := Connector{Resolve: resolve}.sample(t.Context(), "x", tc.endpoint, time.Now)

@@ -77,11 +77,11 @@ func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 func selfSigned() (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make key: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create key: %w", err)
 	}
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make serial: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create serial: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "network-check-source"}, DNSNames: []string{"localhost"},
@@ -90,7 +90,7 @@ func selfSigned() (tls.Certificate, error) {
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make certificate: %w", err)
+		return tls.Certificate{}, fmt.Errorf("create certificate: %w", err)
 	}
 	return tls.Certificate{Certificate: [][]byte{raw}, PrivateKey: key}, nil
 }

@@ -64,7 +64,7 @@ func (c *Checker) next() *task {
 	return t
 }
 
-// publish writes the status of a check. Nobody else does, so it is replaced without looking.
+// publish writes the status of a check. No one else does, so it is replaced without looking.
 func (c *Checker) publish(ctx context.Context, t *task) error {
 	t.mu.Lock()
 	status, asOf := t.status, c.Now()

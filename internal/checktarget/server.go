@@ -1,4 +1,4 @@
-// Package checktarget answers connectivity checks: hello, over HTTP, to whoever asks.
+// Package checktarget answers connectivity checks: hello, over HTTP, to anyone who asks.
 package checktarget
 
 import (

@@ -1,7 +1,7 @@
 // Package connectivity decides which connections of the cluster are checked, what a check's status says of the samples
 // that were taken, and which nodes cannot be reached according to all checks together.
 //
-// A check is a PodNetworkConnectivityCheck: one source pod that connects to one endpoint again and again. Every node's
+// A check is a PodNetworkConnectivityCheck: one source pod that connects to one endpoint repeatedly. Every node's
 // target is checked from SourcesPerNode sources on other nodes, and everything that is not a node's from every source; so the number of
 // checks grows with the nodes, and not with pairs of them, while the number of sources grows so slowly that each has about
 // NodesPerSource nodes to check.

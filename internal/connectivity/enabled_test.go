@@ -17,7 +17,7 @@ func TestTheClustersConfigurationTakesPrecedence(t *testing.T) {
 		disabled bool
 		want     bool
 	}{
-		{"nobody says anything", nil, false, true},
+		{"no one says anything", nil, false, true},
 		{"the former switch", nil, true, false},
 		{"an empty struct says nothing", &configv1.NetworkDiagnostics{}, true, false},
 		{"nor do empty maps", blank, true, false},

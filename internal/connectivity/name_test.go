@@ -10,7 +10,7 @@ import (
 func TestNodesThatShareTheirFirstLabelHaveDifferentNames(t *testing.T) {
 	names := NewNames([]string{"db.east.example.com", "db.west.example.com", "web.east.example.com", "db.east.example.com"})
 	if names.Of("web.east.example.com") != "web" {
-		t.Errorf("a name that is nobody else's is %q", names.Of("web.east.example.com"))
+		t.Errorf("a name that is no one else's is %q", names.Of("web.east.example.com"))
 	}
 	east, west := names.Of("db.east.example.com"), names.Of("db.west.example.com")
 	if east == west || !strings.HasPrefix(east, "db.") || !strings.HasPrefix(west, "db.") {

@@ -133,7 +133,7 @@ func recordOutage(s *status, last Entry) {
 	}
 }
 
-// newest is the entry that was added last. What somebody else has written may have none.
+// newest is the entry that was added last. What a third party has written may have none.
 func newest(entries []Entry) Entry {
 	if len(entries) == 0 {
 		return Entry{}

@@ -52,7 +52,7 @@ type Verdict struct {
 // soon as one reaches it, it can. A source that reaches no node at all has no say either, if others do reach them: the fault is its own.
 func Judge(results []Result, ready map[string]bool, now time.Time) Verdict {
 	said := make([]*Result, 0, len(results))
-	reached := map[string]bool{} // the nodes that somebody reaches
+	reached := map[string]bool{} // the nodes that someone reaches
 	for i := range results {
 		if r := &results[i]; r.Known && ready[r.SourcePod] {
 			said = append(said, r)

@@ -33,7 +33,7 @@ func TestANodeIsUnreachableWhenAllWhoCanTellAgreeForLongEnough(t *testing.T) {
 		{"who is not ready has no say, so that it takes longer", []Result{result("a", "x", Agreed), result("b", "x", 0)}, map[string]bool{"pod-a": true}, nil, nil, Alone - Agreed},
 		{"and counts in the end", []Result{result("a", "x", Alone), result("b", "x", 0)}, map[string]bool{"pod-a": true}, []string{"x"}, nil, 0},
 		{"who has not looked yet has no say", []Result{result("a", "x", Agreed), unknown("b", "x")}, everyone, nil, nil, Alone - Agreed},
-		{"nobody can tell", []Result{result("a", "x", long)}, nil, nil, nil, 0},
+		{"no one can tell", []Result{result("a", "x", long)}, nil, nil, nil, 0},
 		{"a source that reaches nothing others reach is to blame itself",
 			[]Result{result("a", "x", long), result("a", "y", long), result("b", "x", 0), result("c", "y", long)}, everyone, []string{"y"}, []string{"a"}, 0},
 		{"it does not vouch for others from its first failure on",

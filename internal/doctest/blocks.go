@@ -121,7 +121,7 @@ func closing(lines []string, from int) int {
 	return -1
 }
 
-// unindent takes away the indentation of the fence, which belongs to the list that the block is part of.
+// unindent removes the indentation of the fence, which belongs to the list that the block is part of.
 func unindent(lines []string, indent int) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {

@@ -10,7 +10,7 @@ import (
 //
 // A fence of the language sh is a script; its words after sh say where it runs, for example on=master-0. What follows in
 // a fence of the language text is what it must print. A fence with a word file=NAME is written to that file. A comment
-// <!-- walk: ... --> tells the test to do what the text says somebody else does.
+// <!-- walk: ... --> tells the test to do what the text says a third party does.
 type Step struct {
 	File string
 	Line int

@@ -19,7 +19,7 @@ type Walk struct {
 	Skip []string
 	// On runs a script elsewhere, where the word on= says, and returns what it printed. It may be nil if Skip has "on".
 	On func(where, script string) (string, error)
-	// Elsewhere does what somebody else does. Nil does nothing.
+	// Elsewhere does what a third party does. Nil does nothing.
 	Elsewhere func(words []string) error
 }
 

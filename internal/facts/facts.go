@@ -21,7 +21,7 @@ type Cluster struct {
 	// HostMTU is the least MTU in bytes of the default-route interfaces of all probed nodes. 0 means that it is
 	// not known yet.
 	HostMTU int
-	// HostMTUAssumed is true if nobody told HostMTU: defaults are made of it, and nothing is refused because of it.
+	// HostMTUAssumed is true if no one told HostMTU: defaults are made of it, and nothing is refused because of it.
 	HostMTUAssumed bool `json:",omitempty"`
 	// Images maps the names of environment variables to image references.
 	Images Images

@@ -39,7 +39,7 @@ func (m MTUMigration) Encode() (map[string]string, error) {
 }
 
 // DecodeMTUMigration reads the data of the ConfigMap; nil is the zero value. What cannot be read is as good as nothing
-// reported: whoever goes by it waits, and it is written anew.
+// reported: anyone who uses it waits, and it is written again.
 func DecodeMTUMigration(data map[string]string) MTUMigration {
 	var m MTUMigration
 	if data == nil || json.Unmarshal([]byte(data[keyProgress]), &m) != nil {

@@ -48,7 +48,7 @@ func TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges(t *
 	}
 }
 
-// remembers waits until the history tells of revisions up to a number as it does when nobody dies: each went to the other
+// remembers waits until the history reports revisions up to a number as it does when no one dies: each went to the other
 // side than the one before, was the next one, and was seen to work.
 func (c *cluster) remembers(after string, last int) {
 	c.Helper()
@@ -78,7 +78,7 @@ func (c *cluster) remembers(after string, last int) {
 	})
 }
 
-// namespaces lets namespaces go that were deleted, until the test ends. Nobody else does that here, and the operator has
+// namespaces lets namespaces go that were deleted, until the test ends. No one else does that here, and the operator has
 // deleted what was in them before.
 func (c *cluster) namespaces() {
 	ctx, end := context.WithCancel(context.Background())

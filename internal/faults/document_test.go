@@ -61,7 +61,7 @@ func TestEveryTestOfTheDocumentExists(t *testing.T) {
 	}
 }
 
-// skip passes an error on, or leaves a folder out.
+// skip passes an error on, or leaves a directory out.
 func skip(err error) error {
 	if err != nil {
 		return err

@@ -31,9 +31,9 @@ const (
 	Hang
 	// Dead is a call that is not made, since who would make it is dead.
 	Dead
-	// Last is a call that is carried out, and whose answer nobody waits for any more.
+	// Last is a call that is carried out, and whose answer no one waits for any more.
 	Last
-	// Refused is a connection that nobody accepts, since there is no server.
+	// Refused is a connection that no one accepts, since there is no server.
 	Refused
 )
 
@@ -68,7 +68,7 @@ func (f Fault) apply(r *http.Request, next http.RoundTripper) (*http.Response, e
 		if err != nil {
 			return nil, err
 		}
-		_ = response.Body.Close() // nobody reads it
+		_ = response.Body.Close() // no one reads it
 		if f == Last {
 			return nil, ErrDead
 		}

@@ -99,7 +99,7 @@ func TestWhoKeepsChangingAnObjectIsNamedAndNotFoughtWith(t *testing.T) {
 				t.Errorf("%d writes in three seconds of a truce", n)
 			}
 			stop()
-			// What nobody fights over is put right as ever.
+			// What no one fights over is repaired as ever.
 			if err := c.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-kube-proxy", Name: "proxy-config"}}); err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func errorOf(err error) string {
 	return ""
 }
 
-// TestFieldsOfOthersSurviveAStormOfWrites has somebody else write to the operator's objects fifty times a second while it
+// TestFieldsOfOthersSurviveAStormOfWrites has a third party write to the operator's objects fifty times a second while it
 // installs and changes them.
 func TestFieldsOfOthersSurviveAStormOfWrites(t *testing.T) {
 	t.Parallel()

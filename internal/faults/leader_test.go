@@ -162,7 +162,7 @@ func TestLeaseThatIsDeletedIsMadeAgain(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
-	c.finishes(p, "the network is installed when nobody has it")
+	c.finishes(p, "the network is installed when no one has it")
 	if err := c.Client.Delete(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}

@@ -159,10 +159,10 @@ func TestWhatHappensWhileNobodyWorksIsSeenAfterwards(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: key}); err != nil {
 		t.Fatal(err)
 	}
-	c.create(&corev1.ConfigMap{ObjectMeta: key, Data: map[string]string{"kube-proxy-config.yaml": "somebody's"}})
+	c.create(&corev1.ConfigMap{ObjectMeta: key, Data: map[string]string{"kube-proxy-config.yaml": "someone's"}})
 	if err := c.Client.Delete(t.Context(), &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-flannel", Name: "flanneld"}}); err != nil {
 		t.Fatal(err)
 	}
 	c.start(faults.NewLine(nil))
-	c.reaches(want, "what happened while nobody worked")
+	c.reaches(want, "what happened while no one worked")
 }

@@ -221,7 +221,7 @@ func entries(data map[string]any) []string {
 	return all
 }
 
-// clear takes away everything that came since the cluster was made.
+// clear removes everything that came since the cluster was made.
 func (c *cluster) clear() {
 	c.Helper()
 	api := dynamic.NewForConfigOrDie(c.Config)

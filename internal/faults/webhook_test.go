@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/faults"
 )
 
-// webhook makes a webhook of somebody else that judges DaemonSets and Deployments.
+// webhook makes a webhook of a third party that judges DaemonSets and Deployments.
 func (c *cluster) webhook(handler http.HandlerFunc) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	c.Helper()
 	server := httptest.NewTLSServer(handler)
@@ -36,7 +36,7 @@ func (c *cluster) webhook(handler http.HandlerFunc) *admissionregistrationv1.Val
 		}},
 	}}}
 	c.create(hook)
-	// It is in force some time after it is made.
+	// It is in effect some time after it is made.
 	probe := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "probe"}, Spec: appsv1.DaemonSetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}},

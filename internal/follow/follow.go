@@ -1,4 +1,4 @@
-// Package follow tells how the rollout of a network goes, for people who wait for it.
+// Package follow reports how the rollout of a network goes, for people who wait for it.
 package follow
 
 import (

@@ -22,7 +22,7 @@ const (
 	Safe = Verdict(pipeline.Safe)
 	// NeedsAcknowledgement: it is applied once the change is acknowledged.
 	NeedsAcknowledgement = Verdict(pipeline.NeedsAcknowledgement)
-	// Refused: the change is not made; what is applied stays in force.
+	// Refused: the change is not made; what is applied stays in effect.
 	Refused = Verdict(pipeline.Refused)
 	// Blocked: the operator would apply it, and the API server refuses objects that it needs, for example since a webhook
 	// does not answer.
@@ -41,7 +41,7 @@ type Answer struct {
 	// Changes are the fields that differ from what is applied.
 	Changes []pipeline.Change `json:"changes"`
 	// Objects are those that will be created, changed and deleted, in this order of doing. Those of a change that needs
-	// an acknowledgement are told as if it had it.
+	// an acknowledgement are reported as if it had it.
 	Objects []Object `json:"objects"`
 	// Blocked are the objects that the API server refuses, each with its error. None of them could be applied now.
 	Blocked []string `json:"blocked,omitempty"`

@@ -206,7 +206,7 @@ func (c Cluster) look(ctx context.Context, refs []apply.Ref) (plan.Lookup, error
 	return func(k manifest.Key) (*unstructured.Unstructured, bool) { o, ok := live[k]; return o, ok }, nil
 }
 
-// dryRun asks the API server what an object will be, without changing it. An object that is made anew is told as it
+// dryRun asks the API server what an object will be, without changing it. An object that is recreated is reported as it
 // will be made.
 func (c Cluster) dryRun(ctx context.Context, a plan.Action) (*unstructured.Unstructured, error) {
 	if a.Verb == plan.Recreate {

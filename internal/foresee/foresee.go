@@ -47,7 +47,7 @@ type World struct {
 // DryRun returns an object as it will be after an action.
 type DryRun func(context.Context, plan.Action) (*unstructured.Unstructured, error)
 
-// Foresee says what the operator will do with a configuration. The error is for what nobody can foresee: a cluster that
+// Foresee says what the operator will do with a configuration. The error is for what no one can foresee: a cluster that
 // does not answer, a bug.
 func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World) (Answer, error) {
 	a := Answer{Errors: []offline.Problem{}, Changes: []pipeline.Change{}, Objects: []Object{}, Notes: w.Notes, file: in.File}
@@ -92,7 +92,7 @@ func Foresee(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World
 		a.Notes = append(a.Notes, r.String())
 	}
 	if a.Verdict == Refused {
-		a.Notes = append(a.Notes, "what is applied stays in force and is looked after")
+		a.Notes = append(a.Notes, "the applied configuration stays active, and the operator keeps managing it")
 		return a, nil
 	}
 	w.Input.Acknowledged = res.Acknowledgement
@@ -237,7 +237,7 @@ func (a *Answer) heard(o pipeline.ComponentOutput, in *plan.Input) {
 	}
 }
 
-// add tells of one action.
+// add reports one action.
 func (a *Answer) add(ctx context.Context, action plan.Action, live plan.Lookup, dryRun DryRun) error {
 	o := Object{
 		Action: action.Verb, APIVersion: action.GVK().GroupVersion().String(), Kind: action.Key.Kind,

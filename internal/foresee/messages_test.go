@@ -29,7 +29,7 @@ import (
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
 
-var update = flag.Bool("update", false, "write docs/messages.md anew")
+var update = flag.Bool("update", false, "write docs/messages.md again")
 
 const page = "../../docs/messages.md"
 
@@ -133,7 +133,7 @@ func TestEveryMistakeIsToldWithTheWayOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if diff := cmp.Diff(want, string(content)); diff != "" {
-		t.Errorf("%s is not what users are told (-update writes it anew):\n%s", page, diff)
+		t.Errorf("%s is not what users are told (-update writes it again):\n%s", page, diff)
 	}
 }
 
@@ -174,10 +174,10 @@ func newUser(t *testing.T) user {
 	u.Create(t, g.Object)
 	for end := time.Now().Add(time.Minute); u.edit("serviceNetwork: [10.97.0.0/16]") == nil; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("the policies are not in force")
+			t.Fatal("the policies are not in effect")
 		}
 	}
-	// Whoever cleans up says so, as a user would have to.
+	// Anyone who cleans up says so, as a user would have to.
 	t.Cleanup(func() {
 		patch := []byte(`{"metadata":{"annotations":{"` + guard.AllowDeletion + `":"true"}}}`)
 		if err := u.Client.Patch(context.Background(), u.network.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {

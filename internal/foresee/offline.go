@@ -24,7 +24,7 @@ func Offline(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) (World
 	before.Desired, before.Applied = in.Applied, nil
 	res, err := p.Run(ctx, before, pipeline.Render)
 	if err != nil && len(res.Outputs) == 0 {
-		w.Notes = append(w.Notes, fmt.Sprintf("what is applied cannot be rendered, so that all objects are told as new: %v", err))
+		w.Notes = append(w.Notes, fmt.Sprintf("the applied configuration cannot be rendered, so that all objects are listed as new: %v", err))
 		return w, nil
 	}
 	objects, err := network.Desired(p.Registry, res, in.Cluster, "")
@@ -32,7 +32,7 @@ func Offline(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) (World
 		return w, err
 	}
 	w.Look, w.Inventory = known(objects), inventory(objects)
-	w.Notes = append(w.Notes, "there is no cluster to ask: objects are compared with those that the applied configuration makes, without what has changed since")
+	w.Notes = append(w.Notes, "no cluster is used: objects are compared with those that the applied configuration renders, without later changes")
 	return w, nil
 }
 

@@ -37,7 +37,7 @@ func Open(config *rest.Config, namespace string) (Cluster, error) {
 		func() error { return operatorv1.AddToScheme(scheme) }, func() error { return networkoperatorv1.AddToScheme(scheme) },
 	} {
 		if err := add(); err != nil {
-			return Cluster{}, fmt.Errorf("make scheme: %w", err)
+			return Cluster{}, fmt.Errorf("create scheme: %w", err)
 		}
 	}
 	reader, err := client.New(config, client.Options{HTTPClient: httpClient, Mapper: mapper, Scheme: scheme})

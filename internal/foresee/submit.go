@@ -82,7 +82,7 @@ func (c Cluster) Network(ctx context.Context) (*unstructured.Unstructured, error
 	return r.Get(ctx, operatorv1.NetworkName, metav1.GetOptions{})
 }
 
-// Patch changes Network/cluster by a merge patch, if nobody else has changed it meanwhile, and returns its generation.
+// Patch changes Network/cluster by a merge patch, if no one else has changed it meanwhile, and returns its generation.
 func (c Cluster) Patch(ctx context.Context, network *unstructured.Unstructured, patch map[string]any) (int64, error) {
 	if err := c.shortForm(ctx); err != nil {
 		return 0, err

@@ -75,7 +75,7 @@ func newDoor(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMig
 }
 
 // withoutPolicies is an API server with a network in use, and nothing that guards it.
-// progress is how far a change of its MTU has come: the network was applied before it, and is applied anew since.
+// progress is how far a change of its MTU has come: the network was applied before it, and is applied again since.
 func withoutPolicies(t testing.TB, network *operatorv1.Network, progress ...facts.MTUMigration) *door {
 	t.Helper()
 	d := &door{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: network, cluster: cluster, name: fmt.Sprintf("test-%d", time.Now().UnixNano())}
@@ -133,7 +133,7 @@ func (d *door) inForce() {
 	eventually(d.t, func() error {
 		err := d.Client.Create(d.t.Context(), probe.DeepCopy(), client.DryRunAll)
 		if err == nil || !strings.HasSuffix(err.Error(), ": "+d.name+" has the guard of "+d.name) {
-			return fmt.Errorf("the policies are not in force: %v", err)
+			return fmt.Errorf("the policies are not in effect: %v", err)
 		}
 		return nil
 	})

@@ -57,7 +57,7 @@ type Applied struct {
 func Object(registry pipeline.Registry, a Applied) (manifest.Object, error) {
 	all, err := data(registry, a)
 	if err != nil {
-		return manifest.Object{}, fmt.Errorf("make the guard of the network: %w", err)
+		return manifest.Object{}, fmt.Errorf("generate the admission policies of the network: %w", err)
 	}
 	g := &networkoperatorv1.NetworkGuard{
 		TypeMeta:   metav1.TypeMeta{APIVersion: networkoperatorv1.GroupVersion.String(), Kind: "NetworkGuard"},
@@ -66,7 +66,7 @@ func Object(registry pipeline.Registry, a Applied) (manifest.Object, error) {
 	}
 	o, err := manifest.New(g, manifest.Policy{IgnoreMissingKind: true})
 	if err != nil {
-		return manifest.Object{}, fmt.Errorf("make the guard of the network: %w", err)
+		return manifest.Object{}, fmt.Errorf("generate the admission policies of the network: %w", err)
 	}
 	manifest.Stamp(o, Component, "")
 	return o, nil

@@ -49,7 +49,7 @@ func standsOn(operands provider.Operands) []kept {
 }
 
 // expression is a CEL expression for whether the object of a deletion is one of those. A deletion by collection names none: the
-// name is that of the object.
+// name is the name of the object.
 func (k kept) expression() string {
 	var any []string
 	for _, name := range k.names {

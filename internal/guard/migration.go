@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// The keys of the data that tell of a change of the MTU.
+// The keys of the data that report a change of the MTU.
 const (
 	// keyMoving is true while one is announced, or goes on: then nothing else may change.
 	keyMoving = "mtu-migration"
@@ -181,7 +181,7 @@ func (p *problems) migration() {
 	p.problem("variables.newAnnouncement && !variables.turned && !variables.underWay && variables.from != "+applied(keyMTU),
 		fmt.Sprintf("%q + variables.from + %q + %s + %q", at+".network.from: ", " is not the MTU that is applied; set it to ", applied(keyMTU), " ("+pipeline.RuleMigrationMTU+")"))
 	p.problem(fmt.Sprintf("variables.newAnnouncement && %[1]s != '' && int(variables.to) > int(variables.from) && int(variables.to) > int(%[1]s)", applied(keyMost)),
-		fmt.Sprintf("%q + %s + '\" -> \"' + variables.to + %q + %s + %q", at+".network.to: \"", applied(keyMTU), "\": is more than the links of the nodes carry, less what the network adds; use ", applied(keyMost),
+		fmt.Sprintf("%q + %s + '\" -> \"' + variables.to + %q + %s + %q", at+".network.to: \"", applied(keyMTU), "\": is more than the MTU of the nodes' links, less the overhead of the network; use ", applied(keyMost),
 			" or less, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again ("+pipeline.RuleMigrationMTU+")"))
 	p.fittingMTU()
 }

@@ -51,7 +51,7 @@ func TestTheDoorAndTheOperatorAgreeInEveryPhaseOfAMigration(t *testing.T) {
 	}
 }
 
-// TestAMigrationIsJudgedAtTheDoor tells what kubectl apply says, and that the operator says it, too.
+// TestAMigrationIsJudgedAtTheDoor reports what kubectl apply says, and that the operator says it, too.
 func TestAMigrationIsJudgedAtTheDoor(t *testing.T) {
 	both := func(edits ...func(*operatorv1.NetworkSpec)) func(*operatorv1.NetworkSpec) {
 		return func(s *operatorv1.NetworkSpec) {
@@ -80,7 +80,7 @@ func TestAMigrationIsJudgedAtTheDoor(t *testing.T) {
 		"": {
 			{"a start", announce(1500, 1400), ""},
 			{"from is not what is applied", announce(1450, 1400), "spec.migration.mtu.network.from: 1450 is not the MTU that is applied; set it to 1500 (migration-mtu)"},
-			{"longer than links are", announce(1500, 8000), `spec.migration.mtu.network.to: "1500" -> "8000": is more than the links of the nodes carry, less what the network adds; use 1500 or less`},
+			{"longer than links are", announce(1500, 8000), `spec.migration.mtu.network.to: "1500" -> "8000": is more than the MTU of the nodes' links, less the overhead of the network; use 1500 or less`},
 			{"a pool grows with it", both(announce(1500, 1400), grown), `spec.clusterNetwork: "10.244.0.0/16" -> "10.244.0.0/15": nothing else may change during an MTU migration`},
 			{"too short", announce(1500, 500), "spec.migration.mtu.network.to: 500 is out of range; it must be 576 to 65535"},
 			{"nowhere", announce(1500, 1500), "1500 is the same as from"},

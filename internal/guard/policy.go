@@ -12,10 +12,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// AllowDeletion is the annotation with which somebody says that what a network in use stands on may be deleted.
+// AllowDeletion is the annotation with which someone says that what a network in use stands on may be deleted.
 const AllowDeletion = "networkoperator.openshift.io/allow-deletion"
 
-// AllowUnsafe is the annotation with which somebody says that an unsafe change of an object may be stored. It is not
+// AllowUnsafe is the annotation with which someone says that an unsafe change of an object may be stored. It is not
 // applied before it is forced: the operator checks it, too.
 const AllowUnsafe = pipeline.AllowUnsafeAnnotation
 

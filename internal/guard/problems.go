@@ -66,7 +66,7 @@ func networkProblems(fields []provider.Field) problems {
 	p.unserved()
 	p.variable("disableMultiNetwork", "string(object.?spec.?disableMultiNetwork.orValue(false))")
 	p.changed("spec.disableMultiNetwork", keyMulti, "variables.disableMultiNetwork", "false",
-		"pods that run would have networks that nobody serves, or none that they were to have"+putBack, "multi-network-change")
+		"running pods would keep networks that are no longer served, or lack networks that they should have"+putBack, "multi-network-change")
 	return p
 }
 

@@ -27,7 +27,7 @@ const (
 
 // Node is what one node has answered.
 type Node struct {
-	// Mark is that of the Node object: another node of the same name is asked anew.
+	// Mark is that of the Node object: another node of the same name is asked again.
 	Mark string
 	// MTU is in bytes.
 	MTU int

@@ -16,7 +16,7 @@ import (
 
 // apt resolves and downloads packages with apt-get, for a system on which nothing is installed.
 type apt struct {
-	dir      string // folder of state and downloads
+	dir      string // directory of state and downloads
 	progress func(format string, args ...any)
 }
 
@@ -37,7 +37,7 @@ type deb struct {
 }
 
 // closure returns the packages, and all that they depend on, sorted by file name, all of them downloaded to
-// folder debs. The lists of the machine are used, or if they do not serve (no lists, or lists that name
+// directory debs. The lists of the machine are used, or if they do not serve (no lists, or lists that name
 // versions that are gone), lists of its own, which are refreshed if these do not serve either.
 func (a apt) closure(ctx context.Context, packages []string) ([]deb, error) {
 	unlock, err := a.prepare()
@@ -61,10 +61,10 @@ func (a apt) closure(ctx context.Context, packages []string) ([]deb, error) {
 	return a.fetch(ctx, packages, "-o", own)
 }
 
-// debs is the folder of downloaded packages.
+// debs is the directory of downloaded packages.
 func (a apt) debs() string { return filepath.Join(filepath.Dir(a.dir), "debs") }
 
-// prepare makes the folders and files that apt-get wants, and keeps other processes out until it is undone.
+// prepare makes the directories and files that apt-get wants, and keeps other processes out until it is undone.
 func (a apt) prepare() (unlock func(), err error) {
 	for _, dir := range []string{a.debs() + "/partial", a.dir + "/none/partial", a.dir + "/lists/partial"} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -92,7 +92,7 @@ func (a apt) prepare() (unlock func(), err error) {
 
 // fetch resolves the closure, and downloads what is missing.
 func (a apt) fetch(ctx context.Context, packages []string, options ...string) ([]deb, error) {
-	// Only what is not among the downloads is printed, hence the empty folder.
+	// Only what is not among the downloads is printed, hence the empty directory.
 	resolve := []string{"-o", "Dir::Cache::archives=" + filepath.Join(a.dir, "none"), "--print-uris", "install"}
 	uris, err := a.run(ctx, slices.Concat(options, resolve, packages)...)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a apt) run(ctx context.Context, args ...string) ([]byte, error) {
 		"-o", "Debug::NoLocking=1", // the lock of prepare is held
 	}
 	if os.Geteuid() == 0 {
-		options = append(options, "-o", "APT::Sandbox::User=root") // the folders are not those of the user _apt
+		options = append(options, "-o", "APT::Sandbox::User=root") // the directories are not those of the user _apt
 	}
 	cmd := exec.CommandContext(ctx, "apt-get", append(options, args...)...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")

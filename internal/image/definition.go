@@ -26,7 +26,7 @@ type Definition struct {
 
 // DefinedFile is a program in an image. Exactly one of Program and Component is set.
 type DefinedFile struct {
-	// Program is a program of this module, a folder of cmd/.
+	// Program is a program of this module, a directory of cmd/.
 	Program string `json:"program,omitempty"`
 	// Component is a program that is built from another module, such as etcd.
 	Component string `json:"component,omitempty"`

@@ -49,14 +49,14 @@ func TestEveryImageDefinitionNamesProgramsThatExist(t *testing.T) {
 		}
 		imports.Write(data)
 	}
-	for folder, d := range definitions(t) {
-		if d.Name != folder {
-			t.Errorf("images/%s is the image %s", folder, d.Name)
+	for directory, d := range definitions(t) {
+		if d.Name != directory {
+			t.Errorf("images/%s is the image %s", directory, d.Name)
 		}
 		for _, f := range d.Files {
 			if f.Program != "" {
 				if _, err := os.Stat(filepath.Join(repositoryRoot, "cmd", f.Program)); err != nil {
-					t.Errorf("images/%s: %v", folder, err)
+					t.Errorf("images/%s: %v", directory, err)
 				}
 				continue
 			}
@@ -66,7 +66,7 @@ func TestEveryImageDefinitionNamesProgramsThatExist(t *testing.T) {
 				pattern = fmt.Sprintf(`/%s("|/v\d+")`, regexp.QuoteMeta(f.Component))
 			}
 			if !regexp.MustCompile(pattern).MatchString(imports.String()) {
-				t.Errorf("images/%s: no component %s is pinned below e2e/components", folder, f.Component)
+				t.Errorf("images/%s: no component %s is pinned below e2e/components", directory, f.Component)
 			}
 		}
 	}
@@ -75,8 +75,8 @@ func TestEveryImageDefinitionNamesProgramsThatExist(t *testing.T) {
 func TestDockerfilesMakeTheSameImages(t *testing.T) {
 	copied := regexp.MustCompile(`(?m)^COPY --from=build /out/(\S+) (\S+)$`)
 	installed := regexp.MustCompile(`apt-get install -y --no-install-recommends ([a-z0-9 .+-]+)`)
-	for folder, d := range definitions(t) {
-		data, err := os.ReadFile(filepath.Join(repositoryRoot, "images", folder, "Dockerfile"))
+	for directory, d := range definitions(t) {
+		data, err := os.ReadFile(filepath.Join(repositoryRoot, "images", directory, "Dockerfile"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestDockerfilesMakeTheSameImages(t *testing.T) {
 			got.Entrypoint = []string{m[1]}
 		}
 		if diff := cmp.Diff(d, got); diff != "" {
-			t.Errorf("images/%s: image.yaml (-) and Dockerfile (+) differ:\n%s", folder, diff)
+			t.Errorf("images/%s: image.yaml (-) and Dockerfile (+) differ:\n%s", directory, diff)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func (f File) entry() (entry, error) {
 		}
 		return entry{mode: fs.ModeDir | mode}, nil
 	case f.Source == "" || f.Dir || f.Link != "":
-		return entry{}, errors.New("exactly one of a source, a link and a folder must be given")
+		return entry{}, errors.New("exactly one of a source, a link and a directory must be given")
 	}
 	info, err := os.Stat(f.Source)
 	if err != nil {

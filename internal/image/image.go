@@ -2,7 +2,7 @@
 // registry. An image is at most two layers: a closure of Debian packages, and files of this machine.
 //
 // The same inputs give the same bytes: entries are sorted, all times are the epoch, owners are numbers. What
-// is slow is kept in a cache folder: packages by version, package layers by the versions in them.
+// is slow is kept in a cache directory: packages by version, package layers by the versions in them.
 package image
 
 import (
@@ -25,35 +25,35 @@ type Spec struct {
 	Entrypoint, Cmd, Env []string
 	// User is a number or a name, with an optional group after a colon; empty is root.
 	User string
-	// WorkingDir is the folder that processes start in; empty is the root.
+	// WorkingDir is the directory that processes start in; empty is the root.
 	WorkingDir string
 }
 
 // File is one entry of an image: a copy of a file of this machine, or, if Link or Dir is set, a symbolic link
-// or a folder. Folders above it are made as needed. It belongs to root.
+// or a directory. Directories above it are made as needed. It belongs to root.
 type File struct {
 	// Source is the file on this machine to copy. It must be a regular file, or a symbolic link to one.
 	Source string
 	// Path is where the entry is in the image; absolute.
 	Path string
-	// Mode are the permissions; 0 means 0755 for folders and the permissions of Source for files.
+	// Mode are the permissions; 0 means 0755 for directories and the permissions of Source for files.
 	Mode fs.FileMode
 	// Link, if not empty, makes the entry a symbolic link to it.
 	Link string
-	// Dir makes the entry a folder.
+	// Dir makes the entry a directory.
 	Dir bool
 }
 
 // Builder builds images.
 type Builder struct {
-	// Cache is the folder for downloaded packages and package layers. It is made when missing, may be emptied
+	// Cache is the directory for downloaded packages and package layers. It is made when missing, may be emptied
 	// at any time, and may be shared by builders in several processes.
 	Cache string
 	// Progress, if not nil, is called with a sentence before each step that may take long.
 	Progress func(string)
 }
 
-// DefaultCache is the cache folder that the environment asks for: $CNO_CACHE, else the folder cno of the
+// DefaultCache is the cache directory that the environment asks for: $CNO_CACHE, else the directory cno of the
 // user's caches. The argument is os.Getenv or a stand-in for it.
 func DefaultCache(getenv func(string) string) string {
 	if dir := getenv("CNO_CACHE"); dir != "" {

@@ -128,7 +128,7 @@ func TestMistakesAreNamedAllAtOnce(t *testing.T) {
 		{Source: "/nonexistent/program", Path: "/usr/bin/program"},
 		{Path: "relative", Link: "/x"},
 		{Path: "/nothing"},
-		{Path: "/folder", Source: t.TempDir()},
+		{Path: "/directory", Source: t.TempDir()},
 		{Path: "/both", Link: "/x", Dir: true},
 	}}, out)
 	for _, want := range []string{"/nonexistent/program: no such file", `"relative"`, `"/nothing"`, "not a regular file", `"/both"`} {

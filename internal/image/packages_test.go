@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// repository is a Debian archive in a folder.
+// repository is a Debian archive in a directory.
 type repository struct {
 	t   *testing.T
 	dir string
@@ -161,7 +161,7 @@ func TestAPackageThatDoesNotExistIsNamed(t *testing.T) {
 	}
 }
 
-// withoutDownloads leaves out the steps about downloads, which a repository in a folder does not need.
+// withoutDownloads leaves out the steps about downloads, which a repository in a directory does not need.
 func withoutDownloads(steps []string) []string {
 	var rest []string
 	for _, s := range steps {

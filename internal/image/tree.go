@@ -19,7 +19,7 @@ import (
 type tree map[string]entry
 
 type entry struct {
-	// mode has permissions and the bits for folder, symbolic link, setuid, setgid and sticky.
+	// mode has permissions and the bits for directory, symbolic link, setuid, setgid and sticky.
 	mode     fs.FileMode
 	uid, gid int
 	// link is the target of a symbolic link, or with hard the path in the tree that this is another name of.
@@ -30,7 +30,7 @@ type entry struct {
 	source  string
 }
 
-// merged are the folders that Debian keeps below /usr, with links in their place.
+// merged are the directories that Debian keeps below /usr, with links in their place.
 func merged() []string { return []string{"bin", "lib", "lib32", "lib64", "libx32", "sbin"} }
 
 // clean returns the key of an absolute path or a path of a package, with /bin, /sbin and /lib* below /usr.
@@ -43,8 +43,8 @@ func clean(name string) string {
 	return name
 }
 
-// add adds an entry, and the folders above it that are missing. Later entries win, but a folder never
-// replaces a folder.
+// add adds an entry, and the directories above it that are missing. Later entries win, but a directory never
+// replaces a directory.
 func (t tree) add(name string, e entry) {
 	key := clean(name)
 	if key == "" {
@@ -61,7 +61,7 @@ func (t tree) add(name string, e entry) {
 	t[key] = e
 }
 
-// parentMode is the permissions of a folder that is made only because something is in it.
+// parentMode is the permissions of a directory that is made only because something is in it.
 func parentMode(dir string) fs.FileMode {
 	switch dir {
 	case "tmp", "var/tmp":
@@ -73,7 +73,7 @@ func parentMode(dir string) fs.FileMode {
 	}
 }
 
-// write writes the tree as a tar: sorted, folders before what is in them, other names of a file last.
+// write writes the tree as a tar: sorted, directories before what is in them, other names of a file last.
 func (t tree) write(ctx context.Context, w io.Writer) error {
 	names := slices.SortedFunc(maps.Keys(t), func(a, b string) int {
 		if t[a].hard != t[b].hard {

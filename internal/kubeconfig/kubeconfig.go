@@ -1,5 +1,5 @@
 // Package kubeconfig finds the cluster that a command speaks to, as kubectl does: the flags --kubeconfig, --context
-// and --namespace, the variable KUBECONFIG, the file in the home folder and, in a pod, its service account.
+// and --namespace, the variable KUBECONFIG, the file in the home directory and, in a pod, its service account.
 package kubeconfig
 
 import (

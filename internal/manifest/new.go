@@ -23,14 +23,14 @@ var serverMetadata = [...]string{"creationTimestamp", "deletionGracePeriodSecond
 func New(obj Typed, p Policy) (Object, error) {
 	gvk, err := kindOf(obj)
 	if err != nil {
-		return Object{}, fmt.Errorf("make manifest of %T: %w", obj, err)
+		return Object{}, fmt.Errorf("create manifest of %T: %w", obj, err)
 	}
 	if err := named(obj); err != nil {
-		return Object{}, fmt.Errorf("make manifest of %s: %w", gvk.Kind, err)
+		return Object{}, fmt.Errorf("create manifest of %s: %w", gvk.Kind, err)
 	}
 	content, err := said(obj)
 	if err != nil {
-		return Object{}, fmt.Errorf("make manifest of %s %s: %w", gvk.Kind, obj.GetName(), err)
+		return Object{}, fmt.Errorf("create manifest of %s %s: %w", gvk.Kind, obj.GetName(), err)
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gvk)
@@ -44,7 +44,7 @@ func New(obj Typed, p Policy) (Object, error) {
 func named(obj Typed) error {
 	switch {
 	case obj.GetName() == "" && obj.GetGenerateName() != "":
-		return errors.New("generateName makes another object each time; give it a name")
+		return errors.New("generateName creates another object each time; set metadata.name")
 	case obj.GetName() == "":
 		return errors.New("it has no name")
 	}

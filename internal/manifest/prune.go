@@ -71,7 +71,7 @@ func saysNothing(v reflect.Value, content any, mayBeUnset bool) bool {
 }
 
 // writesItself reports whether a value has a JSON form of its own (quantities, times, free-form JSON), which is
-// left alone.
+// not changed.
 func writesItself(v reflect.Value) bool {
 	marshaler := reflect.TypeFor[json.Marshaler]()
 	return v.Type().Implements(marshaler) || reflect.PointerTo(v.Type()).Implements(marshaler)

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Registered registers a collector. If one like it is registered already, that one is returned: whoever comes later goes on
+// Registered registers a collector. If one like it is registered already, that one is returned: anyone who comes later goes on
 // counting where the one before has stopped. The error is that of the registry, for a collector that contradicts another.
 func Registered[C prometheus.Collector](registry prometheus.Registerer, c C) (C, error) {
 	err := registry.Register(c)

@@ -122,7 +122,7 @@ func TestWhatCannotBeConvertedIsRefusedAtItsOwnField(t *testing.T) {
 		change func(*networkoperatorv1.NetworkConfigSpec)
 		want   []string
 	}{
-		{"an empty object tells everything that is missing", func(s *networkoperatorv1.NetworkConfigSpec) { *s = networkoperatorv1.NetworkConfigSpec{} }, []string{
+		{"an empty object reports everything that is missing", func(s *networkoperatorv1.NetworkConfigSpec) { *s = networkoperatorv1.NetworkConfigSpec{} }, []string{
 			`spec.serviceNetwork: Required value: write the address pool for services, e.g. 172.30.0.0/16`,
 			`spec.clusterNetworks: Required value: write the address pool for pods, e.g. cidr 10.128.0.0/14 with hostSubnetLength 9`,
 			`spec.defaultNetwork.type: Required value: write the provider of the pod network, e.g. Flannel`,
@@ -153,7 +153,7 @@ func TestWhatCannotBeConvertedIsRefusedAtItsOwnField(t *testing.T) {
 		{"no length would do", func(s *networkoperatorv1.NetworkConfigSpec) { s.ClusterNetworks[0].CIDR = "10.128.0.0/31" }, []string{
 			`spec.clusterNetworks[0].hostSubnetLength: Invalid value: 9: cannot be right: 10.128.0.0/31 is too small to be divided among nodes; use a shorter prefix`,
 		}},
-		{"errors of several entries are told at once", func(s *networkoperatorv1.NetworkConfigSpec) {
+		{"errors of several entries are reported at once", func(s *networkoperatorv1.NetworkConfigSpec) {
 			s.ClusterNetworks = []networkoperatorv1.ClusterNetwork{{CIDR: "a", HostSubnetLength: 9}, {CIDR: "10.0.0.0/8", HostSubnetLength: 1}}
 		}, []string{
 			`spec.clusterNetworks[0].cidr: Invalid value: "a": is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48`,

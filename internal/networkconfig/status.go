@@ -48,14 +48,14 @@ func Synced(errs field.ErrorList, network *operatorv1.Network, differences []str
 	switch {
 	case len(errs) > 0:
 		condition.Reason = ReasonInvalid
-		condition.Message = fmt.Sprintf("The configuration is invalid: %v. Use 'kubectl edit networkconfig %s' to fix it; until then the last valid one stays in force",
+		condition.Message = fmt.Sprintf("The configuration is invalid: %v. Use 'kubectl edit networkconfig %s' to fix it; until then the last valid one stays active",
 			errs.ToAggregate(), networkoperatorv1.NetworkConfigName)
 	case network == nil:
 		condition.Reason = ReasonNoNetwork
 		condition.Message = "The object Network.operator.openshift.io/cluster does not exist yet"
 	case len(differences) > 0:
 		condition.Reason = ReasonDiffers
-		condition.Message = fmt.Sprintf("Network.operator.openshift.io/cluster says something else in %s; it is followed, and this object is not. Make both the same, or delete this one",
+		condition.Message = fmt.Sprintf("Network.operator.openshift.io/cluster differs in %s; it takes precedence over this object. Make both the same, or delete this one",
 			enumerate(differences))
 	default:
 		condition.Status = osv1.ConditionTrue

@@ -33,19 +33,19 @@ func TestSyncedSaysWhatToDo(t *testing.T) {
 			Type: "Synced", Status: "True", Reason: "AsExpected"}},
 		{"an error comes before all else, since nothing was compared", invalid, nil, nil, osv1.OperatorCondition{
 			Type: "Synced", Status: "False", Reason: "InvalidNetworkConfig",
-			Message: "The configuration is invalid: spec.serviceNetwork: Required value: write one. Use 'kubectl edit networkconfig default' to fix it; until then the last valid one stays in force"}},
+			Message: "The configuration is invalid: spec.serviceNetwork: Required value: write one. Use 'kubectl edit networkconfig default' to fix it; until then the last valid one stays active"}},
 		{"the Network was not made yet", nil, nil, nil, osv1.OperatorCondition{
 			Type: "Synced", Status: "False", Reason: "NetworkMissing",
 			Message: "The object Network.operator.openshift.io/cluster does not exist yet"}},
 		{"one difference", nil, &operatorv1.Network{}, []string{"spec.deployKubeProxy"}, osv1.OperatorCondition{
 			Type: "Synced", Status: "False", Reason: "NetworkDiffers",
-			Message: "Network.operator.openshift.io/cluster says something else in spec.deployKubeProxy; it is followed, and this object is not. Make both the same, or delete this one"}},
+			Message: "Network.operator.openshift.io/cluster differs in spec.deployKubeProxy; it takes precedence over this object. Make both the same, or delete this one"}},
 		{"two differences read as a sentence", nil, &operatorv1.Network{}, []string{"spec.a", "spec.b"}, osv1.OperatorCondition{
 			Type: "Synced", Status: "False", Reason: "NetworkDiffers",
-			Message: "Network.operator.openshift.io/cluster says something else in spec.a and spec.b; it is followed, and this object is not. Make both the same, or delete this one"}},
+			Message: "Network.operator.openshift.io/cluster differs in spec.a and spec.b; it takes precedence over this object. Make both the same, or delete this one"}},
 		{"a long list is cut", nil, &operatorv1.Network{}, many, osv1.OperatorCondition{
 			Type: "Synced", Status: "False", Reason: "NetworkDiffers",
-			Message: "Network.operator.openshift.io/cluster says something else in spec.clusterNetwork[0].cidr, spec.clusterNetwork[1].cidr, spec.clusterNetwork[2].cidr, spec.clusterNetwork[3].cidr, spec.clusterNetwork[4].cidr, spec.clusterNetwork[5].cidr, spec.clusterNetwork[6].cidr, spec.clusterNetwork[7].cidr and 2 more fields; it is followed, and this object is not. Make both the same, or delete this one"}},
+			Message: "Network.operator.openshift.io/cluster differs in spec.clusterNetwork[0].cidr, spec.clusterNetwork[1].cidr, spec.clusterNetwork[2].cidr, spec.clusterNetwork[3].cidr, spec.clusterNetwork[4].cidr, spec.clusterNetwork[5].cidr, spec.clusterNetwork[6].cidr, spec.clusterNetwork[7].cidr and 2 more fields; it takes precedence over this object. Make both the same, or delete this one"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			if diff := cmp.Diff(row.want, networkconfig.Synced(row.errs, row.network, row.differences)); diff != "" {

@@ -1,4 +1,4 @@
-// Package networks is the one list of the networks and components that can be installed. Taking a provider's folder
+// Package networks is the one list of the networks and components that can be installed. Taking a provider's directory
 // and its line here away removes it from every program.
 package networks
 

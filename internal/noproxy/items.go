@@ -87,10 +87,10 @@ func hint(item string) string {
 		}
 	}
 	if pair, err := netip.ParseAddrPort(item); err == nil {
-		return fmt.Sprintf("ports are not looked at; did you mean %q?", pair.Addr())
+		return fmt.Sprintf("ports are ignored; did you mean %q?", pair.Addr())
 	}
 	if host, port, found := strings.Cut(item, ":"); found && strings.Trim(port, digits) == "" && isDomain(host) {
-		return fmt.Sprintf("ports are not looked at; did you mean %q?", host)
+		return fmt.Sprintf("ports are ignored; did you mean %q?", host)
 	}
 	if brokenAddress(strings.Trim(item, ".")) {
 		return "looks like an address, and is none: each of its four numbers is from 0 to 255"

@@ -108,7 +108,7 @@ func machines(c Cluster) (entries []string, problems []Problem) {
 // network are the networks of pods and services.
 func network(c Cluster) (entries []string, problems []Problem) {
 	if c.Network == nil {
-		return nil, []Problem{{Network, "there is no networks.config.openshift.io/cluster, which says what the networks of pods and services are"}}
+		return nil, []Problem{{Network, "networks.config.openshift.io/cluster, which has the networks of pods and Services, does not exist"}}
 	}
 	if len(c.Network.ServiceNetwork) == 0 {
 		problems = append(problems, Problem{Network, "networks.config.openshift.io/cluster has no status.serviceNetwork"})
@@ -134,7 +134,7 @@ func network(c Cluster) (entries []string, problems []Problem) {
 // infrastructure are the API server as nodes reach it, and what the platform offers at fixed addresses.
 func infrastructure(c Cluster) (entries []string, problems []Problem) {
 	if c.Infrastructure == nil {
-		return nil, []Problem{{Infrastructure, "there is no infrastructures.config.openshift.io/cluster, which says where the API server is"}}
+		return nil, []Problem{{Infrastructure, "infrastructures.config.openshift.io/cluster, which has the address of the API server, does not exist"}}
 	}
 	if !c.ProxyInternalAPIServer {
 		u, err := url.Parse(c.Infrastructure.APIServerInternalURL)

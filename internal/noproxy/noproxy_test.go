@@ -89,7 +89,7 @@ func TestEverythingThatIsMissingForNoProxyIsNamedAtOnce(t *testing.T) {
 		cluster Cluster
 		want    []string
 	}{
-		{"nothing is known", Cluster{}, []string{"Network: there is no networks.config.openshift.io/cluster", "Infrastructure: there is no infrastructures.config.openshift.io/cluster"}},
+		{"nothing is known", Cluster{}, []string{"Network: networks.config.openshift.io/cluster, which has", "Infrastructure: infrastructures.config.openshift.io/cluster, which has"}},
 		{"objects without contents, and a wrong CIDR", Cluster{Infrastructure: &configv1.InfrastructureStatus{}, Network: &configv1.NetworkStatus{}, MachineNetworks: []string{"10.0.0.0/33", "x"}},
 			[]string{`InstallConfig: the install-config in ConfigMap kube-system/cluster-config-v1 has the machine network "10.0.0.0/33"`, `machine network "x"`,
 				"no status.serviceNetwork", "no status.clusterNetwork", `status.apiServerInternalURI ""`}},

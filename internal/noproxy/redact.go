@@ -46,7 +46,7 @@ func cutLast(s, separator string) (before, after string, found bool) {
 	return s[:i], s[i+len(separator):], true
 }
 
-// redactHost hides what follows a question mark or a hash, and a port that is none: somebody has forgotten the host.
+// redactHost hides what follows a question mark or a hash, and a port that is none: someone has forgotten the host.
 func redactHost(host string) string {
 	end := ""
 	if i := strings.IndexAny(host, "?#"); i >= 0 {
@@ -66,7 +66,7 @@ func redactHost(host string) string {
 	return authority + path + end
 }
 
-// Scrub hides the passwords of URLs in a text that somebody else has made, an error for example.
+// Scrub hides the passwords of URLs in a text that a third party has made, an error for example.
 func Scrub(text string, urls ...string) string {
 	for _, raw := range urls {
 		text = strings.ReplaceAll(text, raw, Redact(raw))

@@ -22,7 +22,7 @@ func Validate(spec *configv1.ProxySpec) field.ErrorList {
 		return errs
 	}
 	if spec.HTTPProxy == "" && spec.HTTPSProxy == "" {
-		errs = append(errs, field.Required(at, "httpProxy or httpsProxy must be set when using proxy: noProxy alone says which destinations to reach without a proxy that does not exist"))
+		errs = append(errs, field.Required(at, "httpProxy or httpsProxy must be set when using proxy: noProxy alone has no effect"))
 	}
 	if spec.HTTPProxy != "" {
 		errs = append(errs, validateURL(at.Child("httpProxy"), spec.HTTPProxy, "http")...)

@@ -62,7 +62,7 @@ func TestEveryMistakeIsNamedAtOnceWithAWayOut(t *testing.T) {
 			`spec.readinessEndpoints[0]: Invalid value: "x": has no scheme; write http:// or https://host:port`,
 			`spec.readinessEndpoints[1]: Invalid value: "http://": has no host; write http://host:port`}},
 		{"a list and no proxy", configv1.ProxySpec{NoProxy: ".a"}, []string{
-			"spec: Required value: httpProxy or httpsProxy must be set when using proxy: noProxy alone says which destinations to reach without a proxy that does not exist"}},
+			"spec: Required value: httpProxy or httpsProxy must be set when using proxy: noProxy alone has no effect"}},
 		{"TLS to the proxy for http", configv1.ProxySpec{HTTPProxy: "https://p"}, []string{
 			`spec.httpProxy: Invalid value: "https://p": scheme "https" not allowed (http); a proxy for http destinations that is itself reached over TLS is not supported, most proxies for https destinations are reached over http, too`}},
 		{"an http endpoint, and a proxy for https only", configv1.ProxySpec{HTTPSProxy: "http://p", ReadinessEndpoints: []string{"http://a"}}, []string{
@@ -72,8 +72,8 @@ func TestEveryMistakeIsNamedAtOnceWithAWayOut(t *testing.T) {
 			`spec.noProxy[1]: Invalid value: "10.0.0.0/33": invalid noProxy: "33" is not the length of a prefix; it is from 0 to 32 for such an address`,
 			`spec.noProxy[2]: Invalid value: "*.Example.com": invalid noProxy: use ".Example.com" for all subdomains`,
 			`spec.noProxy[3]: Invalid value: "[::1]": invalid noProxy: write an address without brackets: "::1"`,
-			`spec.noProxy[4]: Invalid value: "a:80": invalid noProxy: ports are not looked at; did you mean "a"?`,
-			`spec.noProxy[5]: Invalid value: "10.0.0.1:80": invalid noProxy: ports are not looked at; did you mean "10.0.0.1"?`,
+			`spec.noProxy[4]: Invalid value: "a:80": invalid noProxy: ports are ignored; did you mean "a"?`,
+			`spec.noProxy[5]: Invalid value: "10.0.0.1:80": invalid noProxy: ports are ignored; did you mean "10.0.0.1"?`,
 			`spec.noProxy[6]: Invalid value: "10.0.0.256": invalid noProxy: looks like an address, and is none: each of its four numbers is from 0 to 255`,
 			`spec.noProxy[7]: Invalid value: "x/8": invalid noProxy: "x" is not an address; write a CIDR as 10.0.0.0/16 or 2001:db8::/32`,
 			`spec.noProxy[8]: Invalid value: "*": invalid noProxy: * means everything, and must then be the only item`,

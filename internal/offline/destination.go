@@ -10,18 +10,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// Destination is where objects are written: a file, a folder (an existing one, or a name that ends in /), or
+// Destination is where objects are written: a file, a directory (an existing one, or a name that ends in /), or
 // Stdout, named "-".
 type Destination struct {
 	Name   string
 	Stdout io.Writer
 }
 
-// Write writes objects in their order: as one YAML stream, or into a folder as a file each, whose names begin with a
+// Write writes objects in their order: as one YAML stream, or into a directory as a file each, whose names begin with a
 // number so that they sort in that order. A file is replaced as a whole or not at all.
 func (d Destination) Write(objs []manifest.Object) error {
 	if info, err := os.Stat(d.Name); strings.HasSuffix(d.Name, "/") || err == nil && info.IsDir() {
-		return d.writeFolder(objs)
+		return d.writeDirectory(objs)
 	}
 	data, err := manifest.Encode(objs)
 	if err != nil {
@@ -38,7 +38,7 @@ func (d Destination) Write(objs []manifest.Object) error {
 	return replace(d.Name, data)
 }
 
-func (d Destination) writeFolder(objs []manifest.Object) error {
+func (d Destination) writeDirectory(objs []manifest.Object) error {
 	if err := os.MkdirAll(d.Name, 0o755); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnusable, err)
 	}

@@ -138,7 +138,7 @@ func (f Files) Applied(name string) (spec *operatorv1.NetworkSpec, revision int,
 	return spec, 0, nil
 }
 
-// appliedOf returns what a record says that is in force.
+// appliedOf returns what a record says that is in effect.
 func appliedOf(name string, data map[string]string) (*operatorv1.NetworkSpec, int, error) {
 	record, err := applied.Decode(data)
 	if err != nil {

@@ -26,11 +26,11 @@ const module = "github.com/openshift/api"
 //go:embed thirdparty/*.yaml
 var thirdParty embed.FS
 
-// ModuleFiles returns the files of OpenShift's API module in the version that the Go module around a folder uses. An
-// empty folder is the working folder.
-func ModuleFiles(ctx context.Context, folder string) (fs.FS, error) {
+// ModuleFiles returns the files of OpenShift's API module in the version that the Go module around a directory uses. An
+// empty directory is the working directory.
+func ModuleFiles(ctx context.Context, directory string) (fs.FS, error) {
 	list := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module)
-	list.Dir = folder
+	list.Dir = directory
 	out, err := list.Output()
 	if err != nil {
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
@@ -92,10 +92,10 @@ func definition(files fs.FS, name string) ([]byte, error) {
 	return nil, fmt.Errorf("no file of %s has it: %w", module, fs.ErrNotExist)
 }
 
-// stable matches the folder of a version that is neither alpha nor beta.
+// stable matches the directory of a version that is neither alpha nor beta.
 var stable = regexp.MustCompile(`^v[0-9]+$`)
 
-// byStability sorts the files of stable versions first. A kind that is both has one definition in either folder.
+// byStability sorts the files of stable versions first. A kind that is both has one definition in either directory.
 func byStability(a, b string) int {
 	rank := func(file string) int {
 		if stable.MatchString(path.Base(path.Dir(path.Dir(file)))) {

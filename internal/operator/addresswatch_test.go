@@ -23,7 +23,7 @@ func TestOperatorChoosesAgainWhenTheAPIServerOfOperandsIsGone(t *testing.T) {
 		{"its node is gone when the operator gets the lease", func(time.Duration) bool { return false }, addressGone},
 		{"its node goes later", func(at time.Duration) bool { return at < time.Hour }, time.Hour + addressGone - addressProbe},
 		{"it restarts", func(at time.Duration) bool { return at < time.Hour || at > time.Hour+addressGone/2 }, 0},
-		{"it restarts again and again", func(at time.Duration) bool { return at%addressGone == 0 }, 0},
+		{"it restarts repeatedly", func(at time.Duration) bool { return at%addressGone == 0 }, 0},
 	} {
 		t.Run(tt.why, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -127,7 +127,7 @@ func probeAPIServer(ctx context.Context, config *rest.Config, at facts.HostPort)
 	probe.Timeout = probeTimeout
 	client, err := rest.HTTPClientFor(probe)
 	if err != nil {
-		return fmt.Errorf("make client for %s: %w", probe.Host, err)
+		return fmt.Errorf("create client for %s: %w", probe.Host, err)
 	}
 	defer client.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, probe.Host+"/version", nil)
@@ -142,7 +142,7 @@ func probeAPIServer(ctx context.Context, config *rest.Config, at facts.HostPort)
 	if _, err := io.Copy(io.Discard, io.LimitReader(response.Body, 1<<16)); err != nil {
 		return fmt.Errorf("read version of %s: %w", probe.Host, err)
 	}
-	// Whoever answers has shown the right certificate; that it lets nobody ask is its own business.
+	// Anyone who answers has shown the right certificate; that it lets no one ask is its own business.
 	if response.StatusCode >= http.StatusInternalServerError {
 		return fmt.Errorf("%s answers %s", probe.Host, response.Status)
 	}

@@ -47,7 +47,7 @@ func TestFindAPIServerTakesTheFirstThatShowsATrustedCertificate(t *testing.T) {
 	real, broken := httptest.NewTLSServer(answer), httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusInternalServerError)
 	}))
-	plain := httptest.NewServer(answer) // somebody else on the port
+	plain := httptest.NewServer(answer) // a third party on the port
 	closed := httptest.NewServer(answer)
 	closed.Close()
 	defer func() { real.Close(); broken.Close(); plain.Close() }()

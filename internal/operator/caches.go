@@ -33,7 +33,7 @@ func newScheme() (*runtime.Scheme, error) {
 		operatorcontrolplanev1alpha1.Install, addIngressController,
 	} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("make scheme: %w", err)
+			return nil, fmt.Errorf("create scheme: %w", err)
 		}
 	}
 	return scheme, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// settleConfiguration is how long changes that bear on Network.config are collected: nodes come in groups.
+// settleConfiguration is how long changes that affect Network.config are collected: nodes come in groups.
 const settleConfiguration = 50 * time.Millisecond
 
 // configurationLoops are those that bring OpenShift's own configuration and this operator's in line.

@@ -18,7 +18,7 @@ import (
 
 const diagnosticsNamespace = "openshift-network-diagnostics"
 
-// TestConnectivityIsCheckedOnceTheKindIsServed starts without the kind, installs it, makes the endpoints that nobody makes
+// TestConnectivityIsCheckedOnceTheKindIsServed starts without the kind, installs it, makes the endpoints that no one makes
 // here, and turns it all off again, with no more rights than the operator has.
 func TestConnectivityIsCheckedOnceTheKindIsServed(t *testing.T) {
 	c := newCluster(t, apitest.Options{})

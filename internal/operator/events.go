@@ -15,12 +15,12 @@ type events struct{ clientevents.EventRecorder }
 // longestNote is how long the API server lets the text of an event be.
 const longestNote = 1024
 
-// Normal tells of something that is as it should be.
+// Normal reports something that is as it should be.
 func (e events) Normal(network *operatorv1.Network, reason, message string) {
 	e.make(network, corev1.EventTypeNormal, reason, message)
 }
 
-// Warning tells of something that a person should look at.
+// Warning reports something that a person should look at.
 func (e events) Warning(network *operatorv1.Network, reason, message string) {
 	e.make(network, corev1.EventTypeWarning, reason, message)
 }

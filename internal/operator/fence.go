@@ -9,10 +9,10 @@ import (
 )
 
 // staleLease is how old the last renewal of the lease may be when something is written. It is less than leaseDuration:
-// nobody else works yet.
+// no one else works yet.
 const staleLease = leaseDuration - retryPeriod
 
-// fence lets writes through only as long as nobody else can have the lease. A replica that was stopped for a while, by a
+// fence lets writes through only as long as no one else can have the lease. A replica that was stopped for a while, by a
 // signal or with its machine, would go on in the middle of what it was doing when it wakes, before it notices that
 // another one works by now.
 //
@@ -57,7 +57,7 @@ func (f *fence) refuses() error {
 	return nil
 }
 
-// asks reports whether a request that has a body only asks: who somebody is and what they may do.
+// asks reports whether a request that has a body only asks: who someone is and what they may do.
 func asks(path string) bool {
 	return strings.Contains(path, "/apis/authentication.k8s.io/") || strings.Contains(path, "/apis/authorization.k8s.io/")
 }
@@ -71,7 +71,7 @@ type fenced struct {
 // WrappedRoundTripper lets client-go find the transport that can cancel requests.
 func (f *fenced) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-// RoundTrip makes a request, unless it would write and the lease may be somebody else's.
+// RoundTrip makes a request, unless it would write and the lease may be a third party's.
 func (f *fenced) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case r.Method == http.MethodGet || asks(r.URL.Path):

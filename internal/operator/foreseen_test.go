@@ -211,7 +211,7 @@ func TestWhatIsForeseenIsWhatTheOperatorDoes(t *testing.T) {
 	c.planningChangedNothing()
 }
 
-// runWorkloads makes all workloads look as if their pods ran, since nobody runs any here.
+// runWorkloads makes all workloads look as if their pods ran, since no one runs any here.
 func (c *cluster) runWorkloads() {
 	c.t.Helper()
 	var sets appsv1.DaemonSetList
@@ -239,7 +239,7 @@ func (c *cluster) setStatus(o client.Object) {
 	}
 }
 
-// endNamespaces does what nobody does here: it lets namespaces go that were deleted.
+// endNamespaces does what no one does here: it lets namespaces go that were deleted.
 func (c *cluster) endNamespaces() {
 	c.t.Helper()
 	var all corev1.NamespaceList

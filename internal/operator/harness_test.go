@@ -101,7 +101,7 @@ func (c *cluster) options(settings ...setting) Options {
 	return options
 }
 
-// logWriter shows the operator's log when somebody looks for a failure.
+// logWriter shows the operator's log when someone looks for a failure.
 func logWriter() *os.File {
 	if testing.Verbose() {
 		return os.Stderr

@@ -124,7 +124,7 @@ func TestACourierReportsForItsOwnNodeAlone(t *testing.T) {
 		return courier.ConfigMaps{Client: api}
 	}
 	report := nodereport.Report{Node: "w-0", Result: "applied", Time: time.Now()}
-	c.eventually("the policy is in force", func() bool {
+	c.eventually("the policy is in effect", func() bool {
 		return apierrors.IsInvalid(as("w-1").Publish(t.Context(), report)) || apierrors.IsForbidden(as("w-1").Publish(t.Context(), report))
 	})
 	for range 2 {

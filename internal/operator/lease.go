@@ -44,7 +44,7 @@ func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
 	config.Timeout = renewDeadline / 2
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client for the lease: %w", err)
+		return nil, fmt.Errorf("create client for the lease: %w", err)
 	}
 	return &releasingLock{
 		Interface: &resourcelock.LeaseLock{

@@ -98,7 +98,7 @@ func TestNetworkInstallsWithAnyOfTheOptionalKinds(t *testing.T) {
 		}
 	}
 	for what := range refused {
-		t.Errorf("%s was refused for want of rights", what)
+		t.Errorf("%s was refused for lack of rights", what)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestOperatorStartsAgainWhenTheTLSProfileChanges(t *testing.T) {
 
 func withLease(o *Options) { o.WithoutLease = false }
 
-// until runs an operator until it ends by itself or the test ends, and tells how it ended.
+// until runs an operator until it ends by itself or the test ends, and reports how it ended.
 func (c *cluster) until(settings ...setting) <-chan error {
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -198,14 +198,14 @@ func (c *cluster) wipe() {
 	c.eventually("the network is gone", func() bool { return c.network().Name == "" })
 }
 
-// shippedIn returns the roles and bindings in a folder of config.
-func shippedIn(t *testing.T, folder string) []manifest.Typed {
+// shippedIn returns the roles and bindings in a directory of config.
+func shippedIn(t *testing.T, directory string) []manifest.Typed {
 	t.Helper()
 	root, err := apitest.RepositoryRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join(root, "config", folder)
+	dir := filepath.Join(root, "config", directory)
 	files, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func newOperands(config *rest.Config, options cache.Options, changed func(spec b
 		}
 		c, err := cache.New(config, bounded)
 		if err != nil {
-			return nil, fmt.Errorf("make cache of operands in namespace %q: %w", namespace, err)
+			return nil, fmt.Errorf("create cache of operands in namespace %q: %w", namespace, err)
 		}
 		return c, nil
 	}

@@ -32,7 +32,7 @@ import (
 
 // The limits of requests a second. The library's own, 5 and 10, are made for people. An install is some sixty
 // requests that have to be over in a fraction of a second; eight at most are made at once, and the API server
-// itself sees to it that nobody gets more than a fair share.
+// itself ensures that no one gets more than a fair share.
 const (
 	requestsPerSecond = 500
 	requestsAtOnce    = 1000
@@ -63,13 +63,13 @@ type Options struct {
 	// the lease, and ends if the answer is not that of Facts, which a replica has read when it began to wait. It also ends when
 	// the API server of Facts stops answering. Nil takes the one of Facts in any case.
 	ChooseAPIServer func(context.Context) facts.HostPort
-	// Proxy is what bears on the proxy of the cluster. Without TrustFiles, the system's authorities are looked for where
+	// Proxy is what affects the proxy of the cluster. Without TrustFiles, the system's authorities are looked for where
 	// distributions have them.
 	Proxy proxyconfig.Settings
 	// MetricsAddress and HealthAddress are where to listen; empty is nowhere.
 	MetricsAddress, HealthAddress string
 	// Identity names this replica in the lease. One that is started again under its name goes on at once, so that no two
-	// processes may run under one: the name of a pod is right. Empty is a name that nobody else has.
+	// processes may run under one: the name of a pod is right. Empty is a name that no one else has.
 	Identity string
 	// WithoutLease starts to work at once, for tests and for people who run it by hand.
 	WithoutLease bool
@@ -164,7 +164,7 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	}
 	httpClient, err := rest.HTTPClientFor(reach)
 	if err != nil {
-		return nil, fmt.Errorf("make HTTP client: %w", err)
+		return nil, fmt.Errorf("create HTTP client: %w", err)
 	}
 	// The cache of what is served asks without a deadline of its own: a server that accepts and never answers would hold up
 	// everything, the start above all.
@@ -172,7 +172,7 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	patience.Timeout = discoveryTimeout
 	discoverer, err := discovery.NewDiscoveryClientForConfig(patience)
 	if err != nil {
-		return nil, fmt.Errorf("make discovery client: %w", err)
+		return nil, fmt.Errorf("create discovery client: %w", err)
 	}
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))
 	s.Facts.TLS = s.tlsSettings(ctx)
@@ -185,7 +185,7 @@ func share(ctx context.Context, o Options) (*shared, error) {
 	s.operands = newOperands(reach, cache.Options{HTTPClient: httpClient, Scheme: s.manager.GetScheme(), Mapper: s.mapper}, s.changed)
 	api, err := dynamic.NewForConfigAndClient(reach, httpClient)
 	if err != nil {
-		return nil, fmt.Errorf("make dynamic client: %w", err)
+		return nil, fmt.Errorf("create dynamic client: %w", err)
 	}
 	s.applier = apply.NewClient(api, s.mapper, network.FieldManager)
 	return s, nil
@@ -223,7 +223,7 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make manager: %w", err)
+		return nil, fmt.Errorf("create manager: %w", err)
 	}
 	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add health check: %w", err)

@@ -135,7 +135,7 @@ func TestRolesGiveNothingThatNobodyShouldHave(t *testing.T) {
 	}
 }
 
-// TestRightsInADeletedNamespaceComeBack takes away flannel's namespace, and with it the right to make
+// TestRightsInADeletedNamespaceComeBack removes flannel's namespace, and with it the right to make
 // Secrets there.
 func TestRightsInADeletedNamespaceComeBack(t *testing.T) {
 	c := newCluster(t, apitest.Options{})

@@ -28,7 +28,7 @@ func (c *cluster) mayRead(account string) {
 	})
 }
 
-// freePort is a port of the loopback address on which nobody listens.
+// freePort is a port of the loopback address on which no one listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -80,8 +80,8 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 		status     int
 	}{
 		{"nobody", "", http.StatusUnauthorized},
-		{"a token that nobody gave", "invented", http.StatusUnauthorized},
-		{"somebody who may not", stranger.BearerToken, http.StatusForbidden},
+		{"a token that no one gave", "invented", http.StatusUnauthorized},
+		{"someone who may not", stranger.BearerToken, http.StatusForbidden},
 	} {
 		if status, body := get("https", row.token); status != row.status || strings.Contains(body, "controller_runtime") {
 			t.Errorf("%s: %d, want %d", row.why, status, row.status)
@@ -139,7 +139,7 @@ func TestMetricsTellOfRatesAndAges(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), c.daemonSet(nil)); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("what is put right is counted", grown("drift_repairs_total DaemonSet"))
+	c.eventually("what is repaired is counted", grown("drift_repairs_total DaemonSet"))
 	c.rolledOut(1)
 	c.editSpec(func(s *operatorv1.NetworkSpec) { s.ServiceNetwork = []string{"172.29.0.0/16"} })
 	c.eventually("what is refused is counted", grown("refusals_total InvalidOperatorConfig"))

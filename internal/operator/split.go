@@ -31,7 +31,7 @@ func (s *split) NeedLeaderElection() bool { return false }
 // Start fills the cache of the few kinds; the other is the manager's business.
 func (s *split) Start(ctx context.Context) error { return s.own.Start(ctx) }
 
-// of returns the cache for the kind of an object or a list. A kind that nobody knows is the manager's business.
+// of returns the cache for the kind of an object or a list. A kind that no one knows is the manager's business.
 func (s *split) of(o runtime.Object) cache.Cache {
 	gvk, err := apiutil.GVKForObject(o, s.scheme)
 	if err != nil {
@@ -96,7 +96,7 @@ func withOwn(mgr manager.Manager, config *rest.Config, kinds map[client.Object]c
 	for o := range kinds {
 		gvk, err := apiutil.GVKForObject(o, s.scheme)
 		if err != nil {
-			return nil, fmt.Errorf("make cache of a loop: %w", err)
+			return nil, fmt.Errorf("create cache of a loop: %w", err)
 		}
 		s.kinds[gvk] = true
 	}
@@ -105,13 +105,13 @@ func withOwn(mgr manager.Manager, config *rest.Config, kinds map[client.Object]c
 		HTTPClient: mgr.GetHTTPClient(), Scheme: s.scheme, Mapper: mgr.GetRESTMapper(),
 		ByObject: kinds, DefaultTransform: cache.TransformStripManagedFields(),
 	}); err != nil {
-		return nil, fmt.Errorf("make cache of a loop: %w", err)
+		return nil, fmt.Errorf("create cache of a loop: %w", err)
 	}
 	m := splitManager{Manager: mgr, cache: s}
 	if m.client, err = client.New(config, client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: s.scheme, Mapper: mgr.GetRESTMapper(), Cache: &client.CacheOptions{Reader: s},
 	}); err != nil {
-		return nil, fmt.Errorf("make client of a loop: %w", err)
+		return nil, fmt.Errorf("create client of a loop: %w", err)
 	}
 	if err := mgr.Add(s); err != nil {
 		return nil, fmt.Errorf("add cache of a loop: %w", err)

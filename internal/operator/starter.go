@@ -17,7 +17,7 @@ import (
 
 // settleCRD is how long changes of CustomResourceDefinitions are collected: a definition is changed several times
 // while it becomes established, and definitions come in groups. A kind is served some time after its definition says so,
-// and nothing tells of that; so it is looked again as long as a loop waits for one.
+// and nothing reports that; so it is looked again as long as a loop waits for one.
 func settleCRD() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 10 * time.Second}
 }
@@ -107,7 +107,7 @@ func (s *starter) watchDefinitions(ctx context.Context) error {
 	}
 }
 
-// lookAgain asks anew which kinds are served, starts what can be, and has the loops look at what has come.
+// lookAgain asks again which kinds are served, starts what can be, and has the loops look at what has come.
 func (s *starter) lookAgain() error {
 	s.mapper.Reset()
 	if err := s.startReady(); err != nil {

@@ -123,7 +123,7 @@ func TestWhatIsRememberedOutlivesTheOperator(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), cm); err != nil {
 		t.Fatal(err)
 	}
-	c.eventually("also if somebody deletes it", func() bool { return len(c.memory().Installed) > 0 })
+	c.eventually("also if someone deletes it", func() bool { return len(c.memory().Installed) > 0 })
 	r.stop()
 
 	agent := "DaemonSet/" + fakeNamespace + "/" + fakeAgent

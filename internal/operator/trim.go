@@ -16,7 +16,7 @@ import (
 )
 
 // What is kept in memory of the objects that a large cluster has thousands of. Each function is called for an
-// object that nobody else sees yet, and returns what is kept of it.
+// object that no one else sees yet, and returns what is kept of it.
 
 // trimNode keeps what facts are made of: name, labels, age, internal addresses, kernel and whether the kubelet
 // answers; and its other names, for which certificates are signed. A node as the server sends it is ten kilobytes and
@@ -142,7 +142,7 @@ func trimMeta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	}
 }
 
-// trimManagedFields drops which fields have which manager, and keeps who wrote when: it tells how long a rollout
+// trimManagedFields drops which fields have which manager, and keeps who wrote when: it reports how long a rollout
 // has been under way.
 func trimManagedFields(o any) (any, error) {
 	object, err := meta.Accessor(o)

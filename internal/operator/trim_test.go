@@ -109,7 +109,7 @@ func TestAPodThatWorksIsKeptSmallAndSaysTheSame(t *testing.T) {
 		small  bool
 	}{
 		"one that works":                       {func(*corev1.Pod) {}, true},
-		"nobody's, such as a probe":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
+		"no one's, such as a probe":            {func(p *corev1.Pod) { p.OwnerReferences = nil }, false},
 		"not ready: why is to be told":         {func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, false},
 		"being deleted: it is not ready to be": {func(p *corev1.Pod) { p.DeletionTimestamp = &since }, false},
 		"crashes over and over":                {func(p *corev1.Pod) { p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 9}} }, false},

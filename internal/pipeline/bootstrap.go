@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// part is the provider or a component in Bootstrap and Render. Once it has failed, it is left alone.
+// part is the provider or a component in Bootstrap and Render. Once it has failed, it is not changed.
 type part struct {
 	name     string
 	observe  func(context.Context, client.Reader, *operatorv1.NetworkSpec) (provider.Renderer, error)

@@ -32,7 +32,7 @@ func samePools(a, b *operatorv1.NetworkSpec) bool {
 	return sameServices(a, b) && slices.EqualFunc(a.ClusterNetwork, b.ClusterNetwork, sameEntry)
 }
 
-// checkConversion allows a second family to be added or taken away, where the platform and the network can do it,
+// checkConversion allows a second family to be added or removed, where the platform and the network can do it,
 // and as long as what both sides have stays as it is.
 func (c change) checkConversion() field.ErrorList {
 	toDual := len(c.next.ServiceNetwork) == 2
@@ -132,7 +132,7 @@ func (c change) orGrow() string {
 	if !c.traits.GrowPools {
 		return ""
 	}
-	return ", or only make its prefix shorter, beginning at the same address"
+	return ", or only shorten its prefix, beginning at the same address"
 }
 
 // sameBase reports whether two networks begin at the same address.

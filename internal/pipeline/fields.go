@@ -18,18 +18,18 @@ const unread = "the operator does not read it"
 func common(grows string) []provider.Field {
 	return []provider.Field{
 		{Path: "spec.managementState", Class: provider.Live, Disruption: provider.NoDisruption,
-			Reason: "the operator begins or ceases to manage the network; what runs goes on", Reader: "internal/pipeline"},
+			Reason: "the operator begins or ceases to manage the network; running components keep running", Reader: "internal/pipeline"},
 		{Path: "spec.logLevel", Class: provider.Rolling, Disruption: provider.PodsRestart,
-			Reason: "the network's own pods restart node by node to log more or less; traffic goes on", Reader: "providers/flannel"},
+			Reason: "the network's own pods restart node by node to log more or less; traffic continues", Reader: "providers/flannel"},
 		{Path: "spec.operatorLogLevel", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "the operator logs more or less at once", Reader: "internal/controller/network"},
 		{Path: "spec.unsupportedConfigOverrides", Class: provider.Live, Disruption: provider.NoDisruption, Reason: unread, Unread: unread},
 		{Path: "spec.observedConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: unread, Unread: unread},
-		{Path: "spec.disableNetworkDiagnostics", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "connectivity is checked, or no longer; traffic goes on", Reader: "providers/diagnostics"},
-		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic goes on", Needs: provider.NeedsNetwork},
+		{Path: "spec.disableNetworkDiagnostics", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "connectivity is checked, or no longer; traffic continues", Reader: "providers/diagnostics"},
+		{Path: "spec.exportNetworkFlows", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "flow records are exported, or no longer; traffic continues", Needs: provider.NeedsNetwork},
 		{Path: "spec.additionalRoutingCapabilities", Class: provider.Rolling, Disruption: provider.PodsRestart, Reason: "components beside the network are deployed or removed", Needs: provider.NeedsNetwork},
-		{Path: "spec.rollout", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "it counts for the next look at a rollout", Reader: "internal/controller"},
+		{Path: "spec.rollout", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "it is used the next time a rollout is observed", Reader: "internal/controller"},
 		{Path: "spec.workloads", Class: provider.Rolling, Disruption: provider.PodsRestart, Reader: "internal/pipeline",
-			Reason: "the pods of the workload restart, node by node; the network goes on meanwhile"},
+			Reason: "the pods of the workload restart, node by node; the network keeps running"},
 		{Path: "spec.migration", Class: provider.Migration, Disruption: provider.PodsRestart, Reason: "it begins or ends a migration, whose phases are guided; the network's own pods restart node by node in each", Reader: "internal/pipeline"},
 		{Path: "spec.serviceNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Reason: "services keep the addresses they have; only a second IP family can be added or removed, where the network can convert", Reader: "internal/pipeline"},
@@ -48,7 +48,7 @@ func poolField(grows string) provider.Field {
 	if grows != "" {
 		f.Growth = "nodes keep their blocks and pods their addresses; the network's own pods restart node by node, " +
 			"and blocks of what is new are given out once all nodes know the larger pool"
-		f.Reason += fmt.Sprintf("; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (%s); the operator's pods then restart node by node, and traffic goes on", grows)
+		f.Reason += fmt.Sprintf("; only a shorter prefix that begins at the same address is possible, where the network's pools can grow (%s); the operator's pods then restart node by node, and traffic continues", grows)
 	}
 	return f
 }

@@ -66,7 +66,7 @@ func standIn(p provider.Provider) bool {
 	return foreign || p.Traits().NotBuilt != ""
 }
 
-// progressDeadline is how many seconds a rollout may stand still, unless the user says otherwise. It is what OpenShift's
+// progressDeadline is how many seconds a rollout may stall, unless the user says otherwise. It is what OpenShift's
 // operator waits, and Kubernetes for a Deployment.
 const progressDeadline = 600
 

@@ -27,7 +27,7 @@ func TestFillMakesEveryDefaultExplicit(t *testing.T) {
 	for why, tc := range map[string]struct{ in, want *operatorv1.NetworkSpec }{
 		"a network without a proxy of its own": {spec(), spec(defaults(true), mtu(1500))},
 		"a network with one":                   {spec(typed(ovn)), spec(typed(ovn), defaults(false))},
-		"somebody else's network":              {spec(typed("Calico")), spec(typed("Calico"), defaults(true))},
+		"a third party's network":              {spec(typed("Calico")), spec(typed("Calico"), defaults(true))},
 		"what is written stays": {
 			spec(typed(ovn), func(s *operatorv1.NetworkSpec) {
 				s.DeployKubeProxy, s.DisableMultiNetwork, s.LogLevel = new(true), new(true), osv1.Trace

@@ -13,7 +13,7 @@ import (
 const RuleLinks = "mtu-links"
 
 // checkLinks returns what the links of the nodes do not carry, as far as that is not so already: refusing what is in use
-// would block every other edit, and the conditions tell of the nodes. The target of a migration is checked when it is
+// would block every other edit, and the conditions report the nodes. The target of a migration is checked when it is
 // announced, and not once nodes have it.
 func (s *state) checkLinks(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	own, ok := s.network.(provider.LinkChecker)

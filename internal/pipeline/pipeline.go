@@ -67,13 +67,13 @@ type Result struct {
 	// one is refused in any case. Acknowledged is true if they were, by it.
 	Acknowledgement string
 	Acknowledged    bool
-	// Traits are those of the provider of Spec. For a network that somebody else installs, they are all that is
+	// Traits are those of the provider of Spec. For a network that a third party installs, they are all that is
 	// known of it.
 	Traits provider.Traits
 	// Outputs are what the provider and the enabled components render, in the order in which to apply them. There
-	// is none for a network that somebody else installs.
+	// is none for a network that a third party installs.
 	Outputs []ComponentOutput
-	// Warnings are what is wrong with the cluster as it is, where refusing would help nobody: the pools that are in
+	// Warnings are what is wrong with the cluster as it is, where refusing would help no one: the pools that are in
 	// use have no block left for a new node, or contain a node's address.
 	Warnings Refusals
 	// Ineffective are the fields of the specification that are set and have no effect with its type of network, or in

@@ -31,7 +31,7 @@ func TestABadEditLeavesTheAppliedNetworkInForce(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := cmp.Diff(applied, res.Spec); d != "" {
-				t.Errorf("in force is not what is applied: %s", d)
+				t.Errorf("in effect is not what is applied: %s", d)
 			}
 			if len(res.Outputs) != 2 {
 				t.Errorf("%d outputs: the network is not repaired", len(res.Outputs))

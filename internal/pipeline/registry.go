@@ -47,7 +47,7 @@ func (r Registry) types() []string {
 	return types
 }
 
-// provider returns the provider of a type, or the one that stands for networks that somebody else installs.
+// provider returns the provider of a type, or the one that stands for networks that a third party installs.
 func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
 	for _, p := range r.Providers {
 		if p.Traits().Type == t {

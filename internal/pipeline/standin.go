@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// thirdParty stands for a network that the operator does not know: somebody else installs it. It restricts
+// thirdParty stands for a network that the operator does not know: a third party installs it. It restricts
 // nothing and renders nothing.
 type thirdParty struct{ name operatorv1.NetworkType }
 
@@ -38,7 +38,7 @@ func (thirdParty) Observe(context.Context, client.Reader, *operatorv1.NetworkSpe
 // errNothingToRender cannot be met: Bootstrap asks neither kind of stand-in.
 var errNothingToRender = errors.New("this network has nothing to render")
 
-// NotBuilt returns a provider for a type whose name is known, so that it is not taken for somebody else's, but
+// NotBuilt returns a provider for a type whose name is known, so that it is not taken for a third party's, but
 // which cannot be installed yet. Validate refuses it with the rule not-built.
 func NotBuilt(t operatorv1.NetworkType) provider.Provider { return notBuilt{thirdParty{t}} }
 

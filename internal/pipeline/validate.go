@@ -59,7 +59,7 @@ var (
 )
 
 // typoDistance is how many letters a name may differ from that of a known network and still be taken for a typing
-// error, and not for the network of somebody else.
+// error, and not for the network of a third party.
 const typoDistance = 2
 
 // validate finds everything that is wrong with the specification: with what all networks share, then with the
@@ -110,7 +110,7 @@ func validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Traits) field.Err
 }
 
 // validateType refuses a type that is missing, and one that looks like a known one misspelled. Any other unknown
-// name stands for a network that somebody else installs.
+// name stands for a network that a third party installs.
 func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	name := string(spec.DefaultNetwork.Type)
 	if strings.TrimSpace(name) == "" {
@@ -129,7 +129,7 @@ func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 }
 
 // validateSettings refuses the settings of a provider that is not the one chosen: they would have no effect, and
-// whoever wrote them expects one.
+// anyone who wrote them expects one.
 func validateSettings(spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	n := spec.DefaultNetwork

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// maxPools is how many entries of each kind are looked at. Nobody needs as many, and the time and the length of
+// maxPools is how many entries of each kind are looked at. No one needs as many, and the time and the length of
 // the answer grow with their square.
 const maxPools = 64
 

@@ -38,8 +38,8 @@ func TestGoodSpecificationsAreAccepted(t *testing.T) {
 		"several pools":                           spec(typed(ovn), podPools("10.0.0.0/16 24", "10.1.0.0/16 24", "10.2.0.0/16 25")),
 		"one node gets the whole pool":            spec(podPools("10.128.0.0/23 23")),
 		"the longest hostPrefix":                  spec(podPools("10.128.0.0/14 30")),
-		"somebody else's network":                 spec(typed("Calico"), podPools("10.128.0.0/14")),
-		"somebody else's network may have blocks": spec(typed("Cilium"), podPools("10.128.0.0/14 24")),
+		"a third party's network":                 spec(typed("Calico"), podPools("10.128.0.0/14")),
+		"a third party's network may have blocks": spec(typed("Cilium"), podPools("10.128.0.0/14 24")),
 		"unmanaged":                               spec(func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Unmanaged }),
 		"an empty migration":                      spec(func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{} }),
 		"migration of the MTU":                    spec(typed(ovn), func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{}} }),
@@ -178,7 +178,7 @@ func TestPoolsAreComparedWithTheNodes(t *testing.T) {
 	if d := cmp.Diff(want, r); d != "" {
 		t.Error(d)
 	}
-	// Refusing what is in use would block every other edit, and nobody could do anything about it.
+	// Refusing what is in use would block every other edit, and no one could do anything about it.
 	in := Input{Desired: spec(podPools("10.128.0.0/22 24")), Applied: spec(podPools("10.128.0.0/22 24")), Cluster: f}
 	in.Cluster.HostMTU = 1500
 	if d := cmp.Diff(told(want), told(mustRun(t, in, Render).Warnings)); d != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// fixedFields returns the fields of a kind that the API server lets nobody change, as far as the operator could
+// fixedFields returns the fields of a kind that the API server lets no one change, as far as the operator could
 // want to. They are compared as a whole.
 func fixedFields(key manifest.Key) [][]string {
 	switch key.GroupKind().String() {

@@ -58,7 +58,7 @@ func TestFiveThousandObjectsFitInAConfigMap(t *testing.T) {
 func TestRolledOut(t *testing.T) {
 	for _, tc := range []struct{ why, text, want string }{
 		{"what is no workload has nothing to roll out", configMap, ""},
-		{"a DaemonSet nobody has looked at", "{kind: DaemonSet, apiVersion: apps/v1, metadata: {name: d, generation: 1}}", "DaemonSet d: its latest change was not noticed yet"},
+		{"a DaemonSet no one has looked at", "{kind: DaemonSet, apiVersion: apps/v1, metadata: {name: d, generation: 1}}", "DaemonSet d: its latest change was not noticed yet"},
 		{"old pods", "{kind: DaemonSet, apiVersion: apps/v1, metadata: {name: d}, status: {desiredNumberScheduled: 2, updatedNumberScheduled: 1, numberAvailable: 2}}",
 			"DaemonSet d: 1 of 2 pods are up to date"},
 		{"a Deployment has one replica if it does not say", "{kind: Deployment, apiVersion: apps/v1, metadata: {name: d}, spec: {}, status: {}}", "Deployment d: 0 of 1 pods are up to date"},

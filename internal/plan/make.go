@@ -61,7 +61,7 @@ func (m maker) apply(o manifest.Object) Action {
 	}
 	live, found := m.Live(key)
 	if !found {
-		return a.write(Create, o, "it is not there")
+		return a.write(Create, o, "it does not exist")
 	}
 	a.UID = live.GetUID()
 	if live.GetDeletionTimestamp() != nil {
@@ -81,7 +81,7 @@ func (m maker) change(a Action, o manifest.Object, live *unstructured.Unstructur
 	foreign := live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy
 	if _, recorded := m.known[a.Key]; foreign && !recorded {
 		a.Adopted = true
-		reasons = append(reasons, "it was there before, without the operator's label: the operator takes over the fields that it wants, and will never delete it")
+		reasons = append(reasons, "it existed before, without the operator's label: the operator takes over the fields that it sets, and will never delete it")
 	}
 	if fixed := immutable(o.Object, live); len(fixed) > 0 {
 		return m.recreate(a, o, live, append(reasons, fixed...))
@@ -101,10 +101,10 @@ func (m maker) change(a Action, o manifest.Object, live *unstructured.Unstructur
 func (m maker) recreate(a Action, o manifest.Object, live *unstructured.Unstructured, reasons []string) Action {
 	switch {
 	case isCRD(a.Key):
-		a.Verb, a.Reasons = Blocked, slices.Concat(reasons, []string{"making it anew would delete all objects of its kind"})
+		a.Verb, a.Reasons = Blocked, slices.Concat(reasons, []string{"recreating it would delete all objects of its kind"})
 		return a
 	case a.Adopted:
-		a.Verb, a.Reasons = Blocked, slices.Concat(reasons, []string{"it is not the operator's, which therefore does not delete it to make it anew: delete or rename it"})
+		a.Verb, a.Reasons = Blocked, slices.Concat(reasons, []string{"it does not belong to the operator, which therefore does not delete and recreate it: delete or rename it"})
 		return a
 	}
 	a.Orphan = adopts(o.Object, live)
@@ -117,7 +117,7 @@ func (a Action) write(verb Verb, o manifest.Object, reasons ...string) Action {
 	return a
 }
 
-// Seen decides anew about an object that was to be created since the Lookup of the plan did not know it, and that is
+// Seen decides again about an object that was to be created since the Lookup of the plan did not know it, and that is
 // there for all that: a cache is late, or has only what carries the operator's label. The inventory is that of the plan.
 func (a Action) Seen(live *unstructured.Unstructured, inventory Inventory) Action {
 	m := maker{
@@ -196,9 +196,9 @@ func (m maker) remove(e Entry, waitsFor string) Action {
 	a.UID = live.GetUID()
 	switch {
 	case e.Adopted:
-		a.Reasons = []string{"it was there before the operator took it over"}
+		a.Reasons = []string{"it existed before the operator took it over"}
 	case live.GetLabels()[manifest.LabelManagedBy] != manifest.ManagedBy:
-		a.Reasons = []string{"it does not have the operator's label " + manifest.LabelManagedBy + "=" + manifest.ManagedBy + "; delete it by hand if nobody needs it"}
+		a.Reasons = []string{"it does not have the operator's label " + manifest.LabelManagedBy + "=" + manifest.ManagedBy + "; delete it by hand if it is not needed"}
 	case waitsFor != "":
 		a.Reasons = []string{"it is not rendered any more, and is deleted when what takes its place works: " + waitsFor}
 	case isCRD(e.Key) && m.InUse != nil && m.InUse(live):
@@ -254,7 +254,7 @@ func holdsUp(live *unstructured.Unstructured) string {
 		said = append(said, "finalizers "+strings.Join(finalizers, ", "))
 	}
 	if len(said) == 0 {
-		return "it will be made anew when it is gone"
+		return "it is created again after its deletion"
 	}
 	return "what holds it up: " + strings.Join(said, "; ")
 }

@@ -86,8 +86,8 @@ func TestPlan(t *testing.T) {
 		because string
 	}{
 		{"a fresh cluster gets everything, by rank", nil, []string{daemonSet, configMap, namespace}, nil,
-			[]string{"create Namespace", "create ConfigMap", "create DaemonSet"}, "it is not there"},
-		{"what is as wanted is left alone", []string{daemonSet, namespace}, []string{daemonSet, namespace}, nil,
+			[]string{"create Namespace", "create ConfigMap", "create DaemonSet"}, "it does not exist"},
+		{"what is as wanted is not changed", []string{daemonSet, namespace}, []string{daemonSet, namespace}, nil,
 			[]string{"none Namespace", "none DaemonSet"}, "2 objects are as wanted"},
 		{"a changed value is applied", []string{configMap}, []string{strings.Replace(configMap, "a: b", "a: c", 1)}, nil,
 			[]string{"apply ConfigMap"}, "data.a: b -> c"},
@@ -123,11 +123,11 @@ func TestPlan(t *testing.T) {
 		}, []string{"none DaemonSet", "keep ConfigMap"}, "DaemonSet ns/d: 2 of 3 pods are available"},
 		{"a workload that is not critical holds up nothing", []string{configMap}, []string{daemonSet}, func(_ cluster, in *Input) { in.Desired[0].Policy.NonCritical = true },
 			[]string{"create DaemonSet", "delete ConfigMap"}, ""},
-		{"what has lost the operator's label is nobody's to delete", []string{configMap}, nil, func(c cluster, _ *Input) {
+		{"what has lost the operator's label is no one's to delete", []string{configMap}, nil, func(c cluster, _ *Input) {
 			c[manifest.Key{Kind: "ConfigMap", Namespace: "ns", Name: "c"}].SetLabels(nil)
 		}, []string{"keep ConfigMap"}, "does not have the operator's label"},
 		{"what was there before the operator stays", []string{configMap}, nil, func(_ cluster, in *Input) { in.Inventory[0].Adopted = true },
-			[]string{"keep ConfigMap"}, "it was there before"},
+			[]string{"keep ConfigMap"}, "it existed before"},
 		{"a definition that is used stays", []string{crd}, nil, func(_ cluster, in *Input) { in.InUse = func(*unstructured.Unstructured) bool { return true } },
 			[]string{"keep CustomResourceDefinition"}, "there are objects of kind Foo"},
 		{"one that is not used goes", []string{crd}, nil, func(_ cluster, in *Input) { in.InUse = func(*unstructured.Unstructured) bool { return false } },
@@ -142,12 +142,12 @@ func TestPlan(t *testing.T) {
 			o := in.Desired[0].Object.DeepCopy()
 			o.SetLabels(map[string]string{manifest.LabelManagedBy: "Helm"})
 			c[in.Desired[0].Key()] = o
-		}, []string{"apply ConfigMap"}, "it was there before, without the operator's label"},
+		}, []string{"apply ConfigMap"}, "it existed before, without the operator's label"},
 		{"our own object without its label is ours still", []string{configMap}, []string{configMap}, func(c cluster, in *Input) { c[in.Desired[0].Key()].SetLabels(nil) },
 			[]string{"apply ConfigMap"}, "apply ConfigMap ns/c: metadata.labels: missing"},
 		{"a selector cannot be changed", []string{daemonSet}, []string{strings.ReplaceAll(daemonSet, "a: b", "a: c")}, nil,
 			[]string{"recreate DaemonSet"}, "spec.selector.matchLabels.a: b -> c"},
-		{"nor the scope of a definition, which is not made anew", []string{crd}, []string{strings.Replace(crd, "Cluster,", "Namespaced,", 1)}, nil,
+		{"nor the scope of a definition, which is not recreated", []string{crd}, []string{strings.Replace(crd, "Cluster,", "Namespaced,", 1)}, nil,
 			[]string{"blocked CustomResourceDefinition"}, "would delete all objects"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

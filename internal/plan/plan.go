@@ -111,7 +111,7 @@ type Input struct {
 	InUse func(crd *unstructured.Unstructured) bool
 	// Incomplete, if not empty, says why Desired is not everything. Nothing is deleted then.
 	Incomplete string
-	// Eventual plans what is done in the end: objects that are deleted once what takes their place works are told as
+	// Eventual plans what is done in the end: objects that are deleted once what takes their place works are reported as
 	// deleted.
 	Eventual bool
 }

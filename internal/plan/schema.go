@@ -91,7 +91,7 @@ func nameOf(entry any, keys []string) string {
 	return fmt.Sprint(keyValue(m, keys[0]))
 }
 
-// isAtomicMap reports whether a map is one value for the API server: whoever adds a key to it has changed it.
+// isAtomicMap reports whether a map is one value for the API server: anyone who adds a key to it has changed it.
 func isAtomicMap(field string) bool {
 	switch field {
 	case "nodeSelector", "selector", "podSelector", "namespaceSelector", "objectSelector", "labelSelector", "matchLabels",
@@ -107,7 +107,7 @@ func isQuantityMap(field string) bool {
 
 func isQuantity(field string) bool { return field == "sizeLimit" || field == "divisor" }
 
-// isDefault reports whether a field has the value that the API server gives it when nobody does, in lists and maps
+// isDefault reports whether a field has the value that the API server gives it when no one does, in lists and maps
 // that are one value.
 func isDefault(field string, value any) bool {
 	switch field {

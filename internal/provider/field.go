@@ -3,9 +3,9 @@ package provider
 // Class says how a change of a field comes into force on a network that is in use.
 type Class string
 
-// The classes, from the one that nobody notices to the one that is refused.
+// The classes, from the one that no one notices to the one that is refused.
 const (
-	// Live: in force at once. Nothing restarts.
+	// Live: in effect at once. Nothing restarts.
 	Live Class = "live"
 	// Rolling: the network's own pods restart, node by node.
 	Rolling Class = "rolling"

@@ -1,5 +1,5 @@
 // Package provider is the contract between the operator and the networks it can install. A provider is a
-// folder below providers/; nothing outside that folder asks which provider it has, only for its traits.
+// directory below providers/; nothing outside that directory asks which provider it has, only for its traits.
 package provider
 
 import (
@@ -54,7 +54,7 @@ type Traits struct {
 // change their arguments and never panic, whatever a user has written. Default is only called with what Validate
 // found nothing wrong with, or with what was applied before.
 //
-// What is wrong is told as field errors. Their paths begin with field.NewPath("spec"). Their Detail goes on from
+// What is wrong is reported as field errors. Their paths begin with field.NewPath("spec"). Their Detail goes on from
 // the value ("must be between 1 and 65535"), or is a sentence that names the value itself, and ends with the way
 // out. Their Origin is the rule: a short name in lower case with dashes that stays the same for good, since tools
 // read it ("flannel-vni-range"), set with WithOrigin. For a change, the Detail says what cannot be changed and why;

@@ -56,7 +56,7 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range Run(t.Context(), []Probe{
-		{ID: "nobody listens", Way: TCP, Host: "127.0.0.1", Port: port}, {ID: "nobody listens to datagrams", Way: UDP, Host: "127.0.0.1", Port: port},
+		{ID: "no one listens", Way: TCP, Host: "127.0.0.1", Port: port}, {ID: "no one listens to datagrams", Way: UDP, Host: "127.0.0.1", Port: port},
 		{ID: "no such way", Way: "pigeon"},
 	}) {
 		if r.Error == "" {

@@ -103,7 +103,7 @@ func keyed(name, value string) string {
 	return text(value)
 }
 
-// text is Text that reads JSON as JSON, so that names and values are told apart.
+// text is Text that reads JSON as JSON, so that names and values are distinguished.
 func text(value string) string {
 	if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "{") {
 		var tree map[string]any

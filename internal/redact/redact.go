@@ -99,7 +99,7 @@ func keys(text string) string {
 // certificate is how one begins in base64; it is public.
 const certificate = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0"
 
-// runs takes out long runs of letters and digits that are secret once decoded, or that nobody has made up by hand.
+// runs takes out long runs of letters and digits that are secret once decoded, or that no one has made up by hand.
 func runs(text string, depth int) string {
 	if !strings.Contains(text, "CERTIFICATE-----") {
 		return hideRuns(text, depth)

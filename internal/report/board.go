@@ -1,5 +1,5 @@
 // Package report is where loops say how things stand. Each loop keeps its own entry on the board, and replaces
-// it whenever it has looked; the status loop reads the board and publishes the conditions. So nobody but that
+// it whenever it has looked; the status loop reads the board and publishes the conditions. So no one but that
 // loop writes a status, and a loop that has nothing new to say causes no request.
 package report
 

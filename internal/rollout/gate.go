@@ -36,7 +36,7 @@ type Look struct {
 	Pods   []Pod
 	// Gone is how many nodes have a kubelet that does not answer. Their pods are not available, and hold nothing up.
 	Gone int
-	// Hung is true if the rollout has stood still for too long.
+	// Hung is true if the rollout has made no progress for too long.
 	Hung bool
 	Now  time.Time
 }

@@ -31,7 +31,7 @@ type Standing struct {
 
 // Turn says what may be rolled out now.
 type Turn struct {
-	// HoldConfig keeps the specification of the record in force, HoldVersion the images and the version.
+	// HoldConfig keeps the specification of the record in effect, HoldVersion the images and the version.
 	HoldConfig, HoldVersion bool
 	// Back is the revision to go back to, with its specification, images and version; nil if there is no reason to.
 	Back *applied.Revision
@@ -59,7 +59,7 @@ func Next(s Standing) Turn {
 	switch {
 	case s.Migrating && upgrade:
 		return Turn{HoldVersion: true, Reason: ReasonUpgradeWaits,
-			Message: fmt.Sprintf("version %s waits until the MTU migration, which goes on in version %s, has finished and spec.migration is removed", s.Version, r.OperatorVersion)}
+			Message: fmt.Sprintf("version %s waits until the MTU migration, which continues in version %s, has finished and spec.migration is removed", s.Version, r.OperatorVersion)}
 	case busy && upgrade && r.Kind != applied.KindUpgrade:
 		// A change of the change that is under way is no upgrade.
 		return Turn{HoldVersion: true, Reason: ReasonUpgradeWaits,
@@ -92,10 +92,10 @@ func (s Standing) rejected() (Turn, bool) {
 	switch {
 	case rejected.Operands != "" && rejected.Operands == applied.Operands(s.Version, s.Images):
 		t.HoldVersion = true
-		t.Message += "; it is tried again with the next version of the operator"
+		t.Message += "; it is retried with the next version of the operator"
 	case rejected.Hash != "" && rejected.Hash == s.Wanted.Hash():
 		t.HoldConfig = true
-		t.Message += "; change the specification to go on"
+		t.Message += "; change the specification to continue"
 	default:
 		return Turn{}, false
 	}

@@ -92,7 +92,7 @@ func TestARolloutThatHangsIsTakenBackOnce(t *testing.T) {
 		t.Fatalf("%+v", turn)
 	}
 	for why, change := range map[string]func(*Standing){
-		"nobody asked for it":      func(s *Standing) { s.AutoRollback = false },
+		"no one asked for it":      func(s *Standing) { s.AutoRollback = false },
 		"it does not hang":         func(s *Standing) { s.Hung = "" },
 		"there is no healthy one":  func(s *Standing) { s.History = history[1:] },
 		"it was healthy before":    func(s *Standing) { s.Record.Settling = false },

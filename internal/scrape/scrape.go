@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// allowedFor and refusedFor are how long an answer on a token is good for. Rights that are taken away are gone, and rights
+	// allowedFor and refusedFor are how long an answer on a token is good for. Rights that are removed are gone, and rights
 	// that are given are there, after that time.
 	allowedFor = time.Minute
 	refusedFor = 10 * time.Second
@@ -35,7 +35,7 @@ const (
 )
 
 // Readers decides who may read. Who shows no token is turned away without a question; while the API server does not answer,
-// nobody is let in who has not been lately. It may be used by many goroutines.
+// no one is let in who has not been lately. It may be used by many goroutines.
 type Readers struct {
 	tokens authenticationclient.TokenReviewsGetter
 	rights authorizationclient.SubjectAccessReviewsGetter
@@ -63,17 +63,17 @@ type verdict struct {
 func New(config *rest.Config, client *http.Client, now func() time.Time, log *slog.Logger) (*Readers, error) {
 	tokens, err := authenticationclient.NewForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("make client for tokens: %w", err)
+		return nil, fmt.Errorf("create client for tokens: %w", err)
 	}
 	rights, err := authorizationclient.NewForConfigAndClient(config, client)
 	if err != nil {
-		return nil, fmt.Errorf("make client for rights: %w", err)
+		return nil, fmt.Errorf("create client for permissions: %w", err)
 	}
 	return &Readers{tokens: tokens, rights: rights, now: now, log: log, known: map[reading]verdict{},
 		limit: flowcontrol.NewTokenBucketRateLimiter(asksPerSecond, asksAtOnce)}, nil
 }
 
-// Only serves those who may read; others get 401 or 403, 429 while strangers are many, and 503 while nobody knows.
+// Only serves those who may read; others get 401 or 403, 429 while strangers are many, and 503 while no one knows.
 func (r *Readers) Only(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		status := r.judge(q)

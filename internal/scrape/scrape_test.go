@@ -101,7 +101,7 @@ func TestAnswersOnTokensAreRememberedAndForgotten(t *testing.T) {
 	counted.cut.Store(true)
 	now = now.Add(allowedFor)
 	if got := r.judge(requestWith(reader)); got != http.StatusServiceUnavailable {
-		t.Errorf("without an API server nobody is let in on hearsay: %d", got)
+		t.Errorf("without an API server no one is let in on hearsay: %d", got)
 	}
 }
 

@@ -135,7 +135,7 @@ func withTimes(conditions, previous []osv1.OperatorCondition, now time.Time) []o
 	return conditions
 }
 
-// IsOurs reports whether a condition of the network has a type that is decided here; all others are left alone.
+// IsOurs reports whether a condition of the network has a type that is decided here; all others are not changed.
 func IsOurs(conditionType string) bool {
 	switch conditionType {
 	case ready, reconciling, stalled:

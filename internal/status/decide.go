@@ -50,7 +50,7 @@ func Decide(in Input) Decision {
 func all(string) bool                 { return true }
 func ofNetwork(component string) bool { return !IsController(component) }
 
-// bearing returns the findings that bear on a condition of the whole.
+// bearing returns the findings that affect a condition of the whole.
 func bearing(findings []Finding, effect Effect, counts func(component string) bool) []Finding {
 	var found []Finding
 	for _, f := range findings {

@@ -99,7 +99,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 			"Progressing": "False AsExpected ", "Available": "True AsExpected ", "Degraded": "False AsExpected "}},
 		{"nothing was made yet for nodes that there are", Input{Memory: rolling(time.Second), Live: []Live{with(healthy(agent), func(l *Live) { l.Current, l.Updated, l.Available = 0, 0, 0 })}}, map[string]string{
 			"Progressing": `True Deploying DaemonSet "ns/agent" is not yet scheduled on any nodes`}},
-		{"a rollout that stands still for ten minutes is hung, and says why", Input{Memory: rolling(11 * time.Minute),
+		{"a rollout that stalls for ten minutes is hung, and says why", Input{Memory: rolling(11 * time.Minute),
 			Live: []Live{with(healthy(agent, pod("p1", "n1", NotReady, 11*time.Minute, "readiness probe failed")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded":    `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is not ready (readiness probe failed)`,
 			"Upgradeable": `False RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is not ready (readiness probe failed)`,
@@ -110,13 +110,13 @@ func TestEachStateHasItsConditions(t *testing.T) {
 		{"the older pods' last success does not count for a pod that crashes between", Input{Memory: rolling(11 * time.Minute), Live: []Live{with(healthy(agent,
 			Pod{Name: "p1", Node: "n1", Ready: true, Trouble: CrashLoop, Detail: crash, Since: ago(time.Second), Created: ago(11 * time.Minute)}), func(l *Live) { l.Updated = 1 })}}, map[string]string{
 			"Degraded": `True RolloutHung DaemonSet "ns/agent" rollout is not making progress - last change 2026-01-02T11:49:00Z: pod p1 on node n1 is in CrashLoopBackOff State (` + crash + `)`}},
-		{"pods with the same trouble are told as one, three causes by name", Input{Memory: rolling(5 * time.Minute), Live: []Live{with(healthy(agent,
+		{"pods with the same trouble are reported as one, three causes by name", Input{Memory: rolling(5 * time.Minute), Live: []Live{with(healthy(agent,
 			pod("p4", "n4", CrashLoop, 3*time.Minute, "x"), pod("p3", "n3", CrashLoop, 3*time.Minute, crash), pod("p2", "n2", CrashLoop, 3*time.Minute, crash),
 			pod("p5", "n5", ImagePull, 3*time.Minute, "container c: image i: not found"), pod("p6", "", Unschedulable, 3*time.Minute, "0/6 nodes are available")),
 			func(l *Live) { l.Available = 0; l.Desired = 5; l.Updated = 5 })}}, map[string]string{
 			"FlannelDegraded": `True CrashLoopBackOff DaemonSet "ns/agent" rollout is not making progress - pod p2 on node n2 is in CrashLoopBackOff State (` + crash + `) (2 pods affected); ` +
 				`pod p4 on node n4 is in CrashLoopBackOff State (x); pod p5 on node n5 is in ImagePullBackOff State (container c: image i: not found); and 1 more pods`}},
-		{"trouble of less than two minutes is told as progress", Input{Memory: rolling(time.Minute), Live: []Live{with(healthy(agent, pod("p1", "n1", ImagePull, 119*time.Second, "i")), func(l *Live) { l.Available = 2 })}}, map[string]string{
+		{"trouble of less than two minutes is reported as progress", Input{Memory: rolling(time.Minute), Live: []Live{with(healthy(agent, pod("p1", "n1", ImagePull, 119*time.Second, "i")), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded": "False AsExpected ", "Progressing": `True Deploying DaemonSet "ns/agent" is not available (awaiting 1 nodes): pod p1 on node n1 is in ImagePullBackOff State (i)`}},
 		{"after the rollout, trouble is degraded, and no rollout", Input{Live: []Live{with(healthy(agent, pod("p1", "n1", CrashLoop, 3*time.Minute, crash)), func(l *Live) { l.Available = 2 })}}, map[string]string{
 			"Degraded": `True CrashLoopBackOff DaemonSet "ns/agent" does not work on all nodes - pod p1 on node n1 is in CrashLoopBackOff State (` + crash + `)`, "Progressing": "False AsExpected "}},
@@ -147,7 +147,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 		{"what is not critical waits for others, and holds nothing up", Input{Memory: Memory{Installed: []string{"", "Flannel"}}, Wanted: []Workload{agent, extras}, Live: []Live{healthy(agent),
 			with(healthy(extras, pod("m", "n", Starting, time.Minute, "")), func(l *Live) { l.Available = 0 })}}, map[string]string{
 			"Progressing": "False AsExpected ", "MetricsProgressing": `True Deploying DaemonSet "ns/metrics" has 0 of 3 pods ready: pod m on node n is still being started`}},
-		{"all findings are told with component and reason, the operator's own first, in one order", Input{Live: []Live{healthy(agent)}, Findings: []Finding{
+		{"all findings are reported with component and reason, the operator's own first, in one order", Input{Live: []Live{healthy(agent)}, Findings: []Finding{
 			{Component: "NodeMTU", Effect: Degraded, Reason: "B", Message: "b", Immediate: true}, {Component: "Flannel", Effect: Degraded, Reason: "A", Message: "a", Immediate: true},
 			{Effect: Degraded, Reason: "InvalidOperatorConfig", Message: "c", Immediate: true}}}, map[string]string{
 			"Degraded": "True InvalidOperatorConfig InvalidOperatorConfig: c\nFlannel: A: a\nNodeMTU: B: b", "FlannelDegraded": "True A a",
@@ -159,7 +159,7 @@ func TestEachStateHasItsConditions(t *testing.T) {
 		{"a node with fewer families, another with an older kernel", Input{Live: []Live{healthy(agent)}, Memory: remembering(settled("r1"), "Degraded/NodeFacts/NodeAddresses", time.Hour), Nodes: []Node{
 			{Name: "a", Kernel: "6.8.0-45", Families: "IPv4"}, {Name: "b", Kernel: "6.8.1", Families: "IPv4 and IPv6"}, {Name: "c", Kernel: "5.4.0", Families: "IPv4 and IPv6"}}}, map[string]string{
 			"NodeFactsDegraded":  "True NodeAddresses the nodes do not all have internal addresses of the same IP families: a has IPv4; 2 have IPv4 and IPv6",
-			"NodeFactsAvailable": "True AsExpected the nodes run different kernels, of which the oldest says what the network can use: c has 5.4; 2 have 6.8", "Degraded": "False AsExpected "}},
+			"NodeFactsAvailable": "True AsExpected the nodes run different kernels; the oldest determines what the network can use: c has 5.4; 2 have 6.8", "Degraded": "False AsExpected "}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			row.in.Now, row.in.Version, row.in.Applied, row.in.Previous = now, "v1", true, was()
@@ -199,7 +199,7 @@ func TestFreshNetworkStartsUp(t *testing.T) {
 		{"pods that take their time are no outage of what has never worked", Input{Applied: true, Components: []string{"Flannel"}, Wanted: []Workload{agent}, Live: []Live{
 			with(healthy(agent, pod("p", "n", Starting, time.Hour, "")), func(l *Live) { l.Available = 0; l.Changed = ago(time.Minute) })}}, map[string]string{
 			"Available": "False Startup The network is starting up", "FlannelAvailable": "False Startup Flannel is starting up"}},
-		{"a network that somebody else installs has no workloads", Input{Applied: true}, map[string]string{"Available": "True AsExpected ", "Progressing": "False AsExpected "}},
+		{"a network that a third party installs has no workloads", Input{Applied: true}, map[string]string{"Available": "True AsExpected ", "Progressing": "False AsExpected "}},
 		{"nothing is rendered before everything is applied", Input{}, map[string]string{"Available": "False Startup The network is starting up"}},
 		{"nodes that are asked are no component that starts", Input{Findings: []Finding{{Component: "NodeMTU", Effect: Progressing, Reason: "ProbingMTU", Message: "m"}}}, map[string]string{
 			"NodeMTUProgressing": "True ProbingMTU m"}},

@@ -14,7 +14,7 @@ type Happening struct {
 	Reason, Message string
 }
 
-// tellRollout tells that the rollout of a workload has begun or is through.
+// tellRollout reports that the rollout of a workload has begun or is through.
 func (d *Decision) tellRollout(v view, before, after Rollout) {
 	switch {
 	case after.Revision != "" && after.Revision != before.Revision:
@@ -24,7 +24,7 @@ func (d *Decision) tellRollout(v view, before, after Rollout) {
 	}
 }
 
-// tell tells which conditions have changed: of the whole that it is available or not, and that nothing is degraded any
+// tell reports which conditions have changed: of the whole that it is available or not, and that nothing is degraded any
 // more; of each component that it is degraded. What the operator itself refuses is told by who refuses it.
 func (d *Decision) tell(in Input) {
 	before := map[string]osv1.ConditionStatus{}

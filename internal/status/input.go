@@ -6,10 +6,10 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 )
 
-// Effect is the condition that a finding bears on.
+// Effect is the condition that a finding affects.
 type Effect string
 
-// The effects of findings, named like the conditions that they bear on.
+// The effects of findings, named like the conditions that they affect.
 const (
 	// Degraded: something is wrong and needs a person.
 	Degraded Effect = "Degraded"
@@ -32,9 +32,9 @@ type Finding struct {
 	Effect    Effect
 	// Reason is one CamelCase word for programs, Message a sentence for people.
 	Reason, Message string
-	// Aside findings appear in the component's own conditions, and do not bear on those of the network.
+	// Aside findings appear in the component's own conditions, and do not affect those of the network.
 	Aside bool
-	// Immediate findings are Degraded at once: what somebody wrote is wrong, and waiting will not help. All others are
+	// Immediate findings are Degraded at once: what someone wrote is wrong, and waiting will not help. All others are
 	// Degraded once they have lasted for two minutes; until then, a NotUpgradeable finding of the same component and reason
 	// is held back, too.
 	Immediate bool
@@ -78,7 +78,7 @@ type Live struct {
 // Input is everything that Decide looks at.
 type Input struct {
 	Now time.Time
-	// Deadline is how long a rollout may stand still before it counts as hung; 0 is 10 minutes.
+	// Deadline is how long a rollout may stall before it counts as hung; 0 is 10 minutes.
 	Deadline time.Duration
 	// Version is the version of this operator.
 	Version string

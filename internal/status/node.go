@@ -60,7 +60,7 @@ func gone(nodes []Node) []string {
 	return names
 }
 
-// nodeFindings tells of nodes that do not answer, and of those whose facts are not those of the others.
+// nodeFindings reports nodes that do not answer, and of those whose facts are not those of the others.
 func nodeFindings(nodes []Node) []Finding {
 	var found []Finding
 	if names := gone(nodes); len(names) > 0 {
@@ -73,13 +73,13 @@ func nodeFindings(nodes []Node) []Finding {
 	}
 	if text := groups(nodes, "", func(n Node) string { return majorMinor(n.Kernel) }); text != "" {
 		found = append(found, Finding{Component: componentNodes, Effect: Noted, Reason: reasonKernels,
-			Message: "the nodes run different kernels, of which the oldest says what the network can use: " + text})
+			Message: "the nodes run different kernels; the oldest determines what the network can use: " + text})
 	}
 	return found
 }
 
-// groups tells which nodes have which value, the rarest value first; the most frequent one is only counted. It is empty
-// if all have the same. Nodes without a value are told with the name for that, or left out if there is none.
+// groups reports which nodes have which value, the rarest value first; the most frequent one is only counted. It is empty
+// if all have the same. Nodes without a value are reported with the name for that, or left out if there is none.
 func groups(nodes []Node, none string, value func(Node) string) string {
 	of := map[string][]string{}
 	for _, n := range nodes {

@@ -78,7 +78,7 @@ func revision(template *corev1.PodTemplateSpec) string {
 	return hex.EncodeToString(sum[:6])
 }
 
-// changed is when an object was made or last written by somebody other than the controller that keeps its
+// changed is when an object was made or last written by someone other than the controller that keeps its
 // status, and the status loop.
 func changed(o *metav1.ObjectMeta) time.Time {
 	last := o.CreationTimestamp.Time

@@ -122,7 +122,7 @@ func pulling(c *corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string 
 	return fmt.Sprintf("container %s: image %s: %s", c.Name, c.Image, firstLine(reason, why))
 }
 
-// lastExit tells how a container ended last.
+// lastExit reports how a container ended last.
 func lastExit(c *corev1.ContainerStatus) string {
 	end := c.State.Terminated
 	if end == nil {

@@ -46,7 +46,7 @@ func TestPodIsDiagnosed(t *testing.T) {
 		{"killed for its memory once", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", RestartCount: 1,
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}, LastTerminationState: ended(137, "OOMKilled", "")}}, Conditions: []corev1.PodCondition{notReady}},
 			NotReady, "container c ended with exit code 137: OOMKilled"},
-		{"pulling and waiting to pull again are told alike", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Image: "img",
+		{"pulling and waiting to pull again are reported alike", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", Image: "img",
 			State: waiting("ImagePullBackOff", `Back-off pulling image "img": ErrImagePull: not found`)}}},
 			ImagePull, "container c: image img: ErrImagePull: not found"},
 		{"a container that is being made", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "c", State: waiting("ContainerCreating", "")}}, Conditions: []corev1.PodCondition{notReady}},

@@ -46,7 +46,7 @@ type Pod struct {
 	Since   time.Time
 	Created time.Time
 	// Trouble is empty for a pod that is ready and has not crashed over and over, Detail what is known about it, in
-	// words that fit in brackets. Pods with the same of both are told as one.
+	// words that fit in brackets. Pods with the same of both are reported as one.
 	Trouble Trouble
 	Detail  string
 }

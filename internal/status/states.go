@@ -46,19 +46,19 @@ func waiting() []state {
 		{State{Progressing, reasonDeploying, "a workload does not exist yet"}, func(v view) (string, bool, time.Duration) {
 			return "does not exist yet", !v.exists, 0
 		}},
-		{State{Progressing, reasonDeploying, "a workload is new, and its controller has not looked at its present form"}, func(v view) (string, bool, time.Duration) {
+		{State{Progressing, reasonDeploying, "a workload has changed, and its controller has not observed the change yet"}, func(v view) (string, bool, time.Duration) {
 			return fmt.Sprintf("update is being processed (generation %d, observed generation %d)", v.Generation, v.Observed), v.rolling && v.Generation > v.Observed, 0
 		}},
-		{State{Progressing, reasonDeploying, "a workload that is not critical has no pod that works yet; only its component's conditions have it"}, func(v view) (string, bool, time.Duration) {
+		{State{Progressing, reasonDeploying, "a workload that is not critical has no available pod yet; only its component's conditions report it"}, func(v view) (string, bool, time.Duration) {
 			return fmt.Sprintf("has %d of %d pods ready", v.Available, v.Desired), v.rolling && v.NonCritical && v.Desired > 0 && v.Available == 0, 0
 		}},
-		{State{Progressing, reasonDeploying, "there should be pods of a new form, and there are none at all"}, func(v view) (string, bool, time.Duration) {
+		{State{Progressing, reasonDeploying, "pods of the new revision are desired, and none exists"}, func(v view) (string, bool, time.Duration) {
 			return "is not yet scheduled on any nodes", v.rolling && v.Desired > 0 && v.Available == 0 && len(v.Pods) == 0, 0
 		}},
-		{State{Progressing, reasonDeploying, "pods of an older form are left on nodes that work"}, func(v view) (string, bool, time.Duration) {
+		{State{Progressing, reasonDeploying, "pods of an older revision remain on nodes that work"}, func(v view) (string, bool, time.Duration) {
 			return fmt.Sprintf("update is rolling out (%d out of %d updated)", v.Updated, v.Desired), v.rolling && v.Updated < v.Desired-v.gone(), 0
 		}},
-		{State{Progressing, reasonDeploying, "pods of the new form on nodes that work are not available yet"}, func(v view) (string, bool, time.Duration) {
+		{State{Progressing, reasonDeploying, "pods of the new revision on nodes that work are not available yet"}, func(v view) (string, bool, time.Duration) {
 			return fmt.Sprintf("is not available (awaiting %d nodes)", v.awaited()), v.rolling && v.awaited() > 0, 0
 		}},
 	}
@@ -67,8 +67,8 @@ func waiting() []state {
 // troubling are the states in which a workload needs a person, the gravest first. The first that holds is told.
 func troubling() []state {
 	all := []state{
-		{State{Degraded, RolloutHung, "a rollout has stood still for 10 minutes; a pod that is created in the place of another is no progress; at once, and Upgradeable is False too"}, hung},
-		{State{Degraded, reasonRefused, "pods cannot be made: the API server, a quota or a webhook refuses them"}, func(v view) (string, bool, time.Duration) {
+		{State{Degraded, RolloutHung, "a rollout has made no progress for 10 minutes; a pod that replaces another of the same revision is no progress; at once, and Upgradeable is False too"}, hung},
+		{State{Degraded, reasonRefused, "pods cannot be created: the API server, a quota or a webhook refuses them"}, func(v view) (string, bool, time.Duration) {
 			return "cannot create its pods: " + v.Refused, v.Refused != "", 0
 		}},
 	}
@@ -76,20 +76,20 @@ func troubling() []state {
 		trouble Trouble
 		when    string
 	}{
-		{CrashLoop, "a container, or an init container, ends over and over; it counts until the pod has been ready for a minute"},
-		{ImagePull, "an image cannot be had"},
-		{CreateFailed, "a container cannot be made or started, for example since a Secret is missing"},
-		{Failed, "a pod has failed, for example since it was evicted"},
+		{CrashLoop, "a container, or an init container, terminates repeatedly; it counts until the pod has been ready for a minute"},
+		{ImagePull, "an image cannot be pulled"},
+		{CreateFailed, "a container cannot be created or started, for example because a Secret is missing"},
+		{Failed, "a pod has failed, for example because it was evicted"},
 		{Unschedulable, "no node can take a pod"},
 		{NotReady, "a probe of a pod fails, or it was killed for its memory; not during a rollout"},
-		{Starting, "a pod has been started for 10 minutes; not during a rollout"},
+		{Starting, "a pod has been starting for 10 minutes; not during a rollout"},
 	} {
 		all = append(all, state{State{Degraded, string(kind.trouble), kind.when}, func(v view) (string, bool, time.Duration) { return v.trouble(kind.trouble) }})
 	}
 	return all
 }
 
-// hung holds for a critical rollout that stands still.
+// hung holds for a critical rollout that stalls.
 func hung(v view) (string, bool, time.Duration) {
 	if v.NonCritical || !v.exists || !v.rolling {
 		return "", false, 0
@@ -132,6 +132,6 @@ func States() []State {
 		State{Degraded, reasonNoConfig, "there is no Network/cluster; only in the ClusterOperator, and at once"},
 		State{Noted, reasonNodesGone, "nodes do not answer: the message of Available=True names them"},
 		State{Degraded, reasonFamilies, "(only `NodeFactsDegraded`) nodes do not all have internal addresses of the same IP families"},
-		State{Noted, reasonKernels, "(only `NodeFactsAvailable`) nodes run different kernels: the message says which"},
+		State{Noted, reasonKernels, "(only `NodeFactsAvailable`) nodes run different kernels: the message names them"},
 	)
 }

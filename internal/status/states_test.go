@@ -76,7 +76,7 @@ func TestEveryReasonHasOneWayOutInCodeAndDocumentation(t *testing.T) {
 		known[w.Reason] = true
 	}
 	condition := ""
-	for line := range strings.Lines(section(t, "What loops say")) {
+	for line := range strings.Lines(section(t, "Conditions that controllers report")) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 4 {
 			continue
@@ -120,8 +120,8 @@ func TestEveryControllerHasItsRowInTheDocumentation(t *testing.T) {
 	}
 }
 
-// seen is what tools say of a Network that go by kstatus's rules for kinds that they do not know: the generation, then
-// Stalled and Reconciling, then Ready. kubectl wait goes by one condition.
+// seen is what tools say of a Network that use kstatus's rules for kinds that they do not know: the generation, then
+// Stalled and Reconciling, then Ready. kubectl wait uses one condition.
 func seen(generation, observed int64, conditions []osv1.OperatorCondition) string {
 	is := map[string]osv1.ConditionStatus{}
 	for _, c := range conditions {

@@ -14,7 +14,7 @@ const defaultWayOut = "cno status names the component; the logs of its pods are 
 // WayOuts are the rows of the table in docs/status.md. cno doctor prints them.
 func WayOuts() []WayOut {
 	return []WayOut{
-		{string(CrashLoop), "the container's last words are in the cause, its log before the restart in the archive of cno doctor as .previous.log; if the last change caused it: cno rollback"},
+		{string(CrashLoop), "the container's last log lines are in the cause, its log before the restart in the archive of cno doctor as .previous.log; if the last change caused it: cno rollback"},
 		{string(ImagePull), "make the image available to the nodes, or correct it in the environment of Deployment network-operator (docs/install.md)"},
 		{string(CreateFailed), "create the ConfigMap or Secret that the cause names, or wait for the operator to create it"},
 		{string(Failed), "remove what the cause names, then delete the pod; its workload creates another one"},

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// hungAfter is how long a rollout may stand still before it counts as hung, and how long a pod may take to start. It
+	// hungAfter is how long a rollout may stall before it counts as hung, and how long a pod may take to start. It
 	// is what OpenShift's operator waits.
 	hungAfter = 10 * time.Minute
 	// downAfter is how long a workload may have no available pod before the network counts as not available:
@@ -29,7 +29,7 @@ func (w Workload) id() string { return w.Kind + "/" + w.Namespace + "/" + w.Name
 type view struct {
 	Live
 	now time.Time
-	// deadline is how long its rollout may stand still.
+	// deadline is how long its rollout may stall.
 	deadline time.Duration
 	// exists is false for a workload that is wanted and does not exist; then Live has nothing but its name.
 	exists bool

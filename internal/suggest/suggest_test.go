@@ -30,7 +30,7 @@ func TestClosest(t *testing.T) {
 		{"a letter is missing", "OVNKubernets", "OVNKubernetes"},
 		{"case does not count", "openshiftSND", "OpenShiftSDN"},
 		{"two letters", "Kurir", "Kuryr"},
-		{"a network of somebody else", "Calico", ""},
+		{"a network of a third party", "Calico", ""},
 		{"another", "Cilium", ""},
 		{"another", "Weave", ""},
 		{"another", "Antrea", ""},

@@ -35,7 +35,7 @@ func TestResolve(t *testing.T) {
 		version   string
 		suites    []string
 	}{
-		{"nobody has chosen: the programs' own defaults", nil, "", "", nil},
+		{"no one has chosen: the programs' own defaults", nil, "", "", nil},
 		{"chosen, and only those that always followed shall", profile(configv1.TLSProfileModernType), LegacyAdherence, "", nil},
 		{"all shall follow, and there is no choice", nil, StrictAdherence, "VersionTLS12", intermediate},
 		{"chosen in a cluster whose API has no adherence", profile(configv1.TLSProfileIntermediateType), "", "VersionTLS12", intermediate},
@@ -46,7 +46,7 @@ func TestResolve(t *testing.T) {
 			"DHE-RSA-AES128-GCM-SHA256", "AES128-SHA", "TLS_AES_128_GCM_SHA256", "AES128-SHA", "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"),
 			StrictAdherence, "VersionTLS11", []string{"TLS_RSA_WITH_AES_128_CBC_SHA", "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"}},
 		{"custom without its settings", &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType}, "", "VersionTLS12", intermediate},
-		{"a version that nobody knows", custom("VersionTLS99", "AES128-SHA"), "", "VersionTLS12", []string{"TLS_RSA_WITH_AES_128_CBC_SHA"}},
+		{"a version that no one knows", custom("VersionTLS99", "AES128-SHA"), "", "VersionTLS12", []string{"TLS_RSA_WITH_AES_128_CBC_SHA"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			got := Resolve(row.profile, row.adherence)

@@ -25,7 +25,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-var update = flag.Bool("update", false, "write the expected outputs anew")
+var update = flag.Bool("update", false, "write the expected outputs again")
 
 // api is a reader of a cluster that serves some kinds and has at most one object.
 type api struct {

@@ -37,7 +37,7 @@ func (Component) Observe(ctx context.Context, r client.Reader, spec *operatorv1.
 
 // configuration returns what the cluster's configuration says of diagnostics, nil where there is none.
 func configuration(ctx context.Context, r client.Reader) (*configv1.NetworkDiagnostics, error) {
-	// A reader with a cache would wait for a kind that nobody serves.
+	// A reader with a cache would wait for a kind that no one serves.
 	if served, err := serves(r, configv1.GroupVersion.WithKind("Network").GroupKind()); !served || err != nil {
 		return nil, err
 	}

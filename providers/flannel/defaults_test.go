@@ -129,7 +129,7 @@ func TestCheckChange(t *testing.T) {
 		{"prefix", nil, etcd(operatorv1.FlannelEtcd{Prefix: "/x"}), "etcd.prefix", "flannel-etcd-prefix-change", "kept under the old one"},
 		{"client port", nil, managed(func(m *operatorv1.FlannelManagedEtcd) { m.ClientPort = new(uint32(1)) }), "etcd.managed.clientPort", "flannel-etcd-client-port-change", "client port"},
 		{"peer port", nil, managed(func(m *operatorv1.FlannelManagedEtcd) { m.PeerPort = new(uint32(1)) }), "etcd.managed.peerPort", "flannel-etcd-peer-port-change", "peer port"},
-		{"folder", nil, managed(func(m *operatorv1.FlannelManagedEtcd) { m.DataDir = "/x" }), "etcd.managed.dataDir", "flannel-etcd-data-dir-change", "without their data"},
+		{"directory", nil, managed(func(m *operatorv1.FlannelManagedEtcd) { m.DataDir = "/x" }), "etcd.managed.dataDir", "flannel-etcd-data-dir-change", "without their data"},
 	} {
 		prev := Flannel{}.Default(network(tc.prev), nil, facts.Cluster{HostMTU: 1500})
 		next := Flannel{}.Default(network(tc.next), nil, facts.Cluster{HostMTU: 1500})

@@ -42,7 +42,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	var list objects
 	addFoundation(&list, etcd, config)
 	if etcd.Managed != nil {
-		addMembers(&list, o.members, managedFolder(spec))
+		addMembers(&list, o.members, managedDirectory(spec))
 	}
 	waiting := o.waiting(etcd)
 	if waiting == "" {

@@ -75,7 +75,7 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Me
 	return out, nil
 }
 
-// addFoundation adds what is there before anything runs: the namespace, and what agents and the operator's loop go by.
+// addFoundation adds what is there before anything runs: the namespace, and what agents and the operator's loop use.
 func addFoundation(list *objects, etcd record.Settings, config agentconfig.Config) {
 	addAsset[corev1.Namespace](list, "namespace.yaml", nil)
 	addAsset[rbacv1.RoleBinding](list, "rolebinding.yaml", nil)

@@ -13,11 +13,11 @@ import (
 // longer than labels.
 const memberLabel = "networkoperator.openshift.io/etcd-member"
 
-func managedFolder(spec *operatorv1.NetworkSpec) string { return managed(settings(spec)).DataDir }
+func managedDirectory(spec *operatorv1.NetworkSpec) string { return managed(settings(spec)).DataDir }
 
 // addMembers adds the Deployment of each member that runs. The configuration is not part of what makes a pod start
-// anew: all that ever changes in it counts only for a member that has no data yet.
-func addMembers(list *objects, m record.Membership, folder string) {
+// again: all that ever changes in it counts only for a member that has no data yet.
+func addMembers(list *objects, m record.Membership, directory string) {
 	for _, member := range m.Members {
 		if !member.Runs() {
 			continue
@@ -37,11 +37,11 @@ func addMembers(list *objects, m record.Membership, folder string) {
 				Labels: map[string]string{record.CopyLabel: "true"}},
 			Data: map[string]string{"etcd.yaml": config, record.MembersKey: all},
 		})
-		addAsset(list, "etcd.yaml", func(d *appsv1.Deployment) { setMember(d, member, folder) })
+		addAsset(list, "etcd.yaml", func(d *appsv1.Deployment) { setMember(d, member, directory) })
 	}
 }
 
-func setMember(d *appsv1.Deployment, member record.Member, folder string) {
+func setMember(d *appsv1.Deployment, member record.Member, directory string) {
 	d.Name = record.MemberDeployment(member.Node)
 	labels := map[string]string{"app": d.Spec.Template.Labels["app"], memberLabel: record.Hash(member.Node)}
 	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
@@ -63,7 +63,7 @@ func setMember(d *appsv1.Deployment, member record.Member, folder string) {
 		case "tls":
 			v.Secret.SecretName = record.MemberSecret(member.Node)
 		case "data":
-			v.HostPath.Path = folder
+			v.HostPath.Path = directory
 		}
 	}
 }

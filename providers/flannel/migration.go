@@ -55,7 +55,7 @@ func migration(spec *operatorv1.NetworkSpec) *osv1.MTUMigrationValues {
 }
 
 // migratedMTU is the MTU of a specification that announces a change of it: that of before until all nodes have the new
-// one, and the new one from then on. When the announcement is taken away, whatever it was at that time stays.
+// one, and the new one from then on. When the announcement is removed, whatever it was at that time stays.
 func migratedMTU(m osv1.MTUMigrationValues, before uint32, progress facts.MTUMigration) *uint32 {
 	if progress.Reached(int(*m.To)) {
 		return new(*m.To)
@@ -76,7 +76,7 @@ func (o observed) migrate(spec *operatorv1.NetworkSpec, config *agentconfig.Conf
 		target = int(*m.To)
 	}
 	if told == nil || told.Migration == nil && (m == nil || told.MTU == target) {
-		return nil // nobody uses the network yet, or all of it does as it should
+		return nil // no one uses the network yet, or all of it does as it should
 	}
 	now := agentconfig.MTUMigration{}
 	if told.Migration != nil {

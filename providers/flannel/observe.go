@@ -42,7 +42,7 @@ func (Flannel) Observe(ctx context.Context, r client.Reader, _ *operatorv1.Netwo
 	if content, _, err = readKey(ctx, r, record.ConfigMap, agentKey); err != nil {
 		return nil, err
 	}
-	// What cannot be read is about to be written anew.
+	// What cannot be read is about to be written again.
 	if config, err := agentconfig.Decode([]byte(content)); err == nil {
 		o.told = &config
 	}

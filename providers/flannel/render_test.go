@@ -23,7 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.out.yaml anew")
+var update = flag.Bool("update", false, "write testdata/*.out.yaml again")
 
 // cluster is the cluster that goldens are rendered for.
 func cluster() facts.Cluster {
@@ -122,12 +122,12 @@ func compare(t *testing.T, golden string, got []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it anew):\n%s", golden, diff)
+		t.Errorf("%s (-want +got; -update writes it again):\n%s", golden, diff)
 	}
 }
 
 // TestMemberPodsDoNotRestartWhileTheClusterGrows holds the promise that a member's configuration may change without
-// its pod starting anew, which with three members at once would stop them all.
+// its pod starting again, which with three members at once would stop them all.
 func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
 	f := cluster()
 	m := record.Found(candidates(f.ControlPlane), record.Managed{ClientPort: 12379, PeerPort: 12380, Image: "registry.test/etcd:v1"}, "token")
@@ -150,7 +150,7 @@ func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
 	}
 	m.Members[0].Trust = "0123456789abcdef"
 	if cmp.Equal(alone, template(m)) {
-		t.Error("a new authority does not start the member anew, though etcd reads it only once")
+		t.Error("a new authority does not start the member again, though etcd reads it only once")
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 type rule func(prev, next *operatorv1.FlannelConfig) *field.Error
 
 // rules are all settings that may not change while the network is in use. What is not here may: the endpoints, the
-// authorities and the client certificate of an external etcd, since agents start anew with them one after another,
+// authorities and the client certificate of an external etcd, since agents start again with them one after another,
 // and nothing that pods use stops in between.
 var rules = [...]rule{
 	backendChange, mtuChange, vniChange, vxlanPortChange, interfaceChange,
@@ -87,7 +87,7 @@ func prefixChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 
 func clientPortChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 	return fixedValue(configPath.Child("etcd", "managed", "clientPort"), managed(prev).ClientPort, managed(next).ClientPort, "flannel-etcd-client-port-change",
-		"cannot change the client port of the managed etcd: agents and members would not find one another while it goes round")
+		"cannot change the client port of the managed etcd: agents and members would not find one another during the rollout")
 }
 
 func peerPortChange(prev, next *operatorv1.FlannelConfig) *field.Error {
@@ -97,7 +97,7 @@ func peerPortChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 
 func dataDirChange(prev, next *operatorv1.FlannelConfig) *field.Error {
 	return fixed(configPath.Child("etcd", "managed", "dataDir"), managed(prev).DataDir, managed(next).DataDir, "flannel-etcd-data-dir-change",
-		"cannot change the folder of the managed etcd: members would start without their data")
+		"cannot change the directory of the managed etcd: members would start without their data")
 }
 
 func managed(c *operatorv1.FlannelConfig) *operatorv1.FlannelManagedEtcd {
@@ -121,7 +121,7 @@ func fixedValue[T comparable](at *field.Path, prev, next *T, origin, why string)
 	return fixed(at, *prev, *next, origin, why)
 }
 
-// wayOut ends the refusal of a change that nobody can acknowledge. The pipeline tells of acknowledging.
+// wayOut ends the refusal of a change that no one can acknowledge. The pipeline reports acknowledging.
 const wayOut = ", or force the change as docs/providers/flannel.md describes"
 
 func refuse(at *field.Path, value any, origin, why string) *field.Error {

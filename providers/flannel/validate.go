@@ -92,7 +92,7 @@ func validateMTU(c *operatorv1.FlannelConfig) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(configPath.Child("mtu"), *c.MTU,
-		fmt.Sprintf("must be between %d and %d bytes; leave it out for what the nodes can carry", minMTU, maxMTU)).WithOrigin("flannel-mtu-range")}
+		fmt.Sprintf("must be between %d and %d bytes; leave it out for the greatest that the nodes support", minMTU, maxMTU)).WithOrigin("flannel-mtu-range")}
 }
 
 // interfaceName is what nodes call their interfaces: a name, not a pattern.

@@ -205,7 +205,7 @@ func validateManaged(m *operatorv1.FlannelManagedEtcd) field.ErrorList {
 	if d := m.DataDir; d != "" && (!path.IsAbs(d) || path.Clean(d) != d || d == "/" || strings.ContainsAny(d, ":\x00")) {
 		errs = append(errs, field.Invalid(at.Child("dataDir"), d, "must be the absolute path of a directory in its shortest form, without a colon; e.g. "+defaultDataDir).WithOrigin("flannel-etcd-data-dir"))
 	} else if owned := systemDirectory(d); d != "" && owned != "" {
-		errs = append(errs, field.Invalid(at.Child("dataDir"), d, fmt.Sprintf("shares %s with other programs of the node; choose a directory of its own, e.g. %s", owned, defaultDataDir)).WithOrigin("flannel-etcd-data-dir"))
+		errs = append(errs, field.Invalid(at.Child("dataDir"), d, fmt.Sprintf("shares %s with other programs of the node; choose a separate directory, e.g. %s", owned, defaultDataDir)).WithOrigin("flannel-etcd-data-dir"))
 	}
 	return errs
 }

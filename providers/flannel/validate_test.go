@@ -43,7 +43,7 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 		"an interface's name with dots and dashes": network(func(c *operatorv1.FlannelConfig) { c.Interface = "bond0.4094-x_y@" }),
 		"plain etcd":                               network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://etcd.example:2379"}})),
 		"TLS without a client's name":              network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://[2001:db8::1]:2379"}, CAConfigMap: "ca"})),
-		"other ports and folder":                   network(etcd(operatorv1.FlannelEtcd{Prefix: "/a/b", Managed: &operatorv1.FlannelManagedEtcd{ClientPort: new(uint32(4001)), PeerPort: new(uint32(7001)), DataDir: "/srv/etcd"}})),
+		"other ports and directory":                network(etcd(operatorv1.FlannelEtcd{Prefix: "/a/b", Managed: &operatorv1.FlannelManagedEtcd{ClientPort: new(uint32(4001)), PeerPort: new(uint32(7001)), DataDir: "/srv/etcd"}})),
 		"pools that others judge":                  {ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "x", HostPrefix: 99}}},
 	} {
 		if errs := (Flannel{}).Validate(spec); len(errs) > 0 {
@@ -99,8 +99,8 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"the operator's own port", managed(operatorv1.FlannelManagedEtcd{ClientPort: new(uint32(9104))}), config + "etcd.managed.clientPort", "flannel-etcd-port-collision", "this operator"},
 		{"the data of the cluster's etcd", managed(operatorv1.FlannelManagedEtcd{DataDir: "/var/lib/etcd"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "shares /var/lib/etcd"},
 		{"the configuration of the cluster", managed(operatorv1.FlannelManagedEtcd{DataDir: "/etc/kubernetes"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "shares /etc"},
-		{"above them", managed(operatorv1.FlannelManagedEtcd{DataDir: "/var/lib"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "a directory of its own"},
-		{"nobody to ask", network(external(operatorv1.FlannelExternalEtcd{})), config + "etcd.external.endpoints", "flannel-etcd-endpoints-required", "https://192.0.2.10:2379"},
+		{"above them", managed(operatorv1.FlannelManagedEtcd{DataDir: "/var/lib"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "a separate directory"},
+		{"no one to ask", network(external(operatorv1.FlannelExternalEtcd{})), config + "etcd.external.endpoints", "flannel-etcd-endpoints-required", "https://192.0.2.10:2379"},
 		{"no scheme", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"192.0.2.1:2379"}})), config + "etcd.external.endpoints[0]", "flannel-etcd-endpoint", "write it like"},
 		{"no port", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a"}})), config + "etcd.external.endpoints[0]", "flannel-etcd-endpoint", "host and a port"},
 		{"a path", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1/v3"}})), config + "etcd.external.endpoints[0]", "flannel-etcd-endpoint", "end after the port"},
@@ -109,13 +109,13 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"the same twice", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1", "http://a:1"}})), config + "etcd.external.endpoints[1]", "flannel-etcd-endpoint", "named twice"},
 		{"half of it readable by all", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1", "https://b:1"}, CAConfigMap: "ca"})), config + "etcd.external.endpoints", "flannel-etcd-schemes", "one scheme"},
 		{"TLS with anybody", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://a:1"}})), config + "etcd.external.caConfigMap", "flannel-etcd-tls", "ca-bundle.crt"},
-		{"a certificate that nobody is shown", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1"}, ClientCertificateSecret: "c"})), config + "etcd.external.clientCertificateSecret", "flannel-etcd-tls", "no effect"},
+		{"a certificate that no one is shown", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1"}, ClientCertificateSecret: "c"})), config + "etcd.external.clientCertificateSecret", "flannel-etcd-tls", "no effect"},
 		{"not a name", network(external(operatorv1.FlannelExternalEtcd{Endpoints: []string{"https://a:1"}, CAConfigMap: "CA!"})), config + "etcd.external.caConfigMap", "flannel-etcd-object-name", "lower-case"},
 		{"one port for both", managed(operatorv1.FlannelManagedEtcd{ClientPort: new(uint32(defaultPeerPort))}), config + "etcd.managed.peerPort", "flannel-etcd-port-collision", "two different"},
 		{"the cluster's own etcd", managed(operatorv1.FlannelManagedEtcd{PeerPort: new(uint32(2380))}), config + "etcd.managed.peerPort", "flannel-etcd-port-collision", "the etcd of the cluster itself"},
 		{"no port at all", managed(operatorv1.FlannelManagedEtcd{ClientPort: new(uint32(70000))}), config + "etcd.managed.clientPort", "flannel-etcd-port-range", "between 1 and 65535"},
 		{"the whole disk", managed(operatorv1.FlannelManagedEtcd{DataDir: "/"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "absolute path"},
-		{"a way out of the folder", managed(operatorv1.FlannelManagedEtcd{DataDir: "/var/../etc"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "shortest form"},
+		{"a way out of the directory", managed(operatorv1.FlannelManagedEtcd{DataDir: "/var/../etc"}), config + "etcd.managed.dataDir", "flannel-etcd-data-dir", "shortest form"},
 	} {
 		errs := (Flannel{}).Validate(tc.spec)
 		if len(errs) != 1 || errs[0].Field != tc.field || errs[0].Origin != tc.rule || !strings.Contains(errs[0].Detail, tc.says) {

@@ -6,10 +6,10 @@ import "github.com/cluster-network-operator/cno/internal/provider"
 func (Component) Fields() []provider.Field {
 	return []provider.Field{
 		{Path: "spec.deployKubeProxy", Class: provider.Rolling, Disruption: provider.ConnectionsReset, Acknowledge: true,
-			Reason: "Services are served by the kube-proxy that is deployed; while no component serves them, new connections to Services fail, and established ones go on"},
+			Reason: "Services are served by the kube-proxy that is deployed; while no component serves them, new connections to Services fail, and established ones continue"},
 		{Path: "spec.kubeProxyConfig", Class: provider.Rolling, Disruption: provider.PodsRestart, Needs: provider.NeedsComponent,
-			Reason: "kube-proxy restarts node by node; the rules in the kernel stay meanwhile, so that connections go on"},
+			Reason: "kube-proxy restarts node by node; the rules in the kernel stay in place, so that connections continue"},
 		{Path: "spec.kubeProxyConfig.proxyArguments." + modeArgument, Class: provider.Rolling, Disruption: provider.ConnectionsReset, Needs: provider.NeedsComponent,
-			Reason: "on each node in turn kube-proxy removes the rules of the old mode before it writes those of the new one; Services do not answer there meanwhile, and established connections to them may break"},
+			Reason: "on each node in turn kube-proxy removes the rules of the old mode before it writes those of the new one; Services do not answer there until then, and established connections to them may break"},
 	}
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-var update = flag.Bool("update", false, "write the expected outputs anew")
+var update = flag.Bool("update", false, "write the expected outputs again")
 
 func cluster() facts.Cluster {
 	return facts.Cluster{

@@ -86,7 +86,7 @@ func validateFields(settings *osv1.ProxyConfig, path *field.Path) field.ErrorLis
 func validateTwice(settings *osv1.ProxyConfig, c *config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	refuse := func(argument, child string) {
-		detail := fmt.Sprintf("is said differently by %s; say it once, there", path.Child(child))
+		detail := fmt.Sprintf("contradicts %s; set it once, there", path.Child(child))
 		at := path.Child("proxyArguments").Key(argument)
 		errs = append(errs, field.Forbidden(at, detail).WithOrigin(RuleSaidTwice))
 	}
@@ -188,7 +188,7 @@ func validateClusterCIDR(spec *operatorv1.NetworkSpec, c *config, path *field.Pa
 	return errs
 }
 
-// onePerFamily reports whether no IP family has two networks. What is not a network does not count: somebody else
+// onePerFamily reports whether no IP family has two networks. What is not a network does not count: a third party
 // refuses it.
 func onePerFamily(cidrs []string) bool {
 	seen := map[bool]bool{}

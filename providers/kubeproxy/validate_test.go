@@ -107,8 +107,8 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 		{"said twice, alike", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "60s", ProxyArguments: args("bind-address=::", "iptables-sync-period=1m")}, nil},
 		{"said twice, differently", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "30s", ProxyArguments: args("bind-address=0.0.0.0", "iptables-sync-period=1m")},
 			[]string{
-				"proxyArguments[bind-address]: kube-proxy-said-twice: is said differently by spec.kubeProxyConfig.bindAddress; say it once, there",
-				"proxyArguments[iptables-sync-period]: kube-proxy-said-twice: is said differently by spec.kubeProxyConfig.iptablesSyncPeriod; say it once, there",
+				"proxyArguments[bind-address]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.bindAddress; set it once, there",
+				"proxyArguments[iptables-sync-period]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.iptablesSyncPeriod; set it once, there",
 			}},
 		{"kube-proxy does not start with a least period beyond the period", osv1.ProxyConfig{IptablesSyncPeriod: "5s", ProxyArguments: args("iptables-min-sync-period=10s", "ipvs-min-sync-period=31s")},
 			[]string{

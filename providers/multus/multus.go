@@ -49,7 +49,7 @@ func (Component) Default(spec, _ *operatorv1.NetworkSpec, _ provider.Traits, _ f
 	return out
 }
 
-// CheckChange refuses to turn additional networks on or off: pods that run would have networks that nobody serves,
+// CheckChange refuses to turn additional networks on or off: pods that run would have networks that no one serves,
 // or none that they were to have. What the additional networks are may change.
 func (Component) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
 	if disabled(prev) == disabled(next) {

@@ -38,7 +38,7 @@ func (Component) Validate(spec *operatorv1.NetworkSpec, _ provider.Traits) field
 		n, at := &spec.AdditionalNetworks[i], path.Index(i)
 		errs = append(errs, validateNames(n, at)...)
 		if j, taken := first[n.Name]; taken && n.Name != "" {
-			detail := fmt.Sprintf("is the name of %s already; every additional network needs a name of its own", path.Index(j))
+			detail := fmt.Sprintf("is already the name of %s; every additional network needs a different name", path.Index(j))
 			errs = append(errs, field.Invalid(at.Child("name"), n.Name, detail).WithOrigin(RuleDuplicate))
 		} else {
 			first[n.Name] = i

@@ -55,7 +55,7 @@ func TestMistakesInAdditionalNetworks(t *testing.T) {
 				"[0].namespace: additional-network-namespace: cannot be the name of a namespace; use lower-case letters, digits and dashes, at most 63, or leave it out for the namespace default",
 			}},
 		{"the second of a name would replace the first", []osv1.AdditionalNetworkDefinition{raw("a", bridge), raw("b", bridge), raw("a", bridge)},
-			[]string{"[2].name: additional-network-duplicate: is the name of spec.additionalNetworks[0] already; every additional network needs a name of its own"}},
+			[]string{"[2].name: additional-network-duplicate: is already the name of spec.additionalNetworks[0]; every additional network needs a different name"}},
 		{"a configuration that the type does not read", []osv1.AdditionalNetworkDefinition{
 			{Type: "Raw", Name: "a", RawCNIConfig: bridge, SimpleMacvlanConfig: &osv1.SimpleMacvlanConfig{}},
 			{Type: "SimpleMacvlan", Name: "b", RawCNIConfig: bridge},
@@ -70,7 +70,7 @@ func TestMistakesInAdditionalNetworks(t *testing.T) {
 				"[0].simpleMacvlanConfig.master: simple-macvlan: is not the name of a network interface: 1 to 15 letters without spaces and slashes",
 				"[0].simpleMacvlanConfig.ipamConfig.type: simple-macvlan-ipam: invalid IPAM type: Dynamic; use DHCP or Static",
 			}},
-		{"addresses that nobody reads", []osv1.AdditionalNetworkDefinition{macvlan(osv1.SimpleMacvlanConfig{IPAMConfig: &osv1.IPAMConfig{Type: "DHCP", StaticIPAMConfig: &osv1.StaticIPAMConfig{}}})},
+		{"addresses that no one reads", []osv1.AdditionalNetworkDefinition{macvlan(osv1.SimpleMacvlanConfig{IPAMConfig: &osv1.IPAMConfig{Type: "DHCP", StaticIPAMConfig: &osv1.StaticIPAMConfig{}}})},
 			[]string{"[0].simpleMacvlanConfig.ipamConfig.staticIPAMConfig: simple-macvlan-ipam: has no effect with IPAM type DHCP; remove it, or use type Static"}},
 		{"a right static address", []osv1.AdditionalNetworkDefinition{static(osv1.StaticIPAMConfig{
 			Addresses: []osv1.StaticIPAMAddresses{{Address: "192.0.2.10/24", Gateway: "192.0.2.1"}},

@@ -1,7 +1,7 @@
-// Package v1 is the network.operator.openshift.io/v1 API group. HostNetworkConfig says how the hosts of a role are
-// connected to their network before Kubernetes runs on them. EgressRouter gives pods a way out of the cluster with an address of
-// its own; objects that were written for OpenShift's definition of it can be read and written with this one.
-// OperatorPKI is an authority and one certificate that it signs.
+// Package v1 is the network.operator.openshift.io/v1 API group. HostNetworkConfig configures the network
+// of the hosts of a role before Kubernetes runs on them. EgressRouter routes traffic of pods out of the cluster with a fixed
+// source address; it is compatible with objects that were written for OpenShift's CRD.
+// OperatorPKI is a CA and one certificate that it signs.
 //
 // +kubebuilder:object:generate=true
 // +groupName=network.operator.openshift.io

@@ -2,16 +2,16 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// EgressRouterStatusConditionType is what a condition of a router is about.
+// EgressRouterStatusConditionType is the type of a condition of a router.
 type EgressRouterStatusConditionType string
 
 // The conditions of routers.
 const (
-	// EgressRouterAvailable says whether the router's pod runs.
+	// EgressRouterAvailable is True if the router's pod is available.
 	EgressRouterAvailable EgressRouterStatusConditionType = "Available"
-	// EgressRouterProgressing says whether something is being done, or awaited, that makes the router what it should be.
+	// EgressRouterProgressing is True while the router is being changed, or waits for a prerequisite.
 	EgressRouterProgressing EgressRouterStatusConditionType = "Progressing"
-	// EgressRouterDegraded says whether a person must do something.
+	// EgressRouterDegraded is True if user action is needed.
 	EgressRouterDegraded EgressRouterStatusConditionType = "Degraded"
 )
 
@@ -35,22 +35,22 @@ type EgressRouterStatusCondition struct {
 	// +kubebuilder:validation:Enum="True";"False";Unknown
 	Status ConditionStatus `json:"status"`
 
-	// lastTransitionTime is when status got its present value.
+	// lastTransitionTime is when status last changed.
 	// +nullable
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 
-	// reason is a word for why the status is what it is.
+	// reason is a CamelCase identifier for the cause of the last transition.
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message is a sentence for a person who reads it.
+	// message describes the cause in a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// EgressRouterStatus says what became of an EgressRouter.
+// EgressRouterStatus is the observed state of an EgressRouter.
 type EgressRouterStatus struct {
-	// observedGeneration is the generation of this object that the conditions speak of.
+	// observedGeneration is the generation of this object to which the conditions refer.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 

@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// OperatorPKI is an authority and one certificate that it signs, which the operator makes and replaces in time: the Secrets
+// OperatorPKI is a CA and one certificate that it signs, which the operator creates and rotates: the Secrets
 // <name>-ca and <name>-cert, and the ConfigMap <name>-ca with the authorities to trust. They go with this object.
 //
 // +kubebuilder:object:root=true
@@ -20,9 +20,9 @@ type OperatorPKI struct {
 	// metadata is the standard object metadata.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the certificate that is wanted.
+	// spec is the desired certificate.
 	Spec OperatorPKISpec `json:"spec"`
-	// status says what there is, and until when it is valid.
+	// status is the observed state, and the validity of the certificates.
 	// +optional
 	Status OperatorPKIStatus `json:"status,omitempty"`
 }
@@ -37,49 +37,49 @@ type OperatorPKIList struct {
 	Items []OperatorPKI `json:"items"`
 }
 
-// OperatorPKISpec is the certificate that is wanted.
+// OperatorPKISpec is the desired certificate.
 type OperatorPKISpec struct {
-	// targetCert is the certificate that the authority signs, for connections in both directions.
+	// targetCert is the certificate that the CA signs, for client and server authentication.
 	TargetCert CertSpec `json:"targetCert"`
 
-	// rotation is how long things are valid, and when they are replaced. What a cluster needs if left out.
+	// rotation configures validity and replacement of the certificates. The defaults suit a cluster.
 	// +optional
 	Rotation *RotationSpec `json:"rotation,omitempty"`
 }
 
-// CertSpec is what a certificate says.
+// CertSpec is the content of a certificate.
 type CertSpec struct {
-	// commonName is the name of the holder, under which it can be reached, too: a DNS name or an IP address.
+	// commonName is the name of the holder, and its subject alternative name: a DNS name or an IP address.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*$')",messageExpression="'\"%s\" is neither a DNS name nor an IP address; write for example ovn or 127.0.0.1'.format([self])"
 	CommonName string `json:"commonName"`
 }
 
-// RotationSpec is how long things are valid, and when they are replaced.
+// RotationSpec configures validity and replacement of the certificates.
 //
 // +kubebuilder:validation:XValidation:rule="![self.authorityRefresh, self.overlap, self.certificateValidity, self.authorityValidity].all(d, d.matches('^([0-9]{1,7}(h|m|s))+$')) || duration(self.authorityRefresh) + duration(self.overlap) + duration(self.certificateValidity) <= duration(self.authorityValidity)",messageExpression="'authorityValidity %s is too short: an authority is replaced after %s, signs for another %s, and outlives what it signs by then (%s). Lengthen it, or shorten the others'.format([self.authorityValidity, self.authorityRefresh, self.overlap, self.certificateValidity])"
 type RotationSpec struct {
-	// authorityValidity is how long an authority is valid.
+	// authorityValidity is how long a CA certificate is valid.
 	// +kubebuilder:default="87600h"
 	// +optional
 	AuthorityValidity Duration `json:"authorityValidity,omitempty"`
-	// authorityRefresh is how old an authority is when its successor is made.
+	// authorityRefresh is the age of a CA at which its successor is created.
 	// +kubebuilder:default="78840h"
 	// +optional
 	AuthorityRefresh Duration `json:"authorityRefresh,omitempty"`
-	// certificateValidity is how long the certificate is valid. It is replaced when half of that has passed.
+	// certificateValidity is how long the certificate is valid. It is replaced after half of that time.
 	// +kubebuilder:default="4380h"
 	// +optional
 	CertificateValidity Duration `json:"certificateValidity,omitempty"`
-	// overlap is how long a new authority is only trusted before it signs: the time in which all who trust it read the
+	// overlap is how long a new CA is only trusted before it signs: the time in which all clients read the
 	// ConfigMap again.
 	// +kubebuilder:default="24h"
 	// +optional
 	Overlap Duration `json:"overlap,omitempty"`
 }
 
-// Duration is a time span of ten seconds to thirty years, such as 24h or 90m. Ten seconds is the floor, because each step of a
+// Duration is a duration of ten seconds to thirty years, such as 24h or 90m. Ten seconds is the minimum, because each step of a
 // rotation writes Secrets.
 //
 // +kubebuilder:validation:MaxLength=32
@@ -89,15 +89,15 @@ type Duration string
 
 // The types of an OperatorPKI's conditions.
 const (
-	// ConditionReady says whether authority, bundle and certificate are as they should be, and what keeps them if not.
+	// ConditionReady is True if CA, bundle and certificate are valid; otherwise the message has the cause.
 	ConditionReady = "Ready"
-	// ConditionRotating says whether the authority is being replaced, and how far that is.
+	// ConditionRotating is True while the CA is being replaced; the message has the progress.
 	ConditionRotating = "Rotating"
 )
 
-// OperatorPKIStatus is what there is.
+// OperatorPKIStatus is the observed state.
 type OperatorPKIStatus struct {
-	// observedGeneration is the generation of this object that the rest speaks of.
+	// observedGeneration is the generation of this object to which the status refers.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Ready and Rotating.
@@ -105,24 +105,24 @@ type OperatorPKIStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// authority is the one that signs.
+	// authority is the CA that signs.
 	// +optional
 	Authority *CertificateStatus `json:"authority,omitempty"`
-	// certificate is the one in the Secret <name>-cert.
+	// certificate is the certificate in the Secret <name>-cert.
 	// +optional
 	Certificate *CertificateStatus `json:"certificate,omitempty"`
-	// trusted is how many authorities the ConfigMap holds: one, or more while they are replaced.
+	// trusted is the number of CA certificates in the ConfigMap: one, or more during a rotation.
 	// +optional
 	Trusted int32 `json:"trusted,omitempty"`
 }
 
-// CertificateStatus is the life of a certificate.
+// CertificateStatus is the validity of a certificate.
 type CertificateStatus struct {
-	// serialNumber is that of the certificate, in hexadecimal.
+	// serialNumber is the serial number of the certificate, in hexadecimal.
 	SerialNumber string `json:"serialNumber"`
-	// notBefore and notAfter are when it is valid.
+	// notBefore is the begin of its validity.
 	NotBefore metav1.Time `json:"notBefore"`
-	// notAfter is the end of its life.
+	// notAfter is the end of its validity.
 	NotAfter metav1.Time `json:"notAfter"`
 	// refresh is when it is replaced.
 	Refresh metav1.Time `json:"refresh"`

@@ -4,18 +4,18 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // The types of conditions.
 const (
-	// ConditionValid says whether documents could be made for all hosts, and what is wrong with them if not. While it is
-	// False, what was rendered last stays.
+	// ConditionValid is True if documents can be rendered for all hosts; otherwise the message has the errors. While it is
+	// False, the objects that were rendered last stay.
 	ConditionValid = "Valid"
-	// ConditionRendered says whether the objects that bring the documents to hosts are what they should be.
+	// ConditionRendered is True if the objects that install the documents on hosts are up to date.
 	ConditionRendered = "Rendered"
-	// ConditionApplied says whether all nodes of the role say that they have applied their document.
+	// ConditionApplied is True if all nodes of the role report that they have applied their document.
 	ConditionApplied = "Applied"
 )
 
-// HostNetworkConfigStatus is what was made of a HostNetworkConfig, and what the nodes say.
+// HostNetworkConfigStatus is the observed state: the rendered objects, and the reports of nodes.
 type HostNetworkConfigStatus struct {
-	// observedGeneration is the generation of this object that the rest speaks of.
+	// observedGeneration is the generation of this object to which the status refers.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -25,20 +25,20 @@ type HostNetworkConfigStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// rendered are the objects that were made.
+	// rendered are the rendered objects.
 	// +listType=atomic
 	// +optional
 	Rendered []RenderedObject `json:"rendered,omitempty"`
 
-	// nodes is how many nodes have the role.
+	// nodes is the number of nodes with the role.
 	// +optional
 	Nodes int32 `json:"nodes"`
 
-	// appliedNodes is how many of them say that they have applied the document that they should.
+	// appliedNodes is the number of nodes that have applied their document.
 	// +optional
 	AppliedNodes int32 `json:"appliedNodes"`
 
-	// failedNodes is how many of them say that they could not.
+	// failedNodes is the number of nodes that could not apply their document.
 	// +optional
 	FailedNodes int32 `json:"failedNodes"`
 
@@ -49,20 +49,20 @@ type HostNetworkConfigStatus struct {
 	Hosts []HostStatus `json:"hosts,omitempty"`
 }
 
-// RenderedObject is one object that was made.
+// RenderedObject is one rendered object.
 type RenderedObject struct {
-	// kind is that of the object.
+	// kind is the kind of the object.
 	Kind string `json:"kind"`
-	// namespace is that of the object; empty for one that belongs to the cluster.
+	// namespace is the namespace of the object; empty for a cluster-scoped one.
 	// +optional
 	Namespace string `json:"namespace,omitempty"`
-	// name is that of the object.
+	// name is the name of the object.
 	Name string `json:"name"`
-	// hash is a short name of what was asked for: it changes with it.
+	// hash identifies the desired content: it changes with it.
 	Hash string `json:"hash"`
 }
 
-// Result is how far a host is.
+// Result is the progress of a host.
 //
 // +kubebuilder:validation:Enum=NoNode;Pending;Applying;Applied;RolledBack;Failed
 type Result string
@@ -71,19 +71,19 @@ type Result string
 const (
 	// NoNode is a host that has not joined the cluster.
 	NoNode Result = "NoNode"
-	// Pending is a node that has said nothing of this document.
+	// Pending is a node that has not reported this document.
 	Pending Result = "Pending"
-	// Applying is a node that is at it.
+	// Applying is a node that is applying it.
 	Applying Result = "Applying"
-	// Applied is a node that has verified it, and will boot with it.
+	// Applied is a node that has applied and verified it, and boots with it.
 	Applied Result = "Applied"
-	// RolledBack is a node that could not, and has its earlier network.
+	// RolledBack is a node that could not apply it, and has restored its earlier network.
 	RolledBack Result = "RolledBack"
-	// Failed is a node that could not, and says what is wrong.
+	// Failed is a node that could not apply it; the message has the cause.
 	Failed Result = "Failed"
 )
 
-// HostStatus is how far one host is.
+// HostStatus is the state of one host.
 type HostStatus struct {
 	// name is the short name.
 	Name string `json:"name"`
@@ -96,12 +96,12 @@ type HostStatus struct {
 	// sha256 is the digest of that document.
 	// +optional
 	SHA256 string `json:"sha256,omitempty"`
-	// result is how far the host is with it.
+	// result is the progress of the host.
 	Result Result `json:"result"`
-	// message says why, in a sentence.
+	// message is the cause, in a sentence.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// time is when the node said so.
+	// time is when the node reported it.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 }

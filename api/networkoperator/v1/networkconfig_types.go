@@ -7,7 +7,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// NetworkConfigName is the name of the one NetworkConfig object that is acted on.
+// NetworkConfigName is the name of the only NetworkConfig object that the operator reads.
 const NetworkConfigName = "default"
 
 // NetworkConfig is the short form of the configuration of the cluster's network. There is one, named
@@ -30,9 +30,9 @@ type NetworkConfig struct {
 	// metadata is the standard object metadata; the name must be "default".
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the network that is wanted.
+	// spec is the desired network.
 	Spec NetworkConfigSpec `json:"spec"`
-	// status mirrors the status of the Network object that is made of this one.
+	// status mirrors the status of the Network object that is created from this one.
 	// +optional
 	Status NetworkConfigStatus `json:"status,omitempty"`
 }
@@ -47,8 +47,8 @@ type NetworkConfigList struct {
 	Items []NetworkConfig `json:"items"`
 }
 
-// NetworkConfigSpec is the network that is wanted. Needed are the two address pools and the type of the default
-// network; everything else has a default.
+// NetworkConfigSpec is the desired network. The two address pools and the type of the default
+// network are required; everything else has a default.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterNetworks) || !self.clusterNetworks.exists(i, a, self.clusterNetworks.exists(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr))))",messageExpression="self.clusterNetworks.transformList(i, a, self.clusterNetworks.exists(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr))), self.clusterNetworks.transformList(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr)), 'spec.clusterNetworks[%d] %s %s spec.clusterNetworks[%d] %s; choose non-overlapping ranges'.format([j, b.cidr, (a.cidr == b.cidr ? 'is the same as' : cidr(a.cidr).containsCIDR(b.cidr) ? 'lies inside' : 'contains'), i, a.cidr]))[0])[0]"
 // +kubebuilder:validation:XValidation:rule="!self.clusterNetworks.exists(a, isCIDR(a.cidr) && isCIDR(self.serviceNetwork) && (cidr(a.cidr).containsCIDR(self.serviceNetwork) || cidr(self.serviceNetwork).containsCIDR(a.cidr)))",messageExpression="self.clusterNetworks.transformList(i, a, isCIDR(a.cidr) && isCIDR(self.serviceNetwork) && (cidr(a.cidr).containsCIDR(self.serviceNetwork) || cidr(self.serviceNetwork).containsCIDR(a.cidr)), 'spec.serviceNetwork %s %s spec.clusterNetworks[%d] %s; choose non-overlapping ranges'.format([self.serviceNetwork, (a.cidr == self.serviceNetwork ? 'is the same as' : cidr(a.cidr).containsCIDR(self.serviceNetwork) ? 'lies inside' : 'contains'), i, a.cidr]))[0]"
@@ -56,7 +56,7 @@ type NetworkConfigList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterNetworks) || !has(self.defaultNetwork) || !has(self.defaultNetwork.flannelConfig) || !has(self.defaultNetwork.flannelConfig.mtu) || self.defaultNetwork.flannelConfig.mtu >= 1280 || self.defaultNetwork.flannelConfig.mtu < 576 || !self.clusterNetworks.exists(c, isCIDR(c.cidr) && cidr(c.cidr).ip().family() == 6)",messageExpression="'spec.defaultNetwork.flannelConfig.mtu: %d is too small for IPv6; it must be at least 1280, since spec.clusterNetworks has an IPv6 range'.format([self.defaultNetwork.flannelConfig.mtu])"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterNetworks) || !has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.mtu) || self.defaultNetwork.ovnKubernetesConfig.mtu >= 1280 || self.defaultNetwork.ovnKubernetesConfig.mtu < 576 || !self.clusterNetworks.exists(c, isCIDR(c.cidr) && cidr(c.cidr).ip().family() == 6)",messageExpression="'spec.defaultNetwork.ovnKubernetesConfig.mtu: %d is too small for IPv6; it must be at least 1280, since spec.clusterNetworks has an IPv6 range'.format([self.defaultNetwork.ovnKubernetesConfig.mtu])"
 // +kubebuilder:validation:XValidation:rule="!has(self.defaultNetwork) || !has(self.defaultNetwork.openshiftSDNConfig) || !has(self.defaultNetwork.openshiftSDNConfig.mode) || self.defaultNetwork.openshiftSDNConfig.mode.lowerAscii() in [\"\", 'subnet', 'multitenant', 'networkpolicy']",fieldPath=".defaultNetwork.openshiftSDNConfig.mode",messageExpression="'\"%s\" is not a mode; use Subnet, Multitenant or NetworkPolicy'.format([self.defaultNetwork.openshiftSDNConfig.mode])"
-// +kubebuilder:validation:XValidation:rule="has(self.defaultNetwork.type) && self.defaultNetwork.type != \"\"",fieldPath=".defaultNetwork.type",message="is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage, Contiv, or the name of a network that somebody else installs"
+// +kubebuilder:validation:XValidation:rule="has(self.defaultNetwork.type) && self.defaultNetwork.type != \"\"",fieldPath=".defaultNetwork.type",message="is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage, Contiv, or the name of a third-party network"
 type NetworkConfigSpec struct {
 	// clusterNetworks is the list of address pools for pods. All of them, and serviceNetwork, are of one IP
 	// family. They cannot be changed while the network is in use.
@@ -65,24 +65,24 @@ type NetworkConfigSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	ClusterNetworks []ClusterNetwork `json:"clusterNetworks"`
 
-	// serviceNetwork is the address pool for services in CIDR notation. It must be what the API server was started
-	// with. It cannot be changed while the network is in use.
+	// serviceNetwork is the Service CIDR. It must be the one that the API server
+	// uses. It cannot be changed while the network is in use.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"%s\" is not a CIDR; %s'.format([self, self.matches('^[0-9]+[.][0-9]+[.][0-9]+/[0-9]+$') ? 'write four octets and a prefix, e.g. %s.0/%s'.format(self.split('/')) : isIP(self) ? 'add the length of its prefix after a slash' : 'write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48'])"
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"%s\" has host bits set; did you mean %s?'.format([self, string(cidr(self).masked())])"
 	ServiceNetwork string `json:"serviceNetwork"`
 
-	// defaultNetwork is the network that every pod gets. It has the fields of the same name in
+	// defaultNetwork is the network to which every pod is attached. It has the fields of the same name in
 	// Network.operator.openshift.io, and otherConfig.
 	DefaultNetwork DefaultNetworkDefinition `json:"defaultNetwork"`
 
-	// additionalNetworks are further networks that pods may ask for.
+	// additionalNetworks are further networks that pods may request.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	AdditionalNetworks []osv1.AdditionalNetworkDefinition `json:"additionalNetworks,omitempty"`
 
-	// deployKubeProxy says whether a kube-proxy is deployed. When it is left out, one is deployed exactly when
+	// deployKubeProxy determines whether kube-proxy is deployed. If it is omitted, kube-proxy is deployed if
 	// the provider of the default network does not serve Services itself. It needs an acknowledgement to
 	// remove kube-proxy where no other component serves Services.
 	// +optional
@@ -116,25 +116,25 @@ type ClusterNetwork struct {
 type DefaultNetworkDefinition struct {
 	operatorv1.DefaultNetworkDefinition `json:",inline"`
 
-	// otherConfig is kept for objects that carry it; the operator does not read it.
+	// otherConfig is kept for objects that contain it; the operator does not read it.
 	// +optional
 	OtherConfig map[string]string `json:"otherConfig,omitempty"`
 }
 
-// NetworkConfigStatus mirrors the status of the Network object that is made of this one.
+// NetworkConfigStatus mirrors the status of the Network object that is created from this one.
 type NetworkConfigStatus struct {
-	// observedGeneration is the generation of this object that the conditions speak of.
+	// observedGeneration is the generation of this object to which the conditions refer.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions are those of Network.operator.openshift.io/cluster, and Synced, which says whether that object
-	// is what this one asks for.
+	// conditions are those of Network.operator.openshift.io/cluster, and Synced, which is True if that object
+	// matches this one.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []osv1.OperatorCondition `json:"conditions,omitempty"`
 
-	// version is the version of the operator whose work the conditions describe.
+	// version is the version of the operator that the conditions describe.
 	// +optional
 	Version string `json:"version,omitempty"`
 }

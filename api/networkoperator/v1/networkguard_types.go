@@ -5,8 +5,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // NetworkGuardName is the name of the one NetworkGuard.
 const NetworkGuardName = "cluster"
 
-// NetworkGuard tells the API server's own admission what is applied, so that it refuses a change that is unsafe. The
-// operator writes it; nobody else needs to. While there is none, nothing is refused.
+// NetworkGuard has the applied values for the API server's admission policies, which refuse unsafe changes. Only the
+// operator writes it. Without it, nothing is refused.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=netguard
 // +kubebuilder:printcolumn:name="Type",type=string,JSONPath=`.data.spec\.defaultNetwork\.type`
@@ -16,7 +16,7 @@ type NetworkGuard struct {
 	// metadata is the standard object metadata; the name is "cluster".
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// data are the values that are applied, by the paths of their fields in Network/cluster.
+	// data are the applied values, by the paths of their fields in Network/cluster.
 	// +optional
 	Data map[string]string `json:"data,omitempty"`
 }

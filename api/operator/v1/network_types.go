@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// NetworkName is the name of the one Network object that is acted on.
+// NetworkName is the name of the only Network object that the operator reads.
 const NetworkName = "cluster"
 
 // Network is the network of the cluster: the address pools, the provider of the pod network and its
-// settings, and what is deployed beside it. There is one, named "cluster".
+// settings, and further components. There is one, named "cluster".
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=networks,scope=Cluster,shortName=netop,categories=cno
@@ -28,10 +28,10 @@ type Network struct {
 	// metadata is the standard object metadata; the name must be "cluster".
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the network that is wanted.
+	// spec is the desired network.
 	// +optional
 	Spec NetworkSpec `json:"spec,omitempty"`
-	// status is the network as it is.
+	// status is the observed state of the network.
 	// +optional
 	Status NetworkStatus `json:"status,omitempty"`
 }
@@ -46,9 +46,9 @@ type NetworkList struct {
 	Items []Network `json:"items"`
 }
 
-// NetworkSpec is the network that is wanted. Needed are the two address pools and the type of the default
-// network; everything else has a default, which the operator records when it applies it. Where the cluster has
-// an object Network.config.openshift.io, what it says takes the place of these three, and they may be left out.
+// NetworkSpec is the desired network. The two address pools and the type of the default network are required;
+// everything else has a default, which the operator records when it applies it. Where the cluster has an object
+// Network.config.openshift.io, its values replace these three, and they may be omitted.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.managementState) || self.managementState != 'Removed'",fieldPath=".managementState",message="\"Removed\" is not allowed, since a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is"
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterNetwork) || !self.clusterNetwork.exists(i, a, self.clusterNetwork.exists(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr))))",messageExpression="self.clusterNetwork.transformList(i, a, self.clusterNetwork.exists(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr))), self.clusterNetwork.transformList(j, b, i < j && isCIDR(a.cidr) && isCIDR(b.cidr) && (cidr(a.cidr).containsCIDR(b.cidr) || cidr(b.cidr).containsCIDR(a.cidr)), 'spec.clusterNetwork[%d] %s %s spec.clusterNetwork[%d] %s; choose non-overlapping ranges'.format([j, b.cidr, (a.cidr == b.cidr ? 'is the same as' : cidr(a.cidr).containsCIDR(b.cidr) ? 'lies inside' : 'contains'), i, a.cidr]))[0])[0]"
@@ -61,9 +61,9 @@ type NetworkList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.defaultNetwork) || !has(self.defaultNetwork.openshiftSDNConfig) || !has(self.defaultNetwork.openshiftSDNConfig.mode) || self.defaultNetwork.openshiftSDNConfig.mode.lowerAscii() in [\"\", 'subnet', 'multitenant', 'networkpolicy']",fieldPath=".defaultNetwork.openshiftSDNConfig.mode",messageExpression="'\"%s\" is not a mode; use Subnet, Multitenant or NetworkPolicy'.format([self.defaultNetwork.openshiftSDNConfig.mode])"
 // +kubebuilder:validation:XValidation:rule="!has(self.defaultNetwork) || !has(self.defaultNetwork.ovnKubernetesConfig) || !has(self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements) || self.defaultNetwork.ovnKubernetesConfig.routeAdvertisements != 'Enabled' || (has(self.additionalRoutingCapabilities) && 'FRR' in self.additionalRoutingCapabilities.providers)",message="spec.defaultNetwork.ovnKubernetesConfig.routeAdvertisements: Enabled needs FRR; add FRR to spec.additionalRoutingCapabilities.providers"
 type NetworkSpec struct {
-	// managementState says whether the operator looks after the network: Managed (the default) or
-	// Unmanaged, which leaves everything as it is. Force is accepted and means Managed; Removed is refused,
-	// since a cluster without a network cannot be repaired from inside.
+	// managementState determines whether the operator manages the network: Managed (the default) or
+	// Unmanaged, which changes nothing. Force is accepted and means Managed; Removed is refused,
+	// since a cluster without a network cannot be repaired from within.
 	// Change class: live; disruption: none.
 	// +kubebuilder:default=Managed
 	// +optional
@@ -81,14 +81,14 @@ type NetworkSpec struct {
 	// +optional
 	OperatorLogLevel osv1.LogLevel `json:"operatorLogLevel,omitempty"`
 
-	// unsupportedConfigOverrides is kept for objects that carry it; the operator does not read it.
+	// unsupportedConfigOverrides is kept for objects that contain it; the operator does not read it.
 	// Change class: live; disruption: none.
 	// +optional
 	// +nullable
 	// +kubebuilder:pruning:PreserveUnknownFields
 	UnsupportedConfigOverrides *runtime.RawExtension `json:"unsupportedConfigOverrides,omitempty"`
 
-	// observedConfig is kept for objects that carry it; the operator does not read it.
+	// observedConfig is kept for objects that contain it; the operator does not read it.
 	// Change class: live; disruption: none.
 	// +optional
 	// +nullable
@@ -104,8 +104,8 @@ type NetworkSpec struct {
 	// +optional
 	ClusterNetwork []ClusterNetworkEntry `json:"clusterNetwork,omitempty"`
 
-	// serviceNetwork is the address pool for services in CIDR notation: one, or one of each IP family. It must
-	// be what the API server was started with. It cannot be changed while the network is in use.
+	// serviceNetwork is the Service CIDR: one, or one of each IP family. It must
+	// be the one that the API server uses. It cannot be changed while the network is in use.
 	// Change class: forbidden; disruption: outage.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=4
@@ -115,18 +115,18 @@ type NetworkSpec struct {
 	// +optional
 	ServiceNetwork []string `json:"serviceNetwork,omitempty"`
 
-	// defaultNetwork is the network that every pod gets.
+	// defaultNetwork is the network to which every pod is attached.
 	// +optional
 	DefaultNetwork DefaultNetworkDefinition `json:"defaultNetwork"`
 
-	// additionalNetworks are further networks that pods may ask for, when multiple networks are enabled.
+	// additionalNetworks are further networks that pods may request, if multiple networks are enabled.
 	// Change class: live; disruption: none.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	AdditionalNetworks []osv1.AdditionalNetworkDefinition `json:"additionalNetworks,omitempty"`
 
-	// disableMultiNetwork leaves out the parts that give a pod more than one network. The default is false.
+	// disableMultiNetwork omits the components that attach a pod to several networks. The default is false.
 	// Change class: forbidden; disruption: outage.
 	// +optional
 	DisableMultiNetwork *bool `json:"disableMultiNetwork,omitempty"`
@@ -137,14 +137,14 @@ type NetworkSpec struct {
 	// +optional
 	UseMultiNetworkPolicy *bool `json:"useMultiNetworkPolicy,omitempty"`
 
-	// deployKubeProxy says whether a kube-proxy is deployed. When it is left out, one is deployed exactly when
+	// deployKubeProxy determines whether kube-proxy is deployed. If it is omitted, kube-proxy is deployed if
 	// the provider of the default network does not serve Services itself. It needs an acknowledgement to
 	// remove kube-proxy where no other component serves Services.
 	// Change class: rolling; disruption: connections reset.
 	// +optional
 	DeployKubeProxy *bool `json:"deployKubeProxy,omitempty"`
 
-	// disableNetworkDiagnostics turns off the checks of connectivity between nodes. The default is false.
+	// disableNetworkDiagnostics disables the connectivity checks between nodes. The default is false.
 	// Change class: live; disruption: none.
 	// +kubebuilder:default=false
 	// +optional
@@ -164,19 +164,19 @@ type NetworkSpec struct {
 	// +optional
 	ExportNetworkFlows *osv1.ExportNetworkFlows `json:"exportNetworkFlows,omitempty"`
 
-	// migration announces a change that cannot be made at once: mtu.network.from and mtu.network.to change the MTU of
-	// pods, in phases that are guided. Removing it before it has finished takes it back.
+	// migration requests a change in several phases: mtu.network.from and mtu.network.to change the MTU of
+	// pods. Removing it before it has finished reverts it.
 	// Change class: migration; disruption: pods restart.
 	// +optional
 	Migration *osv1.NetworkMigration `json:"migration,omitempty"`
 
-	// rollout says how changes go round the nodes. Safe to change.
+	// rollout configures how changes are rolled out to nodes. Safe to change.
 	// Change class: live; disruption: none.
 	// +optional
 	Rollout *RolloutPolicy `json:"rollout,omitempty"`
 
 	// workloads overrides how workloads of the network run: resources, tolerations, placement, priority, environment and
-	// how many nodes a rollout replaces at once.
+	// the number of nodes that are updated at once.
 	// Change class: rolling; disruption: pods restart.
 	// +listType=map
 	// +listMapKey=name
@@ -191,21 +191,21 @@ type NetworkSpec struct {
 	AdditionalRoutingCapabilities *osv1.AdditionalRoutingCapabilities `json:"additionalRoutingCapabilities,omitempty"`
 }
 
-// RolloutPolicy says how changes go round the nodes.
+// RolloutPolicy configures how changes are rolled out to nodes.
 type RolloutPolicy struct {
-	// autoRollback takes a change back by itself when its rollout hangs: to the last revision that was healthy, with its
-	// configuration, images and version. The default is false: the rollout stops, and says why.
+	// autoRollback reverts a change automatically when its rollout stalls: to the last healthy revision, with its
+	// configuration, images and version. The default is false: the rollout stops, and the status reports the cause.
 	// +optional
 	AutoRollback bool `json:"autoRollback,omitempty"`
 
-	// progressDeadlineSeconds is how long a rollout may stand still before it counts as hung, 30 to 86400. The default is
+	// progressDeadlineSeconds is how long a rollout may make no progress before it counts as stalled, 30 to 86400. The default is
 	// 600.
 	// +kubebuilder:validation:XValidation:rule="self >= 30 && self <= 86400",messageExpression="'%d is out of range; it must be 30 to 86400'.format([self])"
 	// +optional
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
-// ClusterNetworkEntry is one address pool for pods. Each node gets a block of it.
+// ClusterNetworkEntry is one address pool for pods. Each node is assigned a block of it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.hostPrefix) || self.hostPrefix == 0 || !isCIDR(self.cidr) || self.hostPrefix >= cidr(self.cidr).prefixLength()",fieldPath=".hostPrefix",messageExpression="'%d must be between %d and %d for a /%d'.format([self.hostPrefix, cidr(self.cidr).prefixLength(), cidr(self.cidr).ip().family() == 4 ? 30 : 126, cidr(self.cidr).prefixLength()])"
 // +kubebuilder:validation:XValidation:rule="!has(self.hostPrefix) || !isCIDR(self.cidr) || self.hostPrefix <= (cidr(self.cidr).ip().family() == 4 ? 30 : 126)",fieldPath=".hostPrefix",messageExpression="'%d leaves no usable pod address per node; use %s'.format([self.hostPrefix, cidr(self.cidr).ip().family() == 4 ? '30 or less (23 gives 510)' : '126 or less (64 is usual)'])"
@@ -217,9 +217,9 @@ type ClusterNetworkEntry struct {
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"%s\" has host bits set; did you mean %s?'.format([self, string(cidr(self).masked())])"
 	CIDR string `json:"cidr"`
 
-	// hostPrefix is the prefix length of the block that each node gets: 23 makes blocks of 510 pod addresses.
-	// It must leave at least two host bits (at most 30 for IPv4, 126 for IPv6). May be left out for a provider
-	// that does not give blocks to nodes.
+	// hostPrefix is the prefix length of the block of each node: 23 gives blocks of 510 pod addresses.
+	// It must leave at least two host bits (at most 30 for IPv4, 126 for IPv6). May be omitted for a provider
+	// that does not assign blocks to nodes.
 	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
@@ -227,8 +227,8 @@ type ClusterNetworkEntry struct {
 }
 
 // DefaultNetworkDefinition is the provider of the default network and its settings. Only the settings that
-// belong to the type may be set; those of OpenShift's own types may stand beside one another, as they do in a
-// cluster that has moved from one to the other.
+// belong to the type may be set; those of OpenShift's own types may be set together, as in a
+// cluster that was migrated from one to the other.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.openshiftSDNConfig) || !has(self.type) || !(self.type.lowerAscii() in ['flannel', 'nuage', 'contiv'])",messageExpression="'spec.defaultNetwork.openshiftSDNConfig is set but type is %s; remove one'.format([self.type])"
 // +kubebuilder:validation:XValidation:rule="!has(self.ovnKubernetesConfig) || !has(self.type) || !(self.type.lowerAscii() in ['flannel', 'nuage', 'contiv'])",messageExpression="'spec.defaultNetwork.ovnKubernetesConfig is set but type is %s; remove one'.format([self.type])"
@@ -238,7 +238,7 @@ type ClusterNetworkEntry struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.contivConfig) || !has(self.type) || self.type.lowerAscii() in [\"\", 'contiv']",messageExpression="'spec.defaultNetwork.contivConfig is set but type is %s; remove one'.format([self.type])"
 type DefaultNetworkDefinition struct {
 	// type is the provider: Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage or Contiv. Any other name stands
-	// for a network that somebody else installs: nothing is deployed for it, everything beside it is.
+	// for a third-party network: the operator deploys everything but the network itself.
 	// It cannot be changed while the network is in use.
 	// Change class: forbidden; disruption: outage.
 	// +kubebuilder:validation:MaxLength=63
@@ -278,8 +278,7 @@ type DefaultNetworkDefinition struct {
 // NetworkType names the provider of the default network.
 type NetworkType string
 
-// The types of default network that the operator knows. Any other name is a network that somebody else
-// installs.
+// The types of default network that the operator knows. Any other name is a third-party network.
 const (
 	NetworkTypeFlannel       NetworkType = "Flannel"
 	NetworkTypeOVNKubernetes NetworkType = "OVNKubernetes"
@@ -298,7 +297,7 @@ type NuageConfig struct{}
 // ContivConfig are the settings of type Contiv.
 type ContivConfig struct{}
 
-// NetworkStatus is the network as it is.
+// NetworkStatus is the observed state of the network.
 type NetworkStatus struct {
 	osv1.OperatorStatus `json:",inline"`
 }

@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Workload overrides how one workload of the network runs. What is left out stays as the operator renders it.
+// Workload overrides how one workload of the network runs. Omitted fields stay as the operator renders them.
 //
 // +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'kube-proxy', 'network-check-target']) || !has(self.nodeSelector) || self.nodeSelector.size() == 0",fieldPath=".nodeSelector",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
 // +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'kube-proxy', 'network-check-target']) || !has(self.affinity)",fieldPath=".affinity",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
@@ -19,7 +19,7 @@ type Workload struct {
 	// +optional
 	Resources *WorkloadResources `json:"resources,omitempty"`
 
-	// tolerations are added to those that the workload has.
+	// tolerations are added to those of the workload.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
 	// +optional
@@ -46,7 +46,7 @@ type Workload struct {
 	// +optional
 	Env []WorkloadVariable `json:"env,omitempty"`
 
-	// updateStrategy is how many nodes a DaemonSet replaces its pods on at once.
+	// updateStrategy is the number of nodes on which a DaemonSet replaces its pods at once.
 	// +optional
 	UpdateStrategy *WorkloadUpdateStrategy `json:"updateStrategy,omitempty"`
 }
@@ -67,7 +67,7 @@ type WorkloadVariable struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// value is its value. The default is an empty text.
+	// value is its value. The default is the empty string.
 	// +kubebuilder:validation:MaxLength=4096
 	// +optional
 	Value string `json:"value,omitempty"`

@@ -46,7 +46,7 @@ func host() (lab.Host, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return lab.Host{}, fmt.Errorf("find the working folder: %w", err)
+		return lab.Host{}, fmt.Errorf("find the working directory: %w", err)
 	}
 	return lab.Host{
 		Layout:  layout.Layout{Root: checkout(dir, filepath.Dir(program)), Cache: image.DefaultCache(os.Getenv), Lab: name},
@@ -56,7 +56,7 @@ func host() (lab.Host, error) {
 	}, nil
 }
 
-// checkout is the first folder, from any of the given ones upwards, that has
+// checkout is the first directory, from any of the given ones upwards, that has
 // the lab's build modules, empty if there is none.
 func checkout(starts ...string) string {
 	for _, dir := range starts {

@@ -100,7 +100,7 @@ func (h Hierarchy) remove(ctx context.Context, branch string) error {
 	return nil
 }
 
-// walk calls f for a folder and all below it, parents first.
+// walk calls f for a directory and all below it, parents first.
 func walk(root string, f func(dir string) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

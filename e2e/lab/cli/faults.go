@@ -20,7 +20,7 @@ func faultCommands(h lab.Host) []*cobra.Command {
 			func(ctx context.Context, l *lab.Lab, t string) error { return l.Stop(ctx, t) }},
 		{"start NODE|COMPONENT|NODE/COMPONENT", "Bring back what was stopped",
 			func(ctx context.Context, l *lab.Lab, t string) error { return l.Start(ctx, t) }},
-		{"kill NODE|COMPONENT|NODE/COMPONENT", "End a component as a crash would; it starts again by itself",
+		{"kill NODE|COMPONENT|NODE/COMPONENT", "Kill a component as a crash would; it restarts automatically",
 			func(ctx context.Context, l *lab.Lab, t string) error { return l.Kill(ctx, t) }},
 		{"unplug NODE", "Pull the network cable of a node",
 			func(_ context.Context, l *lab.Lab, t string) error { return l.SetCable(t, false) }},

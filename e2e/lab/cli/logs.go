@@ -39,7 +39,7 @@ func logsCommand(h lab.Host) *cobra.Command {
 			return c.Run()
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on showing what is added")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the logs")
 	cmd.Flags().IntVarP(&lines, "lines", "n", 20, "how many lines of each log")
 	return cmd
 }

@@ -75,7 +75,7 @@ func addNodeCommand(h lab.Host) *cobra.Command {
 func removeNodeCommand(h lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove-node NODE",
-		Short: "Power a worker off for good and delete its Node object",
+		Short: "Power a worker off permanently and delete its Node object",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return changing(cmd.Context(), h, func(l *lab.Lab) error { return l.RemoveNode(cmd.Context(), args[0]) })

@@ -140,7 +140,7 @@ func downCommand(h lab.Host) *cobra.Command {
 	var purge, all bool
 	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "Take the lab down, whatever state it is in; nothing is left but logs",
+		Short: "Take the lab down, in any state; only logs remain",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if all {

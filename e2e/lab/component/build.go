@@ -16,7 +16,7 @@ import (
 
 // Builder builds components into a cache.
 type Builder struct {
-	// Modules is the folder of the build modules, Cache that of the results.
+	// Modules is the directory of the build modules, Cache that of the results.
 	Modules, Cache string
 }
 
@@ -60,7 +60,7 @@ func (b Builder) Build(ctx context.Context, c Component) (string, error) {
 	return path, nil
 }
 
-// build fills a folder beside the final one and renames it, so that what
+// build fills a directory beside the final one and renames it, so that what
 // carries the final name is whole.
 func (b Builder) build(ctx context.Context, c Component, dir string) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
@@ -86,7 +86,7 @@ func (b Builder) build(ctx context.Context, c Component, dir string) error {
 }
 
 // buildEnv makes programs that run in any image and build anywhere alike. The
-// workspace and flags of whoever calls must not leak into the build.
+// workspace and flags of anyone who calls must not leak into the build.
 func buildEnv() []string {
 	return []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off"}
 }

@@ -16,7 +16,7 @@ type Component struct {
 	Name string
 	// Version is what is built, for people to read.
 	Version string
-	// Module is the folder of its build module, Package what to build there.
+	// Module is the directory of its build module, Package what to build there.
 	Module, Package string
 	// Test is true when the program is the test binary of the package.
 	Test bool

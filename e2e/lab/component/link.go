@@ -11,7 +11,7 @@ import (
 
 // Report says how a build comes along, for people to read.
 type Report struct {
-	// Out takes the lines; nil means nobody looks.
+	// Out takes the lines; nil means no one looks.
 	Out io.Writer
 	// Now is the clock that builds are timed by.
 	Now func() time.Time

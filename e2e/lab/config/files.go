@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
 )
 
-// Folders of a node, where common installers have them too.
+// Directories of a node, where common installers have them too.
 const (
 	kubernetesDir = "/etc/kubernetes"
 	pkiDir        = "/etc/kubernetes/pki"
@@ -57,7 +57,7 @@ func Files(n Node) ([]machine.File, error) {
 }
 
 // identity is what tells the node who and where it is. Its name server is the
-// underlay, where nobody listens: names outside the cluster fail at once.
+// underlay, where no one listens: names outside the cluster fail at once.
 func identity(n Node) []machine.File {
 	hosts := bytes.NewBufferString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
 	for _, other := range n.Nodes {

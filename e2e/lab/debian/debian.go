@@ -1,4 +1,4 @@
-// Package debian sees to it that the machine has the Debian packages a lab
+// Package debian ensures that the machine has the Debian packages a lab
 // needs: it installs them where it may and names them where it may not.
 package debian
 
@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// requirement is a package and a program that tells whether it is there.
+// requirement is a package and a program that reports whether it is there.
 type requirement struct{ program, pkg string }
 
 // requirements of nodes: what kubelets, container runtimes and networks call.

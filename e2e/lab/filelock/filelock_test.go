@@ -9,7 +9,7 @@ import (
 )
 
 func TestOneHolderAtATime(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "folder", "lock")
+	path := filepath.Join(t.TempDir(), "directory", "lock")
 	unlock, err := Acquire(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)

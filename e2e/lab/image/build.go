@@ -18,9 +18,9 @@ const keyLength = 12
 
 // Builder builds images into the cache.
 type Builder struct {
-	// Cache is the folder that programs and images are kept in.
+	// Cache is the directory that programs and images are kept in.
 	Cache string
-	// Out takes a line an image that has to be built; nil means nobody looks.
+	// Out takes a line an image that has to be built; nil means no one looks.
 	Out io.Writer
 }
 
@@ -41,7 +41,7 @@ func (b Builder) Build(ctx context.Context, images []Image) ([]string, error) {
 			fmt.Fprintf(b.Out, "[%d/%d] image %s\n", i+1, len(images), img.Spec.Reference)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, fmt.Errorf("make the image cache: %w", err)
+			return nil, fmt.Errorf("create the image cache: %w", err)
 		}
 		builder := imagebuild.Builder{Cache: b.Cache}
 		if err := builder.Build(ctx, img.Spec, path); err != nil {

@@ -21,7 +21,7 @@ type Image struct {
 
 // Sources says where the parts of images lie on this machine.
 type Sources struct {
-	// Bin holds the built programs; Agnhost is the folder of agnhost's source.
+	// Bin holds the built programs; Agnhost is the directory of agnhost's source.
 	Bin, Agnhost string
 }
 

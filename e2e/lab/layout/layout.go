@@ -109,7 +109,7 @@ func (l Layout) PKI() string { return filepath.Join(l.State(), "pki") }
 // Kubeconfig gives cluster-admin rights through the forwarded API server.
 func (l Layout) Kubeconfig() string { return filepath.Join(l.State(), "kubeconfig") }
 
-// Logs holds a folder of logs a node.
+// Logs holds a directory of logs a node.
 func (l Layout) Logs() string { return filepath.Join(l.State(), "logs") }
 
 // NodeLogs holds the logs of one node's programs.

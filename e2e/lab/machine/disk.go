@@ -14,7 +14,7 @@ type File struct {
 	Data []byte
 }
 
-// diskDirs are the folders a node finds on its disk, with their modes.
+// diskDirs are the directories a node finds on its disk, with their modes.
 var diskDirs = map[string]fs.FileMode{
 	"etc/upper":            0o755,
 	"etc/work":             0o755,
@@ -33,22 +33,22 @@ var diskDirs = map[string]fs.FileMode{
 	"etc/upper/containerd": 0o755,
 }
 
-// Format makes the disk folder of a node and writes the files to it. The node
+// Format makes the disk directory of a node and writes the files to it. The node
 // must be off: files under a running node's feet are not seen by it reliably.
 func Format(disk string, files []File) error {
 	for dir, mode := range diskDirs {
 		path := filepath.Join(disk, dir)
 		if err := os.MkdirAll(path, 0o755); err != nil {
-			return fmt.Errorf("make the node's disk: %w", err)
+			return fmt.Errorf("create the node's disk: %w", err)
 		}
 		// The umask may have taken from the mode.
 		if err := os.Chmod(path, mode); err != nil {
-			return fmt.Errorf("make the node's disk: %w", err)
+			return fmt.Errorf("create the node's disk: %w", err)
 		}
 	}
 	for name, target := range map[string]string{"var/run": "/run", "var/lock": "/run/lock"} {
 		if err := os.Symlink(target, filepath.Join(disk, name)); err != nil && !os.IsExist(err) {
-			return fmt.Errorf("make the node's disk: %w", err)
+			return fmt.Errorf("create the node's disk: %w", err)
 		}
 	}
 	for _, f := range files {

@@ -31,7 +31,7 @@ var sysctls = map[string]string{
 
 // Init is the first process of a node. It is called in fresh namespaces,
 // furnishes them, writes one byte to ready, or the error that kept it from
-// doing so, and then supervises the node's programs for whoever connects to the
+// doing so, and then supervises the node's programs for anyone who connects to the
 // listener, until it is killed or the context is done.
 func Init(ctx context.Context, s Spec, listener net.Listener, ready *os.File, log *slog.Logger) error {
 	if err := setUp(s); err != nil {

@@ -51,7 +51,7 @@ func furnish(s Spec) error {
 		fmt.Sprintf("lowerdir=/etc,upperdir=%s,workdir=%s", filepath.Join(etc, "upper"), filepath.Join(etc, "work")))
 	m.bind(filepath.Join(s.Disk, "opt"), "/opt")
 	m.bind(run, "/run")
-	// Last of the disk's folders: the disk itself is out of sight afterwards.
+	// Last of the disk's directories: the disk itself is out of sight afterwards.
 	m.bind(filepath.Join(s.Disk, "var"), "/var")
 
 	m.mount("proc", "/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
@@ -70,7 +70,7 @@ func furnishRun(m *mounts, s Spec, run string) {
 	m.bind(s.LogDir, filepath.Join(run, "lab/logs"))
 	for name, path := range s.Programs {
 		// A program is named by what lies at the end of all links, which may be
-		// below a folder that the node does not see.
+		// below a directory that the node does not see.
 		m.do("find the program "+name, func() error {
 			real, err := filepath.EvalSymlinks(path)
 			if err != nil {

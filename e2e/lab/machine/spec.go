@@ -1,7 +1,7 @@
 // Package machine makes a node out of Linux namespaces: a network, a mount, a
 // host name and a process tree of its own, on the kernel and the programs of
 // the machine it runs on. What the node writes to /etc, /opt and /var stays on
-// its disk folder; /run is empty each time the node starts. Its first process
+// its disk directory; /run is empty each time the node starts. Its first process
 // is Init, a supervisor; when that is killed the kernel ends everything on the
 // node and forgets its network, as a power cut would.
 package machine
@@ -14,11 +14,11 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
 )
 
-// Folders inside a node that the lab put there.
+// Directories inside a node that the lab put there.
 const (
 	// Bin holds links to the lab's programs.
 	Bin = "/run/lab/bin"
-	// Logs is the node's log folder of the machine outside.
+	// Logs is the node's log directory of the machine outside.
 	Logs = "/run/lab/logs"
 	// binTargets is where the links of Bin point.
 	binTargets = "/run/lab/programs"
@@ -27,11 +27,11 @@ const (
 // Spec is everything Init has to know.
 type Spec struct {
 	Name string `json:"name"`
-	// Disk is the node's disk folder, outside.
+	// Disk is the node's disk directory, outside.
 	Disk string `json:"disk"`
 	// Programs maps the names of programs to their paths outside.
 	Programs map[string]string `json:"programs"`
-	// LogDir is the folder outside that appears as Logs.
+	// LogDir is the directory outside that appears as Logs.
 	LogDir string `json:"logDir"`
 	// Cgroup is the node's branch of control groups, Cgroups are the mounted
 	// hierarchies, which stay visible.
@@ -39,13 +39,13 @@ type Spec struct {
 	Cgroups []cgroup.Hierarchy `json:"cgroups"`
 }
 
-// DiskPath is where a file of the node lies on its disk folder. Files outside
-// the folders that the node has to itself lie on no disk of its own.
+// DiskPath is where a file of the node lies on its disk directory. Files outside
+// the directories that the node has to itself lie on no disk of its own.
 func DiskPath(disk, path string) (string, error) {
 	for prefix, dir := range map[string]string{"/etc/": "etc/upper", "/opt/": "opt", "/var/": "var"} {
 		if rest, ok := strings.CutPrefix(path, prefix); ok {
 			return filepath.Join(disk, dir, rest), nil
 		}
 	}
-	return "", fmt.Errorf("%s is not below a folder that the node has to itself", path)
+	return "", fmt.Errorf("%s is not below a directory that belongs to the node alone", path)
 }

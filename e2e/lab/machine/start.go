@@ -56,7 +56,7 @@ func Start(ctx context.Context, s Spec, l Launch) (process.Process, error) {
 	defer spec.Close()
 	readyR, readyW, err := os.Pipe()
 	if err != nil {
-		return process.Process{}, fmt.Errorf("make a pipe: %w", err)
+		return process.Process{}, fmt.Errorf("create a pipe: %w", err)
 	}
 	defer readyR.Close()
 	p, err := process.Spawn(process.Command{
@@ -74,7 +74,7 @@ func Start(ctx context.Context, s Spec, l Launch) (process.Process, error) {
 // listen opens the socket as a file that a child can inherit.
 func listen(path string) (*os.File, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("make the folder of %s: %w", path, err)
+		return nil, fmt.Errorf("create the directory of %s: %w", path, err)
 	}
 	if err := os.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("remove the old socket: %w", err)

@@ -52,7 +52,7 @@ type Authority struct {
 func NewAuthority(name string, now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make the key of %s: %w", name, err)
+		return nil, fmt.Errorf("create the key of %s: %w", name, err)
 	}
 	tmpl, err := template(Subject{CommonName: name}, now)
 	if err != nil {
@@ -64,7 +64,7 @@ func NewAuthority(name string, now time.Time) (*Authority, error) {
 	tmpl.ExtKeyUsage = nil
 	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("make the authority %s: %w", name, err)
+		return nil, fmt.Errorf("create the authority %s: %w", name, err)
 	}
 	pair, err := encode(der, key)
 	if err != nil {
@@ -95,7 +95,7 @@ func LoadAuthority(p Pair) (*Authority, error) {
 func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make the key of %s: %w", s.CommonName, err)
+		return Pair{}, fmt.Errorf("create the key of %s: %w", s.CommonName, err)
 	}
 	tmpl, err := template(s, now)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *Authority) Issue(s Subject, now time.Time) (Pair, error) {
 func NewKey() (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return Pair{}, fmt.Errorf("make a key: %w", err)
+		return Pair{}, fmt.Errorf("create a key: %w", err)
 	}
 	pub, err := x509.MarshalPKIXPublicKey(key.Public())
 	if err != nil {

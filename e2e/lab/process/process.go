@@ -42,7 +42,7 @@ type Command struct {
 // Spawn starts a process in a session of its own, with the caller's environment.
 func Spawn(c Command) (Process, error) {
 	if err := os.MkdirAll(filepath.Dir(c.Log), 0o755); err != nil {
-		return Process{}, fmt.Errorf("make the log folder: %w", err)
+		return Process{}, fmt.Errorf("create the log directory: %w", err)
 	}
 	log, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -111,7 +111,7 @@ func zombie(pid int) bool {
 const killPoll = 10 * time.Millisecond
 
 // Kill ends the process at once and waits until it is gone. Another process
-// that has its number now is left alone.
+// that has its number now is not changed.
 func (p Process) Kill(ctx context.Context) error {
 	for p.Alive() {
 		if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {

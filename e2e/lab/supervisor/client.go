@@ -17,7 +17,7 @@ type Client struct {
 	http http.Client
 }
 
-// NewClient makes a client; it connects with each request anew, so a
+// NewClient makes a client; it connects with each request again, so a
 // supervisor may come and go.
 func NewClient(socket string) *Client {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -64,7 +64,7 @@ func (c *Client) Status(ctx context.Context) ([]Status, error) {
 func (c *Client) do(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://node"+path, bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("create a request: %w", err)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

@@ -39,7 +39,7 @@ type Topology struct {
 	// ServiceNetwork holds one prefix a family, the primary family first.
 	ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
 	// KubeProxy makes the lab itself run kube-proxy on every node, for
-	// clusters on which nobody else brings a service proxy.
+	// clusters on which no one else brings a service proxy.
 	KubeProxy bool `json:"kubeProxy,omitempty"`
 	// OpenShift makes the lab serve OpenShift's kinds and hold the objects that
 	// a cluster of OpenShift is born with.

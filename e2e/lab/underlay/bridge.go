@@ -41,7 +41,7 @@ func buildBridge(f topology.Family) error {
 	}
 	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}
 	if err := netlink.LinkAdd(br); err != nil {
-		return fmt.Errorf("make the bridge: %w", err)
+		return fmt.Errorf("create the bridge: %w", err)
 	}
 	for _, a := range f.Gateways() {
 		if err := netlink.AddrAdd(br, address(a)); err != nil {
@@ -110,7 +110,7 @@ func SetCable(underlayPID int, node string, plugged bool) error {
 
 // Detach takes a node's cable away. The kernel would do so too, some time
 // after the node's last process; a node that comes back needs the name before.
-// A cable that is gone is taken away already.
+// A cable that is gone is removed already.
 func Detach(underlayPID int, node string) error {
 	outer, err := handle(underlayPID)
 	if err != nil {
@@ -124,7 +124,7 @@ func Detach(underlayPID int, node string) error {
 	if err != nil {
 		return fmt.Errorf("find the cable of %s: %w", node, err)
 	}
-	// It may go by itself between the two calls.
+	// It may use itself between the two calls.
 	if err := outer.LinkDel(cable); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("take the cable of %s away: %w", node, err)
 	}

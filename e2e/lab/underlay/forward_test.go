@@ -60,7 +60,7 @@ func TestForwarderDropsTheConnectionWhenAllAreGone(t *testing.T) {
 	gone.Close()
 	c := dialThrough(t, gone.Addr().String())
 	if answer, _ := io.ReadAll(c); len(answer) != 0 {
-		t.Errorf("somebody answered: %q", answer)
+		t.Errorf("someone answered: %q", answer)
 	}
 }
 

@@ -98,7 +98,7 @@ func Start(program string, args []string, log string, s Spec) (process.Process, 
 	}
 	readyR, readyW, err := os.Pipe()
 	if err != nil {
-		return process.Process{}, "", fmt.Errorf("make a pipe: %w", err)
+		return process.Process{}, "", fmt.Errorf("create a pipe: %w", err)
 	}
 	defer readyR.Close()
 	p, err := process.Spawn(process.Command{

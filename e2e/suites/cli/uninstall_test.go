@@ -83,7 +83,7 @@ func TestUninstalledInWhateverOrder(t *testing.T) {
 			} else {
 				clean(t)
 			}
-			if out := cno(t, 0, "uninstall"); !strings.Contains(out, "nothing to take away") {
+			if out := cno(t, 0, "uninstall"); !strings.Contains(out, "nothing to remove") {
 				t.Errorf("a second time it says:\n%s", out)
 			}
 			install(t)

@@ -28,7 +28,7 @@ func TestHostWithoutADocumentGetsBrEx(t *testing.T) {
 		}
 	}
 	if out := s.Run("ls", "/etc/NetworkManager/system-connections"); strings.Contains(out, "br-ex") {
-		t.Errorf("a configuration that is made anew at each boot is on disk:\n%s", out)
+		t.Errorf("a configuration that is recreated at each boot is on disk:\n%s", out)
 	}
 	if out := s.Run("cat", "/var/lib/ovnk/iface_default_hint"); out != card+"\n" {
 		t.Errorf("the interface for the next boot is %q", out)

@@ -41,8 +41,8 @@ func TestManagerThatPassedOverTheBridgeGetsIt(t *testing.T) {
 	}
 
 	out := s.Run("/usr/local/bin/host-network", arguments()...)
-	if !strings.Contains(out, "its bridge is made anew") {
-		t.Errorf("the bridge was not made anew:\n%s", out)
+	if !strings.Contains(out, "its bridge is recreated") {
+		t.Errorf("the bridge was not recreated:\n%s", out)
 	}
 	s.inBrEx()
 	s.apply("unchanged")

@@ -85,7 +85,7 @@ func (w *walk) elsewhere(words []string) error {
 	case "deliver":
 		return w.deliver(words[1], content)
 	}
-	return fmt.Errorf("nobody does %q", words[0])
+	return fmt.Errorf("no one does %q", words[0])
 }
 
 // boot puts the files of an Ignition configuration on a new host's disk, and boots it.

@@ -38,7 +38,7 @@ func newOutside(t *testing.T) *outside {
 	e := &outside{dir: t.TempDir()}
 	now := time.Now()
 	var err error
-	if e.ca, err = pki.NewAuthority("etcd of somebody else", now); err != nil {
+	if e.ca, err = pki.NewAuthority("etcd of a third party", now); err != nil {
 		t.Fatal(err)
 	}
 	server, err := e.ca.Issue(pki.Subject{CommonName: "etcd", Addresses: []netip.Addr{netip.MustParseAddr("10.89.0.1")}}, now)

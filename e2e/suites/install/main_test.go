@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// fresh brings up a cluster. When the test ends, nothing may have been refused for want of rights.
+// fresh brings up a cluster. When the test ends, nothing may have been refused for lack of rights.
 func fresh(t *testing.T) {
 	t.Helper()
 	begun, said := time.Now(), &strings.Builder{}
@@ -40,7 +40,7 @@ func fresh(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		if refused, err := lab.Forbidden(begun); err != nil || len(refused) > 0 {
-			t.Errorf("the API server has refused something for want of rights (%v):\n%s", err, strings.Join(refused, "\n"))
+			t.Errorf("the API server has refused something for lack of rights (%v):\n%s", err, strings.Join(refused, "\n"))
 		}
 	})
 }

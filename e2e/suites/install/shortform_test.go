@@ -161,7 +161,7 @@ func networkWins(t *testing.T) {
 	network, config := versions()
 	time.Sleep(5 * time.Second)
 	if n, c := versions(); n != network || c != config {
-		t.Errorf("left alone, the Network went from version %s to %s and the NetworkConfig from %s to %s", network, n, config, c)
+		t.Errorf("not changed, the Network went from version %s to %s and the NetworkConfig from %s to %s", network, n, config, c)
 	}
 	set("60s")
 	kit.Eventually(t, time.Minute, "agreed again", mirrors)

@@ -81,7 +81,7 @@ func TestTheAllowlistOfSysctlsIsOnEveryNode(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "exec", "worker-0", "--", "sh", "-c", "echo hers >/etc/cni/tuning/allowlist.conf"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "what somebody writes on a node is replaced", nodesHave(mine))
+	kit.Eventually(t, time.Minute, "what someone writes on a node is replaced", nodesHave(mine))
 
 	writeAllowlist(t, "^wrong($")
 	kit.Eventually(t, time.Minute, "a mistake is reported", func(ctx context.Context) error {
@@ -98,7 +98,7 @@ func TestTheAllowlistOfSysctlsIsOnEveryNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, 2*time.Minute, "every node has the default list", nodesHave(standard))
-	kit.Eventually(t, time.Minute, "and nobody needs the DaemonSet", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "and no one needs the DaemonSet", func(ctx context.Context) error {
 		ds := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"}}
 		err := lab.Client.Get(ctx, client.ObjectKey{Namespace: multusNamespace, Name: allowlist + "-ds"}, ds)
 		if err == nil {

@@ -104,7 +104,7 @@ func TestStatusOfNetworkConfigIsThatOfTheNetworkInForce(t *testing.T) {
 }
 
 // TestUnsafeEditOfNetworkConfigGoesNowhere: the API server refuses it. Where it is stored nevertheless, it is said where it was
-// made, and to whoever looks at the ClusterOperator; the network does not notice.
+// made, and to anyone who looks at the ClusterOperator; the network does not notice.
 func TestUnsafeEditOfNetworkConfigGoesNowhere(t *testing.T) {
 	before, err := lab.Network(t.Context())
 	if err != nil {

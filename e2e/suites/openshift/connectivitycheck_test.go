@@ -34,7 +34,7 @@ func reachable(ctx context.Context) error {
 		for _, condition := range c.Status.Conditions {
 			ok, said = condition.Status == metav1.ConditionTrue, condition.Message
 		}
-		// The names of load balancers are of an installer's world; here nobody resolves them, which is told of the
+		// The names of load balancers are of an installer's world; here no one resolves them, which is told of the
 		// component alone.
 		if !ok && !strings.Contains(c.Name, "-to-load-balancer-") {
 			wrong = append(wrong, c.Name+" "+said)
@@ -67,7 +67,7 @@ func TestEveryNodeIsCheckedFromTwoOthers(t *testing.T) {
 	kit.Eventually(t, time.Minute, "Network.config says so", diagnosticsAvailable(metav1.ConditionTrue, "AsExpected"))
 }
 
-// TestAnUnpluggedNodeIsNamed: after two minutes in which nobody reaches it, and until somebody does. The network as a whole
+// TestAnUnpluggedNodeIsNamed: after two minutes in which no one reaches it, and until someone does. The network as a whole
 // is not degraded: that a node is gone is not its fault.
 func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 	kit.Eventually(t, 3*time.Minute, "everything is reachable", reachable)
@@ -122,7 +122,7 @@ func TestAnUnpluggedNodeIsNamed(t *testing.T) {
 	}
 }
 
-// TestDiagnosticsAreTurnedOffAndOn: nothing is left of them, and nobody is refused anything on the way.
+// TestDiagnosticsAreTurnedOffAndOn: nothing is left of them, and no one is refused anything on the way.
 func TestDiagnosticsAreTurnedOffAndOn(t *testing.T) {
 	mode := func(ctx context.Context, to string) error {
 		patch := []byte(fmt.Sprintf(`{"spec":{"networkDiagnostics":{"mode":%q,"sourcePlacement":null,"targetPlacement":null}}}`, to))

@@ -104,7 +104,7 @@ func settled(t *testing.T) {
 	kit.Eventually(t, time.Minute, "the network is settled", lab.Settled)
 }
 
-// Several routers of one namespace run and say so; one that is wrong bothers neither the others nor the cluster; what somebody takes away
+// Several routers of one namespace run and say so; one that is wrong bothers neither the others nor the cluster; what someone removes
 // comes back; and nothing is left when they go. The namespace has the strictest pod security.
 func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	namespace := lab.Namespace(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openshift"
 )
 
-// TestNetworkComesFromNetworkConfigAlone: nobody has written a Network.operator; the operator has made it of what the
+// TestNetworkComesFromNetworkConfigAlone: no one has written a Network.operator; the operator has made it of what the
 // installer was told, and pods have addresses of the network that it names.
 func TestNetworkComesFromNetworkConfigAlone(t *testing.T) {
 	var config configv1.Network

@@ -109,7 +109,7 @@ func TestAnAuthorityIsReplacedAndNoClientBreaks(t *testing.T) {
 	}
 }
 
-// TestALostAuthorityStaysTrusted deletes the authority's Secret, as somebody who cleans up may do.
+// TestALostAuthorityStaysTrusted deletes the authority's Secret, as someone who cleans up may do.
 func TestALostAuthorityStaysTrusted(t *testing.T) {
 	namespace := lab.Namespace(t)
 	applyPKI(t, namespace, "ovn", "")

@@ -45,7 +45,7 @@ func authority(t *testing.T, name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw}))
 }
 
-// setProxy sets the specification of the Proxy; when the test ends, there is none in force any more.
+// setProxy sets the specification of the Proxy; when the test ends, there is none in effect any more.
 func setProxy(t *testing.T, spec configv1.ProxySpec) {
 	t.Helper()
 	write := func(ctx context.Context, spec configv1.ProxySpec) error {

@@ -51,7 +51,7 @@ func TestADisruptiveChangeIsMadeOnceItIsAcknowledged(t *testing.T) {
 	cno(t, 0, vxlan, "apply", "-f", "-", "--force-conflicts", "--watch", "--acknowledge", p.Acknowledgement)
 	kit.Eventually(t, time.Minute, "pods reach one another through vxlan", func(ctx context.Context) error { return lab.Mesh(ctx, pods) })
 	if out := cno(t, 0, "", "history"); !strings.Contains(out, "acknowledged") || !strings.Contains(out, "defaultNetwork.flannelConfig.backend") {
-		t.Errorf("the history does not tell of it:\n%s", out)
+		t.Errorf("the history does not report it:\n%s", out)
 	}
 	other := network("", "backend: vxlan, vxlan: {vni: 7}")
 	cno(t, 1, other, "apply", "-f", "-", "--force-conflicts", "--acknowledge", p.Acknowledgement)

@@ -85,7 +85,7 @@ func TestAHungRolloutIsTakenBackByItself(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	upgrade(t, broken)
 	kit.Eventually(t, 3*time.Minute, "the bad version is taken back", func(ctx context.Context) error {
-		return lab.Says(ctx, "Degraded", "True", "RolledBack", "tried again with the next version")
+		return lab.Says(ctx, "Degraded", "True", "RolledBack", "retried with the next version")
 	})
 	kit.Eventually(t, time.Minute, "all agents run the image that works", func(ctx context.Context) error {
 		n, err := brokenOn(ctx)
@@ -95,6 +95,6 @@ func TestAHungRolloutIsTakenBackByItself(t *testing.T) {
 		return lab.Mesh(ctx, pods)
 	})
 	if out := cno(t, 0, "", "history"); !strings.Contains(out, "rolled-back") {
-		t.Errorf("the history does not tell of it:\n%s", out)
+		t.Errorf("the history does not report it:\n%s", out)
 	}
 }

@@ -40,7 +40,7 @@ func TestWithoutEtcdTheNetworkGoesOnAndItsDataIsThereAfterwards(t *testing.T) {
 	}
 	bringBack := loseEtcd(t)
 
-	// Nobody can run a command in a pod of a node without a kubelet.
+	// No one can run a command in a pod of a node without a kubelet.
 	unreachable := pods["cp-0"]
 	delete(pods, "cp-0")
 	if err := lab.Mesh(t.Context(), pods); err != nil {
@@ -55,7 +55,7 @@ func TestWithoutEtcdTheNetworkGoesOnAndItsDataIsThereAfterwards(t *testing.T) {
 		t.Fatalf("a pod that starts without etcd: %v", err)
 	}
 	if err := lab.Mesh(t.Context(), pods); err != nil {
-		t.Errorf("without etcd, after an agent has started anew: %v", err)
+		t.Errorf("without etcd, after an agent has started again: %v", err)
 	}
 	if err := bringBack(t.Context()); err != nil {
 		t.Fatal(err)

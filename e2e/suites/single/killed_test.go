@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// uninstall takes away the operator, everything it deployed and everything it remembers, but for the CRDs.
+// uninstall removes the operator, everything it deployed and everything it remembers, but for the CRDs.
 func uninstall(ctx context.Context) error {
 	allow := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+allowDeletion+`":"true"}}}`))
 	for _, name := range []string{kit.OperatorNamespace, kit.FlannelNamespace, kit.ProxyNamespace} {

@@ -38,7 +38,7 @@ func TestADeletedNamespaceOfTheNetworkComesBackWithAllThatWasInIt(t *testing.T) 
 	if err := lab.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: kit.FlannelNamespace}}); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "the namespace is made anew", func(ctx context.Context) error {
+	kit.Eventually(t, time.Minute, "the namespace is recreated", func(ctx context.Context) error {
 		fresh := &corev1.Namespace{}
 		if err := lab.Client.Get(ctx, client.ObjectKeyFromObject(old), fresh); err != nil || fresh.UID != old.UID {
 			return err

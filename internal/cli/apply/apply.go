@@ -36,11 +36,11 @@ func New(p pipeline.Pipeline) *cobra.Command {
 		Short: "Show the plan, then apply a configuration",
 		Long: `Plans a Network or NetworkConfig as cno plan does, and applies it (server-side, as field
 manager cno) if the operator will not refuse it. A disruptive change needs --acknowledge with
-the hash that the plan prints: it counts for exactly this change of what is applied now.
+the hash that the plan prints: it is valid for exactly this change of the applied configuration.
 
 Exit status: 0 applied, and with --watch healthy; 1 the configuration is invalid, its change
 refused or not acknowledged, or the rollout stalls or takes too long; 2 the input cannot be
-read, the cluster does not answer, or the call is wrong. With -o json or yaml, the plan is
+read, the cluster does not answer, or the command line is wrong. With -o json or yaml, the plan is
 printed with "applied", and the rollout goes to standard error.`,
 		Example: `  cno apply -f network.yaml --watch
   cno apply -f network.yaml --acknowledge 3f6c0e5f9a1b2c3d4e5f60718293a4b5`,
@@ -127,7 +127,7 @@ func (o *options) applied(out io.Writer, plan foresee.Answer, generation int64) 
 	return o.print(out, plan, generation)
 }
 
-// follow tells how the rollout goes: on standard error, where the answer is for a program.
+// follow reports how the rollout goes: on standard error, where the answer is for a program.
 func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, in offline.Input, generation int64) error {
 	out := cmd.OutOrStdout()
 	if !o.form.ForPeople() {

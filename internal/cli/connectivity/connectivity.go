@@ -50,28 +50,28 @@ func test() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "test",
-		Short: "Have pods on some nodes try out everything that they must reach",
-		Long: `Makes pods of the operator's own image on up to three nodes, in a namespace of their own, and has
-each try out pods and hosts on its own and on the other nodes, services by address and by name,
-ports of hosts and nodes, the cluster's names and the API server: by TCP and UDP, with small
-packets and with those that fill the link, and in each IP family that pods have. What fails is
-traced to its hop: pod, own node, other node, other pod. It needs no other image, and nothing
-outside the cluster. Nodes that do not answer are tried from the others.
+		Short: "Run connectivity tests between pods on several nodes",
+		Long: `Creates pods of the operator's own image on up to three nodes, in a separate namespace. Each pod
+connects to pods and hosts on its own and on the other nodes, to Services by address and by name,
+to host ports and node ports, to cluster DNS and to the API server: over TCP and UDP, with small
+packets and with packets of the full MTU, and in each IP family that pods have. Failures are
+traced to their hop: pod, own node, other node, other pod. The test needs no other image, and
+nothing outside the cluster. Nodes that do not answer are tested from the others.
 
-The namespace is deleted whatever happens, also when the command is interrupted.
+The namespace is always deleted, also when the command is interrupted.
 
-Exit status: 0 everything is reached; 1 something is not; 2 the cluster does not answer, no pod
-can be started, or the call is wrong.`,
+Exit status: 0 all targets are reached; 1 a target is not reached; 2 the cluster does not answer,
+no pod can be started, or the command line is wrong.`,
 		Example:           "  cno connectivity test\n  cno connectivity test --node worker-0 --node worker-7\n  cno connectivity test --external example.org:443 -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVar(&o.nodes, "node", nil, "a node to try; may be repeated (default: up to three, those that are not ready first)")
+	f.StringArrayVar(&o.nodes, "node", nil, "a node to test; may be repeated (default: up to three, those that are not ready first)")
 	f.StringVar(&o.external, "external", "", "host:port outside the cluster to reach as well")
 	f.StringVar(&o.image, "image", "", "image of the pods (default: that of the operator)")
-	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long to try; cleaning up is not counted")
+	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long to test; cleaning up is not counted")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.RegisterFlagCompletionFunc("node", foresee.CompleteNodes(&o.cluster))

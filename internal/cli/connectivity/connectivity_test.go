@@ -75,7 +75,7 @@ func TestTheHopIsTheFirstThatFailsByItself(t *testing.T) {
 		{"the other pod", "node b -> its pod, after a", func(s scenario) bool {
 			return s.to == "b" && (s.kind == hostPod || s.kind == podPod || s.from == "b" && s.kind == podHost)
 		}},
-		{"services alone", "services on a:", func(s scenario) bool { return s.from == "a" && strings.Contains(s.name, "service") }},
+		{"services alone", "Services on a:", func(s scenario) bool { return s.from == "a" && strings.Contains(s.name, "service") }},
 	} {
 		failed := map[string]bool{}
 		for _, s := range all {

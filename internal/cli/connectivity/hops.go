@@ -48,17 +48,17 @@ func hops(all []scenario, failed map[string]bool) []string {
 func hop(from, to string, way, own, far failures) string {
 	switch {
 	case from == to && (way.bad[podHost] || way.bad[hostPod]):
-		return fmt.Sprintf("pod -> own node on %s: look at the agent's pod there, and at the bridge and the routes of pods", from)
+		return fmt.Sprintf("pod -> own node on %s: check the agent's pod there, the bridge and the routes of pods", from)
 	case from == to:
 		return fmt.Sprintf("pod -> pod on %s: the bridge of pods does not pass packets, or not full ones", from)
 	case way.bad[hostHost] && !way.good[hostHost]:
-		return fmt.Sprintf("node %s -> node %s: the nodes do not reach one another; look at their links, and what lies between", from, to)
+		return fmt.Sprintf("node %s -> node %s: the nodes do not reach one another; check their links, and the network between them", from, to)
 	case way.bad[hostHost]:
 		return fmt.Sprintf("node %s -> node %s: not everything gets through between the nodes: a firewall, or an MTU that is too large", from, to)
 	case own.bad[podHost] || own.bad[hostPod]:
-		return fmt.Sprintf("pod -> own node on %s, before %s: look at the agent's pod there", from, to)
+		return fmt.Sprintf("pod -> own node on %s, before %s: check the agent's pod there", from, to)
 	case far.bad[hostPod] || far.bad[podHost]:
-		return fmt.Sprintf("node %s -> its pod, after %s: look at the agent's pod there", to, from)
+		return fmt.Sprintf("node %s -> its pod, after %s: check the agent's pod there", to, from)
 	case way.bad[hostPod] || way.bad[podPod]:
 		return fmt.Sprintf("node %s -> node %s, packets of pods: the nodes reach one another, their pods do not; routes, the tunnel or a firewall", from, to)
 	default:
@@ -71,7 +71,7 @@ func services(all []scenario, failed map[string]bool) []string {
 	var said []string
 	for _, s := range all {
 		if failed[s.ID] {
-			said = append(said, fmt.Sprintf("services on %s: pods and nodes reach one another, but not by services, names or ports; look at kube-proxy's pod there, and at the cluster's DNS", s.from))
+			said = append(said, fmt.Sprintf("Services on %s: pods and nodes reach one another, but not through Services, DNS names or ports; check the kube-proxy pod there, and the cluster's DNS", s.from))
 		}
 	}
 	return said

@@ -39,16 +39,16 @@ func perfCommand() *cobra.Command {
 		Short: "Measure throughput, round trips and new connections between pods",
 		Long: `Creates pods of the operator's own image on two nodes, in a namespace of their own, and measures from
 the first node to the second, one path after another and in each IP family that pods have: the
-nodes' own traffic, pod to pod, pod to Service, and pod to pod on one node. Of each path it reports
-the throughput of one TCP stream, the round trip of one byte, and new connections a second; those
-of pods also beside the nodes' own of the same run, since other traffic and the placement of
-processes on CPUs change figures more than networks do.
+nodes' own traffic, pod to pod, pod to Service, and pod to pod on one node. For each path it reports
+the throughput of one TCP stream, the round trip of one byte, and new connections per second. The
+figures of pods are compared with the nodes' own of the same run, since other traffic and the
+placement of processes on CPUs change figures more than networks do.
 
-The traffic competes with that of the cluster: a stream takes what the link has. The namespace is
-deleted in any case, also when the command is interrupted.
+The traffic competes with that of the cluster: a stream uses the whole bandwidth of the link. The
+namespace is always deleted, also when the command is interrupted.
 
 Exit status: 0 every path is measured; 1 a path cannot be measured; 2 the cluster does not answer,
-no pod can be started, or the call is wrong.`,
+no pod can be started, or the command line is wrong.`,
 		Example:           "  cno connectivity perf\n  cno connectivity perf --node worker-0 --node worker-1 --for 10s\n  cno connectivity perf -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

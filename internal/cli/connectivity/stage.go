@@ -121,7 +121,7 @@ func (s *stage) places(ctx context.Context, names []string) ([]place, error) {
 		}
 	}
 	if len(ready) == 0 {
-		return nil, errors.New("no node is ready, so that no pod could try anything; cno doctor says why")
+		return nil, errors.New("no node is ready, so that no pod can run a test; cno doctor shows why")
 	}
 	if found := len(ready) + len(ill); len(names) > 0 && found < len(names) {
 		return nil, fmt.Errorf("of the %d nodes that are named, there are %d", len(names), found)
@@ -179,7 +179,7 @@ func (s *stage) open(ctx context.Context) error {
 		label: "true", "pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/warn": "privileged", "pod-security.kubernetes.io/audit": "privileged",
 	}}}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("make a namespace: %w", err)
+		return fmt.Errorf("create a namespace: %w", err)
 	}
 	s.namespace = made.Name
 	return nil
@@ -223,7 +223,7 @@ func (s *stage) services(ctx context.Context) (target, error) {
 		Ports: []corev1.ServicePort{port("tcp", corev1.ProtocolTCP), port("udp", corev1.ProtocolUDP)},
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return t, fmt.Errorf("make a service: %w", err)
+		return t, fmt.Errorf("create a service: %w", err)
 	}
 	t.service, t.nodePort = made.Spec.ClusterIPs, int(made.Spec.Ports[0].NodePort)
 	if s.dns(ctx) {
@@ -296,7 +296,7 @@ func (s *stage) servers(ctx context.Context, places []place) ([]string, error) {
 		places[i].served = host != nil
 	}
 	if started == 0 {
-		return nil, errors.New("no pod can be started on any node; cno doctor says why")
+		return nil, errors.New("no pod can be started on any node; cno doctor shows why")
 	}
 	return notes, nil
 }
@@ -322,7 +322,7 @@ func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*core
 	for i, p := range wanted {
 		var err error
 		if made[i], err = s.api.CoreV1().Pods(s.namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
-			return nil, fmt.Errorf("make a pod on %s: %w", p.Spec.NodeName, err)
+			return nil, fmt.Errorf("create a pod on %s: %w", p.Spec.NodeName, err)
 		}
 	}
 	out := make([]*corev1.Pod, len(wanted))
@@ -330,7 +330,7 @@ func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*core
 	for {
 		list, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("look at pods: %w", err)
+			return nil, fmt.Errorf("list pods: %w", err)
 		}
 		missing := 0
 		for i, p := range made {

@@ -1,5 +1,5 @@
 // Package dayone is `cno dayone`: host networking from before the first boot on, seen and prepared without a host.
-// Each verb is a folder below this one.
+// Each verb is a directory below this one.
 package dayone
 
 import "github.com/spf13/cobra"
@@ -8,10 +8,10 @@ import "github.com/spf13/cobra"
 func New(verbs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dayone",
-		Short: "Prepare the network of hosts that are yet to boot",
-		Long: `Works on NMState documents, one for each host or one for all hosts of a role: checks them,
-and shows what becomes of them before boot, at first boot and in the cluster.
-Nothing here needs a host or a cluster.
+		Short: "Prepare the network of hosts before they boot",
+		Long: `Checks and renders NMState documents, one for each host or one for all hosts of a role: for the
+time before the boot, for the first boot and for the cluster. These commands need neither a host
+nor a cluster.
 
 Exit status: that of the command; 0 for this help.`,
 		Example: "  cno dayone validate --dir master/\n  cno dayone render --as ignition -f worker-0.yml",

@@ -24,7 +24,7 @@ hosts:
 `
 
 func TestTheInputOfInstallersIsReadByEveryVerb(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("agent-config.yaml", agentConfig)
 	f.write("table.yaml", strings.ReplaceAll(agentConfig, "52:54:00:aa:00:02", "52:54:00:aa:00:01"))
 	for _, row := range []struct {
@@ -37,10 +37,10 @@ func TestTheInputOfInstallersIsReadByEveryVerb(t *testing.T) {
 		{"a MAC address twice", []string{"validate", "@table.yaml"}, exit.Refused, "hosts[1].interfaces[0].macAddress: 52:54:00:aa:00:01 is that of hosts[0].interfaces[0] already"},
 		{"keyfiles of a host", []string{"keyfiles", "@agent-config.yaml", "--host", "master-1"}, exit.OK, "mac-address=52:54:00:AA:00:02"},
 		{"keyfiles of which host", []string{"keyfiles", "@agent-config.yaml"}, exit.Unusable, "name one with --host: master-0, master-1"},
-		{"the host of a document", []string{"keyfiles", "@m/master-0.yml", "--host", "x"}, exit.Unusable, "--host is of no use"},
+		{"the host of a document", []string{"keyfiles", "@m/master-0.yml", "--host", "x"}, exit.Unusable, "--host cannot be used"},
 		{"kernel arguments of a host", []string{"render", "--as", "kargs", "--host", "master-0", "@agent-config.yaml"}, exit.OK, "ifname=up0:52:54:00:aa:00:01 ip=192.0.2.10:::24:master-0:up0:none\n"},
 		{"kernel arguments of which host", []string{"render", "--as", "kargs", "@agent-config.yaml"}, exit.Unusable, "the kernel arguments of one host"},
-		{"no kernel arguments", []string{"render", "--as", "kargs", "@m/master-0.yml"}, exit.Refused, "Open vSwitch is not there before the boot"},
+		{"no kernel arguments", []string{"render", "--as", "kargs", "@m/master-0.yml"}, exit.Refused, "Open vSwitch is not available before the boot"},
 		{"a BareMetalHost", []string{"render", "--as", "baremetalhost", "--host", "master-0", "@agent-config.yaml"}, exit.OK, "bootMACAddress: 52:54:00:aa:00:01"},
 		{"documents taken out", []string{"import", "-f", "@agent-config.yaml"}, exit.OK, "# preboot/master-1.yml"},
 	} {
@@ -58,7 +58,7 @@ func TestTheInputOfInstallersIsReadByEveryVerb(t *testing.T) {
 }
 
 func TestPoliciesOfARunningClusterReachOneNodeAtATime(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("c/cluster.yml", strings.ReplaceAll(document, "enabled: true, address: [{ip: ADDRESS, prefix-length: 24}]", "enabled: true, dhcp: true"))
 	f.write("p/cluster.yml", uplinkPolicy)
 	f.write("both/cluster.yml", uplinkPolicy)
@@ -99,7 +99,7 @@ func TestPoliciesOfARunningClusterReachOneNodeAtATime(t *testing.T) {
 		{"no role", []string{"@c"}, exit.Unusable, "--role must name the role"},
 		{"a file for the others", []string{"@both", "--role", "worker", "--without-bridge"}, exit.Refused, "which a nodeSelector cannot express"},
 		{"what is invalid", []string{"@both", "--role", "worker"}, exit.Refused, "br-ex"},
-		{"a host", []string{"@m", "--host", "master-0"}, exit.Unusable, "--base and --host are of no use with --as nncp"},
+		{"a host", []string{"@m", "--host", "master-0"}, exit.Unusable, "--base and --host cannot be used with --as nncp"},
 	} {
 		status, out, stderr := f.call("", append([]string{"render", "--as", "nncp"}, row.args...)...)
 		if status != row.status || !strings.Contains(out+stderr, row.has) {

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// byHand is a host as somebody has configured it with ip. The other end of its card is elsewhere, as a card's is.
+// byHand is a host as someone has configured it with ip. The other end of its card is elsewhere, as a card's is.
 const byHand = `ip netns add FAR
 ip link add eno1 type veth peer name far netns FAR
 ip link add br1 address 52:54:00:00:00:07 type bridge stp_state 0
@@ -56,7 +56,7 @@ func inNamespace(t *testing.T, commands string) {
 }
 
 func TestAHostConfiguredByHandIsImportedAsWhatItIs(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("resolv.conf", "search example.org\nnameserver 192.0.2.53\n")
 	inNamespace(t, byHand)
 	status, out, stderr := f.call("", "import", "--live", "--ovsdb", "@none", "--resolv-conf", "@resolv.conf")
@@ -101,7 +101,7 @@ func TestAHostConfiguredByHandIsImportedAsWhatItIs(t *testing.T) {
 }
 
 func TestAPolicyIsResolvedOnThisHost(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("resolv.conf", "nameserver 192.0.2.53\n")
 	f.write("p.yml", uplinkPolicy)
 	inNamespace(t, byHand)

@@ -23,7 +23,7 @@ routes: {running: [{destination: 0.0.0.0/0, next-hop-interface: eno7, next-hop-a
 `
 
 func TestAPolicyIsResolvedWithTheStateOfAnotherHost(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("p.yml", uplinkPolicy)
 	f.write("state.yml", shownState)
 	f.write("none.yml", "interfaces: []\n")

@@ -22,8 +22,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 )
 
-// folder has the documents of two hosts, and what people leave beside them.
-type folder struct {
+// directory has the documents of two hosts, and what people leave beside them.
+type directory struct {
 	t   *testing.T
 	dir string
 }
@@ -38,16 +38,16 @@ routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 192.168.111.1, next
 
 func at(address string) string { return strings.ReplaceAll(document, "ADDRESS", address) }
 
-func newFolder(t *testing.T) *folder {
+func newDirectory(t *testing.T) *directory {
 	t.Helper()
-	f := &folder{t, t.TempDir()}
+	f := &directory{t, t.TempDir()}
 	f.write("m/master-0.yml", at("192.168.111.110"))
 	f.write("m/master-1.yml", at("192.168.111.111"))
 	f.write("m/applied", "a marker")
 	return f
 }
 
-func (f *folder) write(name, content string) {
+func (f *directory) write(name, content string) {
 	f.t.Helper()
 	path := f.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -58,10 +58,10 @@ func (f *folder) write(name, content string) {
 	}
 }
 
-func (f *folder) path(name string) string { return filepath.Join(f.dir, name) }
+func (f *directory) path(name string) string { return filepath.Join(f.dir, name) }
 
-// call runs a command line in the folder as main does. Words that begin with @ are names in the folder.
-func (f *folder) call(stdin string, args ...string) (status int, stdout, stderr string) {
+// call runs a command line in the directory as main does. Words that begin with @ are names in the directory.
+func (f *directory) call(stdin string, args ...string) (status int, stdout, stderr string) {
 	for i, arg := range args {
 		if name, ok := strings.CutPrefix(arg, "@"); ok {
 			args[i] = f.path(name)
@@ -93,8 +93,8 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 		{"what is in it", "", []string{"select", "--dir", "@m", "--host", "master-1", "--show"}, exit.OK, "192.168.111.111"},
 		{"out of an object", object, []string{"select", "-f", "-", "--host", "x", "-o", "json"}, exit.OK, `"rule": "cluster"`},
 		{"an empty file", "", []string{"select", "--dir", "@empty", "--host", "a"}, exit.Refused, "a.yml is empty"},
-		{"a folder that is not there", "", []string{"select", "--dir", "@none", "--host", "a"}, exit.Unusable, "no such file"},
-		{"nobody named", "", []string{"select", "--dir", "@m"}, exit.Unusable, "host mac"},
+		{"a directory that is not there", "", []string{"select", "--dir", "@none", "--host", "a"}, exit.Unusable, "no such file"},
+		{"no one named", "", []string{"select", "--dir", "@m"}, exit.Unusable, "host mac"},
 		{"not a MAC address", "", []string{"select", "--dir", "@m", "--mac", "x"}, exit.Unusable, "--mac"},
 
 		{"sound documents", "", []string{"validate", "--dir", "@m"}, exit.OK, ""},
@@ -115,11 +115,11 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 		{"not a document", "interfaces: 5", []string{"diff", "@m", "-"}, exit.Refused, "interfaces"},
 
 		{"a role is needed", "", []string{"render", "--as", "machineconfig", "-f", "@m"}, exit.Unusable, "--role"},
-		{"a file for nobody", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd"}, exit.Refused, "for no host"},
+		{"a file for no one", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd"}, exit.Refused, "for no host"},
 		{"what validate refuses", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-"}, exit.Refused, "interfaces: there is no ovs-bridge"},
 		{"the way out", "interfaces: []", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.OK, "warning: interfaces: there is no ovs-bridge"},
 		{"no way out for what cannot be read", "interfaces: 5", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "-", "--allow-unsound"}, exit.Refused, "interfaces"},
-		{"nor for a file for nobody", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd", "--allow-unsound"}, exit.Refused, "for no host"},
+		{"nor for a file for no one", "", []string{"render", "--as", "machineconfig", "--role", "master", "-f", "@odd", "--allow-unsound"}, exit.Refused, "for no host"},
 		{"a network without the bridge", "interfaces: [{name: a, type: ethernet, ipv4: {enabled: true, dhcp: true}}]",
 			[]string{"render", "--as", "machineconfig", "--role", "worker", "-f", "-", "--without-bridge"}, exit.OK, "10-br-ex-worker"},
 		{"a way out that is none", document, []string{"render", "--as", "secret", "-f", "-", "--allow-unsound"}, exit.Unusable, "--allow-unsound"},
@@ -129,10 +129,10 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 		{"nothing to take out", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}}}\n", []string{"import", "-f", "-"}, exit.Unusable, "no host network configuration"},
 		{"something to fetch", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a}\nspec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /etc/nmstate/openshift/a.yml, contents: {source: 'https://x'}}]}}}\n",
 			[]string{"import", "-f", "-"}, exit.Refused, "scheme"},
-		{"a way out of the folder", "", []string{"import", "-f", "@away.yaml", "--dir", "@out"}, exit.Unusable, "not a name below"},
+		{"a way out of the directory", "", []string{"import", "-f", "@away.yaml", "--dir", "@out"}, exit.Unusable, "not a name below"},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			f := newFolder(t)
+			f := newDirectory(t)
 			f.write("empty/a.yml", "")
 			f.write("odd/A_B.yml", document)
 			f.write("away.yaml", "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: a, labels: {machineconfiguration.openshift.io/role: ../..}}\n"+
@@ -146,7 +146,7 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 }
 
 func TestWhatIsRenderedIsImportedAsItWas(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	status, object, stderr := f.call("", "render", "--as", "machineconfig", "--role", "master", "-f", "@m")
 	if status != exit.OK || stderr != "" {
 		t.Fatal(stderr)
@@ -170,7 +170,7 @@ func TestWhatIsRenderedIsImportedAsItWas(t *testing.T) {
 }
 
 func TestAnImportedObjectMeansTheSame(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	_, object, _ := f.call("", "render", "--as", "machineconfig", "--role", "master", "-f", "@m")
 	status, config, stderr := f.call(object, "import", "-f", "-", "-o", "hostnetworkconfig")
 	if status != exit.OK {
@@ -183,7 +183,7 @@ func TestAnImportedObjectMeansTheSame(t *testing.T) {
 }
 
 func TestAnInstallConfigIsBothSourceAndSurroundings(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("install-config.yaml", `apiVersion: v1
 baseDomain: test.metalkube.org
 networking: {machineNetwork: [{cidr: 192.168.111.0/24}]}
@@ -213,7 +213,7 @@ platform:
 }
 
 func TestThisHostCanBeDescribed(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	status, out, stderr := f.call("", "import", "--live", "--ovsdb", "@none")
 	if status != exit.OK {
 		t.Fatal(stderr)
@@ -225,7 +225,7 @@ func TestThisHostCanBeDescribed(t *testing.T) {
 }
 
 func TestProblemsAreJSONForTools(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	_, out, _ := f.call("interfaces: [{nam: a}]", "validate", "-f", "-", "-o", "json")
 	var answer struct {
 		Valid    bool
@@ -240,7 +240,7 @@ func TestProblemsAreJSONForTools(t *testing.T) {
 }
 
 func TestADocumentIsNothingToImportOrSelectFrom(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("broken.yml", "a: [")
 	for _, args := range [][]string{
 		{"import", "-f", "@m/master-0.yml"}, {"import", "-f", "@broken.yml"},
@@ -253,7 +253,7 @@ func TestADocumentIsNothingToImportOrSelectFrom(t *testing.T) {
 }
 
 func TestValidateNamesWhatItHasFoundValid(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	status, out, _ := f.call("", "validate", "--dir", "@m", "--role", "master")
 	if status != exit.OK || !strings.HasSuffix(out, "valid: 2 hosts, 1 phase (FirstBoot), 0 warnings\n") {
 		t.Errorf("status %d, %q", status, out)
@@ -284,7 +284,7 @@ spec:
 }
 
 func TestTheDocumentBeforeTheBootIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	for _, c := range []struct {
 		why, name, machine, address string
 		status                      int
@@ -312,7 +312,7 @@ func TestTheDocumentBeforeTheBootIsThatOfTheNodeNotOfItsMachine(t *testing.T) {
 }
 
 func TestTwoHostsWithOneAddressBeforeTheBootAreRefusedWithBothPlaces(t *testing.T) {
-	f := newFolder(t)
+	f := newDirectory(t)
 	f.write("a.yaml", preBoot("master-0", "rack-7", "192.168.111.110"))
 	f.write("b.yaml", "# the second\n---\n"+preBoot("master-1", "rack-8", "192.168.111.110"))
 	f.write("install-config.yaml", `apiVersion: v1
@@ -330,14 +330,14 @@ platform:
             enabled: true
             address: [{ip: 192.168.111.110, prefix-length: 24}]
 `)
-	const says = "192.168.111.110 is taken by enp2s0 of master-0 before its boot (%s/a.yaml:8); give each host an address of its own"
+	const says = "192.168.111.110 is the address of enp2s0 of master-0 before its boot (%s/a.yaml:8); give each host a different one"
 	for _, c := range []struct {
 		files []string
 		want  string
 	}{
 		{[]string{"@a.yaml", "@b.yaml"}, "%s/b.yaml:10: spec.hosts[0]: interfaces[0].ipv4.address[0].ip: " + says},
 		{[]string{"@a.yaml", "@install-config.yaml"}, "%s/install-config.yaml:14: platform.baremetal.hosts[0].networkConfig.interfaces[0].ipv4.address[0].ip: " + says},
-		{[]string{"@m", "@b.yaml"}, "%s/b.yaml:10: spec.hosts[0]: interfaces[0].ipv4.address[0].ip: 192.168.111.110 is taken by br-ex in master-0.yml (line 4); give each host an address of its own"},
+		{[]string{"@m", "@b.yaml"}, "%s/b.yaml:10: spec.hosts[0]: interfaces[0].ipv4.address[0].ip: 192.168.111.110 is the address of br-ex in master-0.yml (line 4); give each host a different one"},
 	} {
 		args := []string{"validate"}
 		for _, file := range c.files {

@@ -49,7 +49,7 @@ func TestDayOneCanBeWalkedThrough(t *testing.T) {
 	}
 }
 
-// assets is the folder of kubectl.
+// assets is the directory of kubectl.
 func assets(root string) string {
 	if dir := os.Getenv("CNO_TEST_ASSETS"); dir != "" {
 		return dir
@@ -57,7 +57,7 @@ func assets(root string) string {
 	return filepath.Join(root, "_output", "lab", "bin")
 }
 
-// runLoop lets the operator's loop look after what the document applies.
+// runLoop lets the operator's loop manage what the document applies.
 func runLoop(t *testing.T, server *apitest.Server) {
 	t.Helper()
 	loop := &hostnetworkconfig.Controller{

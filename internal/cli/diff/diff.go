@@ -24,11 +24,11 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff",
 		Short: "Show how the cluster differs from its configuration",
-		Long: `Compares what is in the cluster with what Network/cluster says: fields that are not applied yet
-or refused, and objects that are missing or were changed by hand. The operator repairs such
-objects within a second; what is shown lastingly, it cannot or may not repair.
+		Long: `Compares the cluster with Network/cluster, and prints fields that are refused or not applied yet,
+and objects that are missing or were edited by hand. The operator repairs such objects within a
+second; a difference that remains is one that it cannot or may not repair.
 
-Exit status: 0 no difference; 1 there are some; 2 the cluster does not answer.`,
+Exit status: 0 no differences; 1 there are differences; 2 the cluster does not answer.`,
 		Example:           "  cno diff\n  cno diff -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -13,8 +13,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/answer"
 )
 
-// folder is what everything in the archive lies in.
-const folder = "cno-doctor/"
+// directory is what everything in the archive lies in.
+const directory = "cno-doctor/"
 
 // archive writes everything as a tar.gz: the report, objects by namespace and resource, an object a line, and logs.
 func (f *collected) archive(w io.Writer, r report) error {
@@ -24,7 +24,7 @@ func (f *collected) archive(w io.Writer, r report) error {
 	}
 	out := tar.NewWriter(compressed)
 	add := func(name string, content []byte) error {
-		if err := out.WriteHeader(&tar.Header{Name: folder + name, Mode: 0o600, Size: int64(len(content)), ModTime: r.Time}); err != nil {
+		if err := out.WriteHeader(&tar.Header{Name: directory + name, Mode: 0o600, Size: int64(len(content)), ModTime: r.Time}); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		_, err := out.Write(content)

@@ -52,17 +52,16 @@ func New(operands provider.Operands, now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what looks wrong, and collect what is needed to find out why",
-		Long: `Collects objects, logs, what nodes say of themselves and the results of connectivity checks into
-one archive, and prints what looks wrong, the worst first, each with its cause and a way out.
+		Short: "Diagnose the network, and collect its logs and objects in an archive",
+		Long: `Collects objects, logs, reports of nodes and the results of connectivity checks in one archive, and
+prints the problems found, the most severe first, each with its cause and a way out.
 
-Nothing is stored in the cluster: whether the operator can write is tried in dry runs. Secrets are
-not read; values that look like passwords, tokens
-or keys are removed from everything else. A part that does not come in time is left out, and
-listed; the archive then has the rest.
+Nothing is stored in the cluster: dry runs show whether the operator can write. Secrets are not
+read; values that look like passwords, tokens or keys are removed from everything else. A part that
+cannot be collected in time is omitted and listed.
 
-Exit status: 0 nothing looks wrong; 1 something does; 2 the cluster does not answer, the archive
-cannot be written, or the call is wrong.`,
+Exit status: 0 no problem was found; 1 a problem was found; 2 the cluster does not answer, the
+archive cannot be written, or the command line is wrong.`,
 		Example:           "  cno doctor\n  cno doctor --archive network.tar.gz --timeout 2m\n  cno doctor --archive '' -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -70,7 +69,7 @@ cannot be written, or the call is wrong.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.file, "archive", "cno-doctor-"+now().UTC().Format("20060102-150405")+".tar.gz", "the archive to write; none if empty")
-	f.DurationVar(&o.timeout, "timeout", 55*time.Second, "how long to collect; what has not come by then is left out")
+	f.DurationVar(&o.timeout, "timeout", 55*time.Second, "how long to collect; what is not complete by then is omitted")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	// The name has the time in it, which would make the help differ each time.
@@ -128,7 +127,7 @@ func (o *options) write(found *collected, res report) error {
 // print writes the report for people.
 func (r report) print(w io.Writer) error {
 	if len(r.Findings) == 0 {
-		if _, err := fmt.Fprintln(w, "Nothing looks wrong."); err != nil {
+		if _, err := fmt.Fprintln(w, "No problems found."); err != nil {
 			return err
 		}
 	}

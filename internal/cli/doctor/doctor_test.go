@@ -37,7 +37,7 @@ func call(t *testing.T, args ...string) (string, map[string]string, int) {
 	cmd := New(networks.Registry().Operands(), time.Now)
 	cmd.SetOut(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
-	cmd.SetArgs(append(args, "--kubeconfig", apitest.Shared(t).Kubeconfig, "--file", file))
+	cmd.SetArgs(append(args, "--kubeconfig", apitest.Shared(t).Kubeconfig, "--archive", file))
 	status := exit.Report(&out, "cno", cmd.ExecuteContext(t.Context()))
 	info, err := os.Stat(file)
 	if err != nil {
@@ -73,7 +73,7 @@ func unpack(t *testing.T, file string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[strings.TrimPrefix(h.Name, folder)] = string(content)
+		files[strings.TrimPrefix(h.Name, directory)] = string(content)
 	}
 }
 

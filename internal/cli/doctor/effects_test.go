@@ -61,7 +61,7 @@ func TestACrashIsOneFindingWithItsLastWords(t *testing.T) {
 	}
 	message := `DaemonSet "openshift-flannel/flanneld" does not work on all nodes - pod flanneld-a on node worker-0 is in CrashLoopBackOff State`
 	f.objects["networks.operator.openshift.io"] = []map[string]any{thing("cluster", "", conditions("Degraded", "True", "CrashLoopBackOff", message))}
-	if all = judge(f, "openshift-network-operator", at); len(all) != 1 || !says(all, "the network is degraded", message, "last words") {
+	if all = judge(f, "openshift-network-operator", at); len(all) != 1 || !says(all, "the network is degraded", message, "last log lines") {
 		t.Errorf("once the condition has it: %d findings: %+v", len(all), all)
 	}
 }

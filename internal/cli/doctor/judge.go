@@ -18,7 +18,7 @@ type Severity string
 
 // The severities, the worst first.
 const (
-	// Critical is traffic that fails, or a network that nobody looks after.
+	// Critical is traffic that fails, or a network that no one manages.
 	Critical Severity = "critical"
 	// Warning is what will become critical, or is on some nodes.
 	Warning Severity = "warning"

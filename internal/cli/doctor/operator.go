@@ -41,10 +41,10 @@ func judgeOperator(f *collected, namespace string, now time.Time) []Finding {
 	last := status.Renewed(f.lease)
 	switch {
 	case last.IsZero():
-		return []Finding{{Critical, what, fmt.Sprintf("no replica holds Lease %s/%s", namespace, status.LeaseName), fmt.Sprintf("kubectl -n %s logs deployment/%s says why none can take it", namespace, operatorDeployment)}}
+		return []Finding{{Critical, what, fmt.Sprintf("no replica holds Lease %s/%s", namespace, status.LeaseName), fmt.Sprintf("kubectl -n %s logs deployment/%s shows why none can take it", namespace, operatorDeployment)}}
 	case now.Sub(last) > status.LeaseStale:
 		return []Finding{{Critical, what, fmt.Sprintf("Lease %s/%s was last renewed at %s", namespace, status.LeaseName, last.UTC().Format(time.RFC3339)),
-			fmt.Sprintf("kubectl -n %s logs deployment/%s says why; then kubectl -n %[1]s rollout restart deployment/%[2]s", namespace, operatorDeployment)}}
+			fmt.Sprintf("kubectl -n %s logs deployment/%s shows why; then kubectl -n %[1]s rollout restart deployment/%[2]s", namespace, operatorDeployment)}}
 	}
 	return nil
 }

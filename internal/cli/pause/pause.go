@@ -43,20 +43,19 @@ func New(now func() time.Time) *cobra.Command {
 	o := options{now: now}
 	cmd := &cobra.Command{
 		Use:   "pause",
-		Short: "Have the operator change nothing for a while",
-		Long: `Has the operator leave everything as it is: it rolls nothing out, repairs nothing and starts no
-upgrade, until cno resume. The network goes on. Network/cluster says who has paused it, since
-when and why, in annotations and in the message of its condition Upgradeable. Who pauses what
-is paused already takes it over.
+		Short: "Pause the operator: it changes nothing until cno resume",
+		Long: `Pauses the operator: it rolls nothing out, repairs nothing and starts no upgrade until cno resume.
+The network keeps running. Annotations of Network/cluster, and the message of its condition
+Upgradeable, record who paused it, since when and why. A second pause replaces these values.
 
-Exit status: 0 paused; 1 there is no network, or one may not change it; 2 the cluster does not
-answer, or the call is wrong.`,
+Exit status: 0 paused; 1 there is no network, or the user may not change it; 2 the cluster does not
+answer, or the command line is wrong.`,
 		Example:           "  cno pause --reason 'switches are replaced until noon'\n  cno pause -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, o.pause) },
 	}
-	cmd.Flags().StringVar(&o.reason, "reason", "", "why, for all who find the network paused")
+	cmd.Flags().StringVar(&o.reason, "reason", "", "the reason, shown to everyone who finds the network paused")
 	o.form.Add(cmd)
 	o.cluster.Add(cmd.Flags())
 	return cmd
@@ -67,12 +66,12 @@ func NewResume() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "resume",
-		Short: "Have the operator go on after a pause",
-		Long: `Ends what cno pause has begun. Whatever was changed meanwhile, in the configuration or by hand, is
-then rolled out or repaired; cno plan and cno diff say beforehand what that will be.
+		Short: "Resume the operator after a pause",
+		Long: `Ends a pause. Changes of the configuration since then are rolled out, and objects that were edited
+by hand are repaired; cno plan and cno diff preview this.
 
-Exit status: 0 the operator goes on, or was not paused; 1 there is no network, or one may not
-change it; 2 the cluster does not answer, or the call is wrong.`,
+Exit status: 0 resumed, or not paused; 1 there is no network, or the user may not change it; 2 the
+cluster does not answer, or the command line is wrong.`,
 		Example:           "  cno diff\n  cno resume",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -83,7 +82,7 @@ change it; 2 the cluster does not answer, or the call is wrong.`,
 	return cmd
 }
 
-// run reads the network, changes it, and tells of it.
+// run reads the network, changes it, and reports it.
 func (o *options) run(cmd *cobra.Command, change func(context.Context, foresee.Cluster, state) (state, error)) error {
 	config, err := o.cluster.Config()
 	if err != nil {
@@ -157,9 +156,9 @@ func (s state) print(w io.Writer) error {
 	text := fmt.Sprintf("Paused by %s at %s. Nothing is changed until: cno resume\n", s.By, s.At)
 	switch {
 	case !s.Paused && s.Changed && s.By != "":
-		text = fmt.Sprintf("The operator goes on. It had been paused by %s at %s.\n", s.By, s.At)
+		text = fmt.Sprintf("The operator is resumed. It had been paused by %s at %s.\n", s.By, s.At)
 	case !s.Paused && s.Changed:
-		text = "The operator goes on.\n"
+		text = "The operator is not paused.\n"
 	case !s.Paused:
 		text = "The operator is not paused.\n"
 	}

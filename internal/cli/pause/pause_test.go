@@ -56,17 +56,17 @@ func TestPausedByWhomSinceWhenAndWhy(t *testing.T) {
 		a[pipeline.PausedAtAnnotation] != "2026-01-02T03:04:05Z" || a[pipeline.PausedReasonAnnotation] != "switches are replaced" {
 		t.Fatalf("%d %s %v", status, out, a)
 	}
-	// Whoever pauses again takes it over; the old reason is not theirs.
+	// Anyone who pauses again takes it over; the old reason is not theirs.
 	out, status = call(t, New(now), "-o", "json")
 	var s state
 	if err := json.Unmarshal([]byte(out), &s); err != nil || status != exit.OK || !s.Paused || s.Reason != "" {
 		t.Errorf("%d %s %v", status, out, err)
 	}
 	if _, stale := annotations()[pipeline.PausedReasonAnnotation]; stale {
-		t.Error("the reason of somebody else's pause is left")
+		t.Error("the reason of a third party's pause is left")
 	}
 	out, status = call(t, NewResume())
-	if a := annotations(); status != exit.OK || !strings.Contains(out, "goes on. It had been paused by") || len(a) != 1 {
+	if a := annotations(); status != exit.OK || !strings.Contains(out, "is resumed. It had been paused by") || len(a) != 1 {
 		t.Errorf("%d %s %v", status, out, a)
 	}
 	if out, status := call(t, NewResume()); status != exit.OK || !strings.Contains(out, "not paused") {

@@ -33,17 +33,17 @@ func New(p pipeline.Pipeline, version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan -f FILE",
 		Short: "Show what the operator would do with a configuration",
-		Long: `Runs the operator's own stages on a Network or NetworkConfig: what is wrong with it, which
-defaults are filled, each field that changes with its verdict and what it disrupts, and the
-objects that are created, changed and deleted. Nothing is changed: of a cluster, objects are
-read, and server-side dry runs say what they would be.
+		Long: `Runs the operator's own stages on a Network or NetworkConfig, and prints its errors, the defaults
+that are filled, each field that changes with its class and what it disrupts, and the objects that
+are created, changed and deleted. Nothing is changed: objects of the cluster are read, and
+server-side dry runs show the result.
 
 The configuration is compared with what is applied in the cluster, or with --applied. Without
 both it is planned for a fresh cluster.
 
 Exit status: 0 the operator would apply it, or there is nothing to do; 1 it is invalid, its
 change is refused or not acknowledged, or the API server refuses an object of it; 2 the input
-cannot be read, the cluster does not answer, or the command is wrong.`,
+cannot be read, the cluster does not answer, or the command line is wrong.`,
 		Example: `  cno plan -f network.yaml
   cno plan -f network.yaml --applied applied.json -o json
   kubectl get networks.operator.openshift.io cluster -o yaml | sed 's/Normal/Debug/' | cno plan -f -`,
@@ -53,11 +53,11 @@ cannot be read, the cluster does not answer, or the command is wrong.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "", "file of a Network or NetworkConfig, - for standard input")
-	f.StringVar(&o.applied, "applied", "", "what is applied, instead of asking a cluster: the JSON of the record, its ConfigMap, or a Network or NetworkConfig")
-	f.BoolVar(&o.offline, "offline", false, "do not ask a cluster, although one is named")
-	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, where no cluster tells (default 1500, because of which nothing is refused)")
-	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, where no cluster tells, for example BareMetal or AWS")
-	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, where no cluster tells")
+	f.StringVar(&o.applied, "applied", "", "the applied configuration, instead of that of a cluster: the JSON of the record, its ConfigMap, or a Network or NetworkConfig")
+	f.BoolVar(&o.offline, "offline", false, "do not connect to a cluster, even if one is configured")
+	f.IntVar(&o.hostMTU, "host-mtu", 0, "least MTU of the nodes' interfaces in bytes, without a cluster (default 1500; the default never causes a refusal)")
+	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, without a cluster, for example BareMetal or AWS")
+	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, without a cluster")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.MarkFlagRequired("file")

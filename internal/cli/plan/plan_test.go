@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-var update = flag.Bool("update", false, "write the expected outputs anew")
+var update = flag.Bool("update", false, "write the expected outputs again")
 
 const network = `apiVersion: operator.openshift.io/v1
 kind: Network
@@ -99,7 +99,7 @@ func TestEveryVerdictHasItsExitStatus(t *testing.T) {
 			verdict: foresee.Refused, field: "spec.serviceNetwork[0]", rule: "service-network-change", disruption: provider.Outage,
 		},
 		{why: "a wrong value", applied: network, desired: edited("10.96.0.0/16", "10.96.0.0/33"), status: exit.Refused, verdict: foresee.Invalid},
-		{why: "a field that nobody knows", desired: edited("serviceNetwork", "serviceNetworks"), status: exit.Refused, verdict: foresee.Invalid},
+		{why: "a field that no one knows", desired: edited("serviceNetwork", "serviceNetworks"), status: exit.Refused, verdict: foresee.Invalid},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			status, a := answered(t, row.applied, row.desired)
@@ -226,7 +226,7 @@ func TestThePlanReadsLikeThis(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(string(want), out); diff != "" {
-				t.Errorf("%s (-want +got; -update writes it anew):\n%s", golden, diff)
+				t.Errorf("%s (-want +got; -update writes it again):\n%s", golden, diff)
 			}
 		}
 	}

@@ -36,11 +36,11 @@ func New(p pipeline.Pipeline, version string) *cobra.Command {
 		Use:   "render -f FILE...",
 		Short: "Show what the operator would apply on a fresh cluster",
 		Long: `Runs the operator's own stages on a Network or NetworkConfig object, without a cluster, and
-writes the objects it would apply, in the order in which it would apply them. The same
-input gives the same output to the byte.
+writes the objects that the operator would apply, in the order in which it would apply them. The
+output for the same input is identical to the byte.
 
 Exit status: 0 rendered, 1 the configuration is invalid or its change is refused, 2 the input
-cannot be read or the call is wrong.`,
+cannot be read, or the command line is wrong.`,
 		Example:           "  cno render -f network.yaml --images images.env --out objects.yaml\n  cno render -f network.yaml --out manifests/",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -48,7 +48,7 @@ cannot be read or the call is wrong.`,
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "file of a Network or NetworkConfig, - for standard input; may be repeated")
-	f.StringVar(&o.applied, "applied", "", "what is applied already: the JSON of the record, or a Network object (- for standard input)")
+	f.StringVar(&o.applied, "applied", "", "the applied configuration: the JSON of the record, or a Network object (- for standard input)")
 	f.StringVar(&o.output, "out", "-", "the file, or the directory (one file for each object), to write; - for standard output")
 	o.clusterFlags(cmd)
 	_ = cmd.MarkFlagRequired("file")
@@ -81,7 +81,7 @@ func NewRenderer(p pipeline.Pipeline, version string) *cobra.Command {
 
 func (o *options) clusterFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&o.hostMTU, "host-mtu", 1500, "least MTU of the nodes' interfaces, in bytes; if left out, nothing is refused because of it")
+	f.IntVar(&o.hostMTU, "host-mtu", 1500, "least MTU of the nodes' interfaces, in bytes; the default never causes a refusal")
 	f.StringVar(&o.platform, "platform", "None", "infrastructure platform, for example BareMetal or AWS")
 	f.StringVar(&o.images, "images", "", "file of NAME=image pairs, as the operator's environment has them")
 	f.StringVar(&o.apiServer, "api-server", "api-server.invalid:6443", "host and port at which nodes reach the API server")

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-var update = flag.Bool("update", false, "write the expected outputs anew")
+var update = flag.Bool("update", false, "write the expected outputs again")
 
 // call runs a command as main does, and returns its status and what it printed.
 func call(cmd *cobra.Command, stdin string, args ...string) (status int, stdout, stderr string) {
@@ -136,12 +136,12 @@ func TestStatusesTellRefusedFromUnusable(t *testing.T) {
 		{"what only the CRD refuses", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}}}"), []string{"-f", "-"}, exit.Refused, "clientCertificateSecret is required with https endpoints"},
 		{"an image that is not given", string(network), []string{"-f", "-", "--images", "testdata/one-image.env"}, exit.Unusable, "KUBE_PROXY_IMAGE"},
 		{"an MTU that the links do not carry", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}"), []string{"-f", "-", "--host-mtu", "1500"}, exit.Refused, "mtu"},
-		{"the same of links that nobody told", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}"), []string{"-f", "-"}, exit.OK, ""},
+		{"the same of links that no one told", replace("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}"), []string{"-f", "-"}, exit.OK, ""},
 		{"an impossible MTU", string(network), []string{"-f", "-", "--host-mtu", "10"}, exit.Unusable, "576"},
 		{"an address that is none", string(network), []string{"-f", "-", "--api-server", "x"}, exit.Unusable, "--api-server"},
 		{"no file named", "", nil, exit.Unusable, "required flag"},
 		{"two of a kind", string(network), []string{"-f", "-", "-f", "testdata/flannel.in.yaml"}, exit.Refused, "Network/cluster is defined twice, in -, document 1 and in testdata/flannel.in.yaml, document 1"},
-		{"a folder that cannot be made", string(network), []string{"-f", "-", "--out", "/dev/null/x/"}, exit.Unusable, "not a directory"},
+		{"a directory that cannot be made", string(network), []string{"-f", "-", "--out", "/dev/null/x/"}, exit.Unusable, "not a directory"},
 	} {
 		status, _, stderr := render(c.stdin, c.args...)
 		if status != c.status || !strings.Contains(stderr, c.says) {

@@ -41,16 +41,16 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback [REVISION]",
 		Short: "Return to a network that was applied before",
-		Long: `Gives the fields of Network/cluster the values that they had in a revision. The default is the
-active revision if the operator refuses the present specification: that undoes the refused edit.
+		Long: `Restores the fields of Network/cluster to the values of a revision. The default is the active
+revision if the operator refuses the current specification: that undoes the refused edit.
 Otherwise it is the last healthy revision before the active one that differs from it. "current"
-names the active revision. Fields that are the same stay as they are written.
+names the active revision. Fields with the same value are not rewritten.
 
-The way back is planned as any change is: what is unsafe is refused, and what is disruptive needs
+A rollback is planned as any change is: unsafe changes are refused, and disruptive ones need
 --acknowledge with the hash that the plan prints.
 
-Exit status: 0 done, or nothing to do; 1 the way back is refused or not acknowledged, or the
-rollout hangs; 2 there is no such revision, or the cluster does not answer.`,
+Exit status: 0 done, or nothing to do; 1 the rollback is refused or not acknowledged, or the
+rollout stalls; 2 there is no such revision, or the cluster does not answer.`,
 		Example:           "  cno rollback --watch\n  cno rollback current\n  cno rollback 3 --dry-run",
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: foresee.CompleteRevisions(&o.cluster, "current"),
@@ -155,7 +155,7 @@ func (o *options) nothing(out io.Writer, plan foresee.Answer, revision int) erro
 	return nil
 }
 
-// follow tells how the rollout goes: on standard error, where the answer is for a program.
+// follow reports how the rollout goes: on standard error, where the answer is for a program.
 func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, generation int64) error {
 	out := cmd.OutOrStdout()
 	if !o.form.ForPeople() {

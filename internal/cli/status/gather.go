@@ -36,12 +36,12 @@ func open(config *rest.Config, now func() time.Time) (client.Reader, *kubeconfig
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1.AddToScheme, configv1.Install} {
 		if err := add(scheme); err != nil {
-			return nil, nil, fmt.Errorf("make scheme: %w", err)
+			return nil, nil, fmt.Errorf("create scheme: %w", err)
 		}
 	}
 	c, err := client.New(config, client.Options{Scheme: scheme})
 	if err != nil {
-		return nil, nil, fmt.Errorf("make client: %w", err)
+		return nil, nil, fmt.Errorf("create client: %w", err)
 	}
 	return c, clock, nil
 }

@@ -68,7 +68,7 @@ wrong. With --watch, it is that of the last observation.`,
 		},
 	}
 	o.form.Add(cmd)
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "go on, and print again whenever something has changed")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "keep running, and print the state each time it changes")
 	o.cluster.Add(cmd.Flags())
 	return cmd
 }

@@ -91,7 +91,7 @@ func cleaner(set *appsv1.DaemonSet, image string) (*appsv1.DaemonSet, error) {
 		return nil, fmt.Errorf("read annotation %s: %w", manifest.AnnotationCleanup, err)
 	}
 	if image == "" {
-		return nil, errors.New("the operator has not said which image it has")
+		return nil, errors.New("the operator has not reported its image")
 	}
 	pod := set.Spec.Template.Spec.DeepCopy()
 	work := pod.Containers[0]
@@ -147,7 +147,7 @@ func (r *remover) clean(ctx context.Context, l leaver) error {
 		return nil
 	}, isThere)
 	if err != nil {
-		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s has made: they did not answer within %s; restart these nodes to be rid of routes, devices and rules", last.Status.DesiredNumberScheduled-last.Status.NumberReady,
+		r.stays = append(r.stays, fmt.Sprintf("on %d of %d nodes, what %s created: they did not answer within %s; restart these nodes to remove routes, devices and rules", last.Status.DesiredNumberScheduled-last.Status.NumberReady,
 			last.Status.DesiredNumberScheduled, l.object, patience))
 	}
 	if ctx.Err() != nil {

@@ -36,11 +36,11 @@ func (o object) String() string {
 
 // parts are what there is, by when it goes.
 type parts struct {
-	// doors refuse deletions. operator makes everything anew. clients are workloads on the pod network, whose pods end
+	// doors refuse deletions. operator makes everything again. clients are workloads on the pod network, whose pods end
 	// only while there is one. leavers leave something on nodes. rest is what was applied
 	// and what installs the operator, kinds are its definitions, with all their objects, and namespaces go last.
 	doors, operator, clients, leavers, custom, rest, kinds, namespaces []object
-	// unrecorded is true if objects were applied, and nobody knows which.
+	// unrecorded is true if objects were applied, and no one knows which.
 	unrecorded bool
 	// adopted existed before the operator took it over: it stays, unless it is part of what installs the operator.
 	adopted []object
@@ -91,7 +91,7 @@ func (r *remover) find(ctx context.Context) (parts, error) {
 	deleted := p.all()
 	for _, o := range p.adopted {
 		if !slices.Contains(deleted, o) {
-			p.stays = append(p.stays, o.String()+": it was there before the operator took it over")
+			p.stays = append(p.stays, o.String()+": it existed before the operator took it over")
 		}
 	}
 	return p, nil
@@ -118,7 +118,7 @@ func applied() []schema.GroupVersionKind {
 		networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), rbac("Role"), rbac("RoleBinding"), rbac("ClusterRole"), rbac("ClusterRoleBinding"), core("Namespace")}
 }
 
-// findApplied goes by the inventory and by the label; what was there before stays.
+// findApplied uses the inventory and by the label; what was there before stays.
 func (r *remover) findApplied(ctx context.Context, p *parts) error {
 	var cm corev1.ConfigMap
 	var inventory plan.Inventory

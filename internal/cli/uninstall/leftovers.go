@@ -29,7 +29,7 @@ func (r *remover) agent(set object) *provider.Agent {
 
 // unclean says what stays on nodes of a DaemonSet that could not clean them, why, and how to remove it.
 func (r *remover) unclean(set object, why string) string {
-	text := fmt.Sprintf("on every node, what %s has made: %s; restart the node to remove its routes, devices and rules", set, why)
+	text := fmt.Sprintf("on every node, what %s created: %s; restart the node to remove its routes, devices and rules", set, why)
 	if a := r.agent(set); a != nil && len(a.Files) > 0 {
 		text += ", and delete " + strings.Join(a.Files, " and ") + " there"
 	}

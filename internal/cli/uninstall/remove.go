@@ -28,7 +28,7 @@ const (
 	patience = time.Minute
 )
 
-// remover takes away. say tells how far it is.
+// remover removes. say reports how far it is.
 type remover struct {
 	foresee.Cluster
 	operands provider.Operands

@@ -1,4 +1,4 @@
-// Package uninstall is `cno uninstall`: the network, the operator and its definitions are taken away, in an order in
+// Package uninstall is `cno uninstall`: the network, the operator and its definitions are removed, in an order in
 // which each part can still do its share, whatever is gone already.
 package uninstall
 
@@ -41,31 +41,31 @@ func New(operands provider.Operands) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "uninstall",
-		Short: "Take the network, the operator and its definitions away",
-		Long: `Ends the operator, cleans every node (routes, devices, rules, files), and deletes what the operator
-has applied, what installs it, its configuration and its definitions. It also goes on where
-somebody has begun by hand, in whatever order: with the operator, Network/cluster, the
-definitions or the namespaces. Where the operator and its records are gone, so that nobody knows
-what was applied, --force goes by the label of its objects.
+		Short: "Uninstall the network, the operator and its CRDs",
+		Long: `Stops the operator, cleans every node (routes, devices, rules, files), and deletes the objects that
+the operator applied, its installation, its configuration and its CRDs. It also completes an
+uninstallation that was begun by hand, in any order: with the operator, Network/cluster, the CRDs
+or the namespaces. If the operator's records are missing, so that the applied objects are unknown,
+--force deletes by the label of the operator's objects.
 
-Pods that run lose their network. Without --yes it only says what it would do. What stays is
-listed, with how to be rid of it: what was there before the operator took it over, kinds that
-belong to OpenShift (both are not ours to delete), directories on nodes that no program of the
-network empties (delete them there by hand), and nodes that do not answer (restart them: routes,
-devices and rules are gone then).
+Running pods lose their network. Without --yes, the command only prints what it would do. What
+remains is listed, with how to remove it: objects that existed before the operator took them over
+and kinds that belong to OpenShift (neither are the operator's to delete), directories on nodes
+that no component of the network empties (delete them there by hand), and nodes that do not answer
+(restart them: that removes routes, devices and rules).
 
-Exit status: 0 everything is gone but what is listed, or, without --yes, nothing is there; 1
-there is something to take away and --yes is missing, or something could not be; 2 the cluster
-does not answer, or the call is wrong.`,
+Exit status: 0 everything is deleted but what is listed, or, without --yes, nothing is installed; 1
+there is something to delete and --yes is missing, or an object could not be deleted; 2 the cluster
+does not answer, or the command line is wrong.`,
 		Example:           "  cno uninstall\n  cno uninstall --yes\n  cno uninstall --yes --force",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, operands) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.yes, "yes", false, "do it; without it, say what would be done")
-	f.BoolVar(&o.force, "force", false, "go by labels, where the records of the operator are gone")
-	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait for everything to be gone")
+	f.BoolVar(&o.yes, "yes", false, "uninstall; without it, only print what would be deleted")
+	f.BoolVar(&o.force, "force", false, "delete by label if the operator's records are missing")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait until everything is deleted")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	return cmd
@@ -96,7 +96,7 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands) error {
 	case len(res.Deleted) == 0:
 		res.Done = true
 	case parts.unrecorded && !o.force:
-		return &exit.Code{Status: exit.Refused, Err: errors.New("the operator's records are gone: what it has applied is only known by the label of its objects; to go by it: --force")}
+		return &exit.Code{Status: exit.Refused, Err: errors.New("the operator's records are missing, so that the objects it applied are only known by their label; to delete by label: --force")}
 	case o.yes:
 		if err := r.remove(ctx, parts); err != nil {
 			return &exit.Code{Status: exit.Refused, Err: err}
@@ -116,10 +116,10 @@ func (o *options) print(w io.Writer, res result) error {
 	if !o.form.ForPeople() {
 		return o.form.Write(w, res)
 	}
-	verb := "Would be deleted, once every node is clean:"
+	verb := "Would be deleted after every node is cleaned:"
 	switch {
 	case len(res.Deleted) == 0:
-		verb = "There is nothing to take away."
+		verb = "There is nothing to delete."
 	case res.Done:
 		verb = "Deleted:"
 	}
@@ -128,7 +128,7 @@ func (o *options) print(w io.Writer, res result) error {
 		lines = append(append(lines, "Stays:"), indented(res.Stays)...)
 	}
 	if !res.Done {
-		lines = append(lines, "Pods that run would lose their network. To do it: cno uninstall --yes")
+		lines = append(lines, "Running pods would lose their network. To uninstall: cno uninstall --yes")
 	}
 	for _, line := range lines {
 		if _, err := fmt.Fprintln(w, line); err != nil {

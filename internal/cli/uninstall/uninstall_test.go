@@ -61,7 +61,7 @@ func TestItSaysWhatItWouldDoAndDoesNothing(t *testing.T) {
 	server.Create(t, ours)
 	server.Create(t, taken)
 	out, status := call(t, "--yes", "-n", ns)
-	if status != exit.Refused || !strings.Contains(out, "to go by it: --force") {
+	if status != exit.Refused || !strings.Contains(out, "to delete by label: --force") {
 		t.Errorf("without records it ends with %d:\n%s", status, out)
 	}
 	inventory := plan.Inventory{{Key: manifest.Key{Kind: "ConfigMap", Namespace: ns, Name: "taken"}, Version: "v1", Adopted: true}}
@@ -78,13 +78,13 @@ func TestItSaysWhatItWouldDoAndDoesNothing(t *testing.T) {
 			t.Errorf("%s is listed: %t, want %t", name, got, want)
 		}
 	}
-	if len(res.Stays) != 1 || !strings.Contains(res.Stays[0], "taken: it was there before") {
+	if len(res.Stays) != 1 || !strings.Contains(res.Stays[0], "taken: it existed before") {
 		t.Errorf("stays: %q", res.Stays)
 	}
 	if agent, kind := slices.Index(res.Deleted, "DaemonSet "+ns+"/agent"), slices.Index(res.Deleted, "CustomResourceDefinition networks.operator.openshift.io"); agent > kind {
 		t.Error("the definitions go before the agents")
 	}
-	if text, _ := call(t, "-n", ns); !strings.Contains(text, "To do it: cno uninstall --yes") {
+	if text, _ := call(t, "-n", ns); !strings.Contains(text, "To uninstall: cno uninstall --yes") {
 		t.Errorf("it does not say how:\n%s", text)
 	}
 	for _, o := range []*corev1.ConfigMap{ours, taken} {
@@ -153,7 +153,7 @@ func TestNodesThatCannotBeCleanedAreListed(t *testing.T) {
 	if err := r.clean(t.Context(), leaver{object: o, set: set, cleaner: work}); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.stays) != 1 || !strings.Contains(r.stays[0], "what "+o.String()+" has made: its namespace was deleted first") || !strings.Contains(r.stays[0], "restart the node") {
+	if len(r.stays) != 1 || !strings.Contains(r.stays[0], "what "+o.String()+" created: its namespace was deleted first") || !strings.Contains(r.stays[0], "restart the node") {
 		t.Errorf("stays: %q", r.stays)
 	}
 }

@@ -27,12 +27,12 @@ func New(p pipeline.Pipeline) *cobra.Command {
 	var form answer.Form
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE...",
-		Short: "Say everything that is wrong with a configuration",
+		Short: "Validate a configuration without a cluster",
 		Long: `Validates Network and NetworkConfig objects as the API server would (with the schema and the
 rules of the CRD) and as the operator would, without a cluster. All errors are shown at once.
 What can only be known in a cluster (the MTU of nodes, their addresses) is not checked.
 
-Exit status: 0 valid, 1 invalid, 2 the input cannot be read or the call is wrong.`,
+Exit status: 0 valid, 1 invalid, 2 the input cannot be read, or the command line is wrong.`,
 		Example:           "  cno validate -f network.yaml\n  cno validate -f - -o json < network.yaml",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

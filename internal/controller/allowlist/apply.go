@@ -98,7 +98,7 @@ func (c *Controller) tell(w world, d decision) {
 	said := w.List.ResourceVersion + reason
 	before := c.told
 	c.told = said
-	// After a start nobody needs to hear that all is as it was.
+	// After a start no one needs to hear that all is as it was.
 	if before == said || before == "" && kind == corev1.EventTypeNormal {
 		return
 	}

@@ -5,7 +5,7 @@
 // brings one. Output: that ConfigMap, if there is none; while nodes need another list than the default one, or have one, a DaemonSet
 // that writes it; findings and events.
 //
-// It must never bring a list to nodes that the plug-in cannot read, nor wait inside a pass, nor change a list that somebody wrote.
+// It must never bring a list to nodes that the plug-in cannot read, nor wait inside a pass, nor change a list that someone wrote.
 package allowlist
 
 import (
@@ -81,7 +81,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.client = mgr.GetClient()
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	// Every namespace has a ConfigMap, that of the cluster's authority, by which it is seen that there is one.
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })

@@ -154,7 +154,7 @@ func TestAListGoesToNodesAndBack(t *testing.T) {
 	c.rollOut()
 	c.run()
 	if c.daemonSet() != nil {
-		t.Error("nobody needs the DaemonSet any more")
+		t.Error("no one needs the DaemonSet any more")
 	}
 	c.run()
 	var said []string

@@ -15,7 +15,7 @@ import (
 const (
 	// component is what conditions about the list are named after.
 	component = "SysctlAllowlist"
-	// reasonInvalid is that of a list that somebody wrote and the plug-in cannot read.
+	// reasonInvalid is that of a list that someone wrote and the plug-in cannot read.
 	reasonInvalid = "InvalidAllowlist"
 	// slowAfter is how long nodes may take to get a list before a person is asked to look.
 	slowAfter = 10 * time.Minute
@@ -41,7 +41,7 @@ type decision struct {
 	Create *string
 	// Distribute is the list that nodes are to have, nil to leave the DaemonSet as it is.
 	Distribute *string
-	// Remove is true if nobody needs the DaemonSet any more.
+	// Remove is true if no one needs the DaemonSet any more.
 	Remove   bool
 	Findings []status.Finding
 	// Again is when to look again although nothing changes; 0 is never.
@@ -75,7 +75,7 @@ func decide(w world) (d decision, err error) {
 		return d, nil
 	}
 	if w.Image == "" {
-		d.degraded("NoImage", "the list of sysctls cannot be brought to nodes without an image; set MULTUS_IMAGE for the operator")
+		d.degraded("NoImage", "the list of sysctls cannot be installed on nodes without an image; set MULTUS_IMAGE for the operator")
 		return d, nil
 	}
 	if w.DaemonSet == nil || listOf(w.DaemonSet) != want {
@@ -87,7 +87,7 @@ func decide(w world) (d decision, err error) {
 	case done && want == standard:
 		d.Remove = true
 	case done:
-		d.Distribute = &want // which changes nothing unless somebody else did
+		d.Distribute = &want // which changes nothing unless a third party did
 	default:
 		d.Distribute = &want
 		d.wait(w)

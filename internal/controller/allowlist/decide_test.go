@@ -83,7 +83,7 @@ func TestEveryStateHasItsStep(t *testing.T) {
 		{why: "a list is made", world: world{Multus: true, Image: "i"}, create: standard},
 		{why: "of what Multus brings", world: world{Multus: true, Image: "i", Default: configMap("^theirs$")}, create: "^theirs$"},
 		{why: "unless that is wrong", world: world{Multus: true, Image: "i", Default: configMap("(")}, create: standard},
-		{why: "the default needs nobody", world: world{Multus: true, List: configMap("\n" + standard + "\n")}},
+		{why: "the default needs no one", world: world{Multus: true, List: configMap("\n" + standard + "\n")}},
 		{why: "another list is brought to nodes", world: world{Multus: true, Image: "i", List: configMap(custom)}, bring: custom, says: "Distributing nodes get another list"},
 		{why: "there is no image to bring it", world: world{Multus: true, List: configMap(custom)}, says: "NoImage set MULTUS_IMAGE"},
 		{why: "some nodes have it", world: world{Multus: true, Image: "i", List: configMap(custom), DaemonSet: bringing(t, custom, 2, time.Minute), Pods: []corev1.Pod{pulling}},

@@ -43,7 +43,7 @@ func parse(data map[string]string) (string, error) {
 	return strings.Join(lines, "\n"), errors.Join(errs...)
 }
 
-// shipped returns the list that new ConfigMaps get: settings that bear on nothing but the interface of the pod.
+// shipped returns the list that new ConfigMaps get: settings that affect nothing but the interface of the pod.
 func shipped() (string, error) {
 	content, err := assets.ReadFile("assets/" + key)
 	if err != nil {

@@ -111,7 +111,7 @@ func (c *cluster) start() {
 		}
 		for _, r := range c.Requests(c.t) {
 			if r.Response.Code == http.StatusForbidden && strings.HasPrefix(r.UserAgent, c.agent()) {
-				c.t.Errorf("%s %s was refused for want of rights", r.Verb, r.URI)
+				c.t.Errorf("%s %s was refused for lack of rights", r.Verb, r.URI)
 			}
 		}
 	}
@@ -164,13 +164,13 @@ func (c *cluster) get(name string) *corev1.ConfigMap {
 	return &cm
 }
 
-// edit changes a ConfigMap as somebody else.
+// edit changes a ConfigMap as a third party.
 func (c *cluster) edit(name string, change func(*corev1.ConfigMap)) {
 	c.t.Helper()
 	cm := c.get(name)
 	before := cm.DeepCopy()
 	change(cm)
-	if err := c.Client.Patch(c.t.Context(), cm, client.MergeFrom(before), client.FieldOwner("somebody")); err != nil {
+	if err := c.Client.Patch(c.t.Context(), cm, client.MergeFrom(before), client.FieldOwner("someone")); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package cabundleinjection gives the trusted certificates of the cluster to whoever asks for them: ConfigMaps with the
+// Package cabundleinjection gives the trusted certificates of the cluster to anyone who asks for them: ConfigMaps with the
 // label config.openshift.io/inject-trusted-cabundle=true, in any namespace.
 //
 // Input: these ConfigMaps, and openshift-config-managed/trusted-ca-bundle. Output: the key ca-bundle.crt in each of them, with
@@ -91,7 +91,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 			bundleNamespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", bundleName)}}}},
 	})
 	if err != nil {
-		return fmt.Errorf("make cache of trusted certificates: %w", err)
+		return fmt.Errorf("create cache of trusted certificates: %w", err)
 	}
 	if err := mgr.Add(origins); err != nil {
 		return fmt.Errorf("add cache of trusted certificates: %w", err)
@@ -100,7 +100,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.memory = &memory{known: map[types.NamespacedName]*past{}, changed: c.Metrics.moved}
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile), MaxConcurrentReconciles: parallel})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	c.start.Fire()
 	for _, s := range []source.Source{
@@ -161,5 +161,5 @@ func (c *Controller) reportOrigin(problem string) {
 		return
 	}
 	c.Board.Report(Name, status.Finding{Component: component, Effect: status.Degraded, Reason: reasonInvalid, Immediate: true,
-		Message: fmt.Sprintf("ConfigMap %s/%s is not given to anybody: %s", bundleNamespace, bundleName, problem)})
+		Message: fmt.Sprintf("trust bundle %s/%s is not injected: %s", bundleNamespace, bundleName, problem)})
 }

@@ -103,7 +103,7 @@ func TestWhoStopsAskingLosesTheCertificatesAndNothingElse(t *testing.T) {
 	c.stop()
 	c.edit("meanwhile", func(cm *corev1.ConfigMap) { delete(cm.Labels, InjectLabel) })
 	c.start()
-	eventually(t, "who stopped asking while nobody looked is found", gone("meanwhile"))
+	eventually(t, "who stopped asking while no one looked is found", gone("meanwhile"))
 	c.edit("watched", func(cm *corev1.ConfigMap) { cm.Labels = map[string]string{InjectLabel: "true"} })
 	c.awaitInjected("watched", first)
 }
@@ -118,7 +118,7 @@ func TestWhatCannotBeWrittenIsSaidThereAndNotTriedAgain(t *testing.T) {
 	c.asking("fine")
 	c.start()
 	c.awaitInjected("fine", first)
-	c.awaitEvent("immutable", "Warning CABundleImmutable: the ConfigMap is immutable, so that trusted certificates cannot be put in it: make it anew without immutable")
+	c.awaitEvent("immutable", "Warning CABundleImmutable: the ConfigMap is immutable, so that trusted certificates cannot be injected: recreate it without immutable")
 	c.awaitEvent("large", "Warning CABundleTooLarge: with the trusted certificates the ConfigMap would have more than the 1048576 bytes")
 	c.settled("two are refused")
 	if got := c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused); got != 2 {
@@ -149,7 +149,7 @@ func TestRefusingAdmissionIsSaidOnTheConfigMap(t *testing.T) {
 		PolicyName: "guard", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
 	c.Create(t, policy)
 	c.Create(t, binding)
-	eventually(t, "the policy is in force", func() bool {
+	eventually(t, "the policy is in effect", func() bool {
 		cm := c.get("guarded")
 		cm.Data = map[string]string{"x": time.Now().String()}
 		return c.Client.Update(t.Context(), cm, client.DryRunAll) != nil
@@ -199,7 +199,7 @@ func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
 				findings[0].Effect == status.Degraded && strings.Contains(findings[0].Message, why)
 		})
 		if c.get("a").Data["ca-bundle.crt"] != first {
-			t.Errorf("%s: certificates were taken away", why)
+			t.Errorf("%s: certificates were removed", why)
 		}
 	}
 	c.trust(first)
@@ -217,7 +217,7 @@ func TestWhoKeepsWritingTheKeyIsNamedAndNotFoughtWith(t *testing.T) {
 		time.Sleep(50 * time.Millisecond) // the loop sees its own write, as it would in life
 		c.edit("fought", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"] = strings.Repeat("theirs", i+1) })
 	}
-	c.awaitEvent("fought", `Warning CABundleContested: the field manager "somebody" keeps writing the key ca-bundle.crt`)
+	c.awaitEvent("fought", `Warning CABundleContested: the field manager "someone" keeps writing the key ca-bundle.crt`)
 	c.settled("it is contested")
 	c.edit("fought", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"] = "again" })
 	c.settled("it is written once more")

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// How a ConfigMap is treated whose key somebody else keeps writing: it is put back at once some times, and then ever more
+// How a ConfigMap is treated whose key a third party keeps writing: it is put back at once some times, and then ever more
 // seldom.
 const (
 	contestedWithin = 10 * time.Minute
@@ -17,7 +17,7 @@ const (
 	contestedLast   = 10 * time.Minute
 	// readEvery is how often the certificates in one ConfigMap are read at most, which is done after other clients have written it.
 	readEvery = 10 * time.Second
-	// refusedAgain is when what was refused by somebody who may think otherwise later is tried again.
+	// refusedAgain is when what was refused by someone who may think otherwise later is tried again.
 	refusedAgain = 5 * time.Minute
 )
 
@@ -55,7 +55,7 @@ type verdict struct {
 	// write is whether to write now; if not, again is when to look again, 0 being when something changes.
 	write bool
 	again time.Duration
-	// contested is true when somebody else is found to keep writing.
+	// contested is true when a third party is found to keep writing.
 	contested bool
 }
 
@@ -77,7 +77,7 @@ func (m *memory) consider(key types.NamespacedName, uid types.UID, version, hash
 	case p.state == stateRefused:
 		return verdict{write: true}
 	}
-	// Somebody has undone what was written.
+	// Someone has undone what was written.
 	if now.Sub(p.at) > contestedWithin {
 		p.strikes = 0
 	}

@@ -22,7 +22,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	var errs [2]error
 	m.configMaps, errs[0] = metric.Registered(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "cluster_network_operator_trusted_ca_configmaps",
-		Help: "ConfigMaps that ask for the trusted certificates and have them (state injected), cannot have them (refused), or have them taken out by somebody else (contested).",
+		Help: "ConfigMaps that request the trusted certificates, by state: injected, refused (they cannot be injected), or contested (another client removes them).",
 	}, []string{"state"}))
 	m.writes, errs[1] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_trusted_ca_writes_total",

@@ -43,7 +43,7 @@ func trim(o any) (any, error) {
 		kept.Annotations[hashAnnotation] = strings.Clone(hash)
 	}
 	if value, ok := m.Annotations[ownerAnnotation]; ok && value != owner {
-		kept.Annotations[ownerAnnotation] = "somebody else"
+		kept.Annotations[ownerAnnotation] = "another client"
 	}
 	if contender != "" {
 		kept.Annotations[contenderAnnotation] = contender

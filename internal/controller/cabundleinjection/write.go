@@ -94,7 +94,7 @@ func contender(m *metav1.PartialObjectMetadata) string {
 	if m.Annotations[hashAnnotation] != "" {
 		return fmt.Sprintf("another client with the operator's field manager %q", string(fieldManager))
 	}
-	return "somebody"
+	return "another client"
 }
 
 // apply applies certificates, or nothing, and returns the version that the ConfigMap has then. Of the answer only the
@@ -111,7 +111,7 @@ func (c *Controller) apply(ctx context.Context, m *metav1.PartialObjectMetadata,
 	return answer.ResourceVersion, nil
 }
 
-// release takes away what this loop has put in a ConfigMap that no longer asks for it.
+// release removes what this loop has put in a ConfigMap that no longer asks for it.
 func (c *Controller) release(ctx context.Context, key types.NamespacedName) error {
 	c.memory.forget(key)
 	m := target(key)
@@ -128,20 +128,20 @@ func (c *Controller) release(ctx context.Context, key types.NamespacedName) erro
 	if _, err := c.apply(ctx, m, nil); err != nil {
 		refused := refusalOf(err)
 		if refused == nil {
-			return fmt.Errorf("take away trusted certificates: %w", err)
+			return fmt.Errorf("remove trusted certificates: %w", err)
 		}
 		if !refused.quiet {
-			c.tell(m, refused.reason, fmt.Sprintf("the trusted certificates stay in the ConfigMap, which no longer asks for them: %v", err))
+			c.tell(m, refused.reason, fmt.Sprintf("the trusted certificates stay in the ConfigMap, which no longer requests them: %v", err))
 		}
 		return nil
 	}
 	c.Metrics.wrote("removed")
-	c.Log.Info("trusted certificates are taken away", "namespace", m.Namespace, "configmap", m.Name)
-	c.Events.Eventf(about(m), nil, corev1.EventTypeNormal, reasonRemoved, action(reasonRemoved), "the label %s is gone, and the trusted certificates with it", InjectLabel)
+	c.Log.Info("trusted certificates removed", "namespace", m.Namespace, "configmap", m.Name)
+	c.Events.Eventf(about(m), nil, corev1.EventTypeNormal, reasonRemoved, action(reasonRemoved), "the label %s was removed, and with it the trusted certificates", InjectLabel)
 	return nil
 }
 
-// releaseOrphans releases ConfigMaps that have stopped asking while nobody was looking.
+// releaseOrphans releases ConfigMaps that have stopped asking while no one was looking.
 func (c *Controller) releaseOrphans(ctx context.Context) error {
 	mark, err := labels.NewRequirement(markLabel, selection.Equals, []string{marked})
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *Controller) tell(m *metav1.PartialObjectMetadata, reason, message strin
 }
 
 // action is what the loop was doing, for events. The recorder takes events that differ only in their text for repetitions,
-// and shows the first text for all; so the action tells texts apart.
+// and shows the first text for all; so the action distinguishes texts.
 func action(text string) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(text)) // a hash takes everything

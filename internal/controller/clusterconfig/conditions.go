@@ -25,7 +25,7 @@ const (
 	// reasonUnsafe is that of the condition and the event for a change that may not be made any more; the finding has
 	// reasonInvalid.
 	reasonUnsafe = "UnsafeClusterConfig"
-	// reasonUnread is that of the condition while nobody knows what is applied.
+	// reasonUnread is that of the condition while no one knows what is applied.
 	reasonUnread = "AppliedConfigUnreadable"
 	// eventFollowed is that of the event after a change was written down.
 	eventFollowed = "ClusterConfigFollowed"
@@ -70,12 +70,12 @@ func condition(t trouble) metav1.Condition {
 // findings are what the cluster has to know.
 func findings(t trouble) []status.Finding {
 	switch t.reason {
-	case "", reasonUnread: // the loop of the network tells of a record that nobody can read
+	case "", reasonUnread: // the loop of the network reports a record that no one can read
 		return nil
 	case reasonUnsafe:
 		t.reason = reasonInvalid
 	}
-	// What somebody wrote stays wrong until somebody changes it.
+	// What someone wrote stays wrong until someone changes it.
 	wrong := t.reason == reasonInvalid
 	return []status.Finding{
 		{Component: component, Effect: status.Degraded, Reason: t.reason, Message: t.message, Immediate: wrong},
@@ -85,7 +85,7 @@ func findings(t trouble) []status.Finding {
 
 // unread is the trouble with a record that cannot be read.
 func unread(err error) trouble {
-	return trouble{reasonUnread, fmt.Sprintf("Whether the configuration may be changed cannot be told: %v", err)}
+	return trouble{reasonUnread, fmt.Sprintf("Whether the configuration may be changed cannot be determined: %v", err)}
 }
 
 // refusedByServer is the trouble with a configuration that Network.operator cannot hold.
@@ -105,5 +105,5 @@ func followed(fields []string) string {
 	if len(fields) == 0 {
 		return fmt.Sprintf("Network.operator.openshift.io/cluster has the annotation %s", pipeline.AcknowledgeAnnotation)
 	}
-	return fmt.Sprintf("Network.operator.openshift.io/cluster says the same now in %s", strings.Join(fields, ", "))
+	return fmt.Sprintf("Network.operator.openshift.io/cluster now has the same values in %s", strings.Join(fields, ", "))
 }

@@ -1,5 +1,5 @@
 // Package clusterconfig writes what Network.config.openshift.io/cluster says down into Network.operator.openshift.io/cluster,
-// and keeps the status of Network.config that of the network in force.
+// and keeps the status of Network.config that of the network in effect.
 //
 // Input: both objects, the record of what is applied, the platform (Infrastructure, FeatureGate) and the nodes. Output: the
 // pools and the type of Network.operator, by server-side apply that is forced, so that Network.config wins; the status of
@@ -80,7 +80,7 @@ func FeaturesNeeds() []schema.GroupKind { return []schema.GroupKind{kindFeatureG
 func (c *Controller) Setup(mgr manager.Manager) error {
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	mtu := &watchedMTU{board: c.Board, changed: c.Wake.Fire}
 	c.Board.OnChange(mtu.look)
@@ -110,7 +110,7 @@ func (c *Controller) SetupFeatures(mgr manager.Manager) error {
 	})
 	loop, err := controller.New(FeaturesName, mgr, controller.Options{Reconciler: pass})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", FeaturesName, err)
+		return fmt.Errorf("create %s controller: %w", FeaturesName, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.FeatureGate{}), once)); err != nil {

@@ -154,7 +154,7 @@ func TestNetworkOperatorIsMadeOfNetworkConfigAndFollowsIt(t *testing.T) {
 	if got := c.pass(); got != nil {
 		t.Errorf("a configuration that is right gives %v", got)
 	}
-	c.event("Normal ClusterConfigFollowed Network.operator.openshift.io/cluster says the same now in spec.clusterNetwork, spec.serviceNetwork, spec.defaultNetwork.type")
+	c.event("Normal ClusterConfigFollowed Network.operator.openshift.io/cluster now has the same values in spec.clusterNetwork, spec.serviceNetwork, spec.defaultNetwork.type")
 	c.synced(metav1.ConditionTrue, "AsExpected")
 	n := c.operator()
 	if !want(c.getConfig()).same(&n.Spec) || n.Spec.ManagementState != "Managed" {
@@ -170,7 +170,7 @@ func TestNetworkOperatorIsMadeOfNetworkConfigAndFollowsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.pass()
-	c.event("Normal ClusterConfigFollowed Network.operator.openshift.io/cluster says the same now in spec.serviceNetwork")
+	c.event("Normal ClusterConfigFollowed Network.operator.openshift.io/cluster now has the same values in spec.serviceNetwork")
 	n = c.operator()
 	if !want(c.getConfig()).same(&n.Spec) || n.Spec.DefaultNetwork.FlannelConfig.Interface != "eth1" || !n.Spec.DisableNetworkDiagnostics || n.Spec.ManagementState != "Unmanaged" {
 		t.Errorf("Network.operator is %+v", n.Spec)
@@ -226,7 +226,7 @@ func TestUnsafeChangeIsNotWrittenDownAndToldWhereItWasMade(t *testing.T) {
 		t.Errorf("%s was written down", got)
 	}
 	if got := c.getConfig().Status.ServiceNetwork; len(got) != 1 || got[0] != "172.30.0.0/16" {
-		t.Errorf("the status says %v, want what is in force", got)
+		t.Errorf("the status says %v, want what is in effect", got)
 	}
 
 	c.edit(services("172.30.0.0/16"))
@@ -339,7 +339,7 @@ func TestUnreadableRecordStopsEverything(t *testing.T) {
 	c.config(good())
 	c.Create(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace(), Name: applied.ConfigMapName}, Data: map[string]string{"applied": "{"}})
 	if got := c.pass(); got != nil {
-		t.Errorf("the loop of the network tells of it, and here there is %v", got)
+		t.Errorf("the loop of the network reports it, and here there is %v", got)
 	}
 	c.synced(metav1.ConditionFalse, "AppliedConfigUnreadable")
 	if err := c.Server.Client.Get(t.Context(), client.ObjectKey{Name: "cluster"}, &operatorv1.Network{}); client.IgnoreNotFound(err) != nil || err == nil {

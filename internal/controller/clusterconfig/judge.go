@@ -26,7 +26,7 @@ type verdict struct {
 // assumedMTU stands for the MTU of nodes while it is not known: what is judged here does not depend on it.
 const assumedMTU = 1500
 
-// judge decides. The error is that the configuration could not be judged, and nobody is to blame for that.
+// judge decides. The error is that the configuration could not be judged, and no one is to blame for that.
 func judge(ctx context.Context, p pipeline.Pipeline, w *world) (verdict, error) {
 	v := verdict{wanted: want(w.config), invalid: validate(&w.config.Spec, w.around)}
 	if len(v.invalid) > 0 {

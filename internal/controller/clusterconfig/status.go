@@ -12,12 +12,12 @@ type inForce struct {
 	spec *operatorv1.NetworkSpec
 	// mtu is that of pods, 0 if it is not known.
 	mtu int
-	// own is true if this operator installs that type; else somebody else does, and knows better.
+	// own is true if this operator installs that type; else a third party does, and knows better.
 	own bool
 }
 
 // statusFor returns the status of a Network.config for the network that is applied; without any, it stays as it is. The
-// conditions are left alone.
+// conditions are not changed.
 func statusFor(now configv1.NetworkStatus, n inForce) configv1.NetworkStatus {
 	out := *now.DeepCopy()
 	if n.spec == nil {
@@ -42,7 +42,7 @@ func statusFor(now configv1.NetworkStatus, n inForce) configv1.NetworkStatus {
 	return out
 }
 
-// migration mirrors a migration, nil if there is none. Whoever reboots machines waits for it.
+// migration mirrors a migration, nil if there is none. Anyone who reboots machines waits for it.
 func migration(m *osv1.NetworkMigration) *configv1.NetworkMigration {
 	if m == nil || m.NetworkType == "" && m.MTU == nil {
 		return nil

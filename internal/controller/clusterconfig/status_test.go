@@ -39,8 +39,8 @@ func TestStatusIsThatOfTheNetworkInForce(t *testing.T) {
 		{"an MTU that is not known yet is left as it is", old, inForce{spec(), 0, true}, with(filled, func(s *configv1.NetworkStatus) {
 			s.ClusterNetworkMTU, s.Conditions = 9000, conditions
 		})},
-		{"somebody else's network tells its own status", old, inForce{spec(), 1450, false}, with(old, func(s *configv1.NetworkStatus) { s.Migration = nil })},
-		{"what somebody else's network does not tell is filled in", configv1.NetworkStatus{}, inForce{spec(), 1450, false}, filled},
+		{"a third party's network tells its own status", old, inForce{spec(), 1450, false}, with(old, func(s *configv1.NetworkStatus) { s.Migration = nil })},
+		{"what a third party's network does not tell is filled in", configv1.NetworkStatus{}, inForce{spec(), 1450, false}, filled},
 		{"a migration is mirrored", configv1.NetworkStatus{}, inForce{migrating, 0, true}, with(filled, func(s *configv1.NetworkStatus) {
 			s.Migration = &configv1.NetworkMigration{MTU: &configv1.MTUMigration{Network: &configv1.MTUMigrationValues{From: new(uint32(1400)), To: new(uint32(8900))}}}
 		})},

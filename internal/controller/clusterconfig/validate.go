@@ -13,11 +13,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// mostPools is how many pools of each kind are looked at. Nobody needs as many, and the time and the length of the answer
+// mostPools is how many pools of each kind are looked at. No one needs as many, and the time and the length of the answer
 // grow with their square.
 const mostPools = 64
 
-// surroundings are what of the cluster bears on a configuration. The zero value is one without any.
+// surroundings are what of the cluster affects a configuration. The zero value is one without any.
 type surroundings struct {
 	// platform has the names of Infrastructure; empty is one that is not known.
 	platform string
@@ -115,7 +115,7 @@ func readCIDR(list string, path *field.Path, text string) (netip.Prefix, *field.
 	return netip.Prefix{}, wrong
 }
 
-// shorten keeps a message readable, whatever somebody has written.
+// shorten keeps a message readable, whatever someone has written.
 func shorten(s string) string {
 	const most = 80
 	if len(s) <= most {
@@ -140,7 +140,7 @@ func hostPrefix(p pool, length uint32) *field.Error {
 	return nil
 }
 
-// overlaps tells every pair of pools that have addresses in common, and every pool that has some of a machine network.
+// overlaps reports every pair of pools that have addresses in common, and every pool that has some of a machine network.
 func overlaps(pools []pool, machines []string) field.ErrorList {
 	byName, list := map[string]pool{}, []netaddr.Pool(nil)
 	for _, p := range pools {

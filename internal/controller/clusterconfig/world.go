@@ -84,7 +84,7 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 	// Looking at all nodes is worth it only when there is something to judge.
 	if base := w.record.Baseline(); base == nil || !want(w.config).same(base) {
 		if w.cluster, err = c.Facts(ctx); err != nil {
-			return w, failure{reasonInfra, "look at the cluster", err}
+			return w, failure{reasonInfra, "observe the cluster", err}
 		}
 	}
 	_, rollout, _ := c.Board.Snapshot()
@@ -92,7 +92,7 @@ func (c *Controller) gather(ctx context.Context) (*world, error) {
 	return w, nil
 }
 
-// surroundings reads what else bears on a configuration.
+// surroundings reads what else affects a configuration.
 func (c *Controller) surroundings(ctx context.Context) (surroundings, error) {
 	var around surroundings
 	if c.Serves(kindInfrastructure) {

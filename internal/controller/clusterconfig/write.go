@@ -93,12 +93,12 @@ func (c *Controller) installs(spec *operatorv1.NetworkSpec) bool {
 	return false
 }
 
-// passing reports whether an error is about nothing but somebody else having been faster, or the operator's end.
+// passing reports whether an error is about nothing but a third party having been faster, or the operator's end.
 func passing(err error) bool {
 	return apierrors.IsConflict(err) || errors.Is(err, context.Canceled)
 }
 
-// watchedMTU fires when the MTU of the network in force is another one.
+// watchedMTU fires when the MTU of the network in effect is another one.
 type watchedMTU struct {
 	board   *report.Board
 	changed func()

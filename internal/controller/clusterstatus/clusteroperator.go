@@ -35,7 +35,7 @@ func OwnsClusterOperator() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&configv1.ClusterOperator{}: {Field: fields.OneTermEqualSelector("metadata.name", clusterOperatorName)}}
 }
 
-// SetupClusterOperator has the ClusterOperator published, too, and written again when somebody changes or deletes it. It
+// SetupClusterOperator has the ClusterOperator published, too, and written again when someone changes or deletes it. It
 // is called when the API server serves that kind.
 func (c *Controller) SetupClusterOperator(mgr manager.Manager) error {
 	name := Name + "/clusteroperator"
@@ -47,7 +47,7 @@ func (c *Controller) SetupClusterOperator(mgr manager.Manager) error {
 	})
 	loop, err := controller.New(name, mgr, controller.Options{Reconciler: wake})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", name, err)
+		return fmt.Errorf("create %s controller: %w", name, err)
 	}
 	c.kindServed.Fire()
 	for _, s := range []source.Source{c.kindServed.Source(), source.Kind(mgr.GetCache(), client.Object(&configv1.ClusterOperator{}), c.kindServed.Handler())} {
@@ -124,7 +124,7 @@ func clusterOperatorStatus(current configv1.ClusterOperatorStatus, d status.Deci
 	return wanted
 }
 
-// related are the objects that somebody who looks into the network should look at: those that have been rendered, those
+// related are the objects that someone who looks into the network should look at: those that have been rendered, those
 // that were before, or at least what there is of the operator from the beginning.
 func related(current []configv1.ObjectReference, rendered []report.Reference, namespace string) []configv1.ObjectReference {
 	switch {

@@ -116,7 +116,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	retries := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile), RateLimiter: retries})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	sources := []source.Source{
 		c.Wake.Source(),
@@ -170,7 +170,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: soonest(decision.Again, again, patience-waited)}, nil
 }
 
-// deadline is how long the user lets a rollout stand still; 0 if nothing is said.
+// deadline is how long the user lets a rollout stall; 0 if nothing is said.
 func deadline(network *operatorv1.Network) time.Duration {
 	if network == nil || network.Spec.Rollout == nil || network.Spec.Rollout.ProgressDeadlineSeconds == nil {
 		return 0
@@ -189,8 +189,8 @@ func soonest(all ...time.Duration) time.Duration {
 	return first
 }
 
-// publish writes what differs, tells what has happened, and remembers. What cannot be written is no reason not to write
-// the rest. The memory comes last: what was not told is told in the next pass.
+// publish writes what differs, reports what has happened, and remembers. What cannot be written is no reason not to write
+// the rest. The memory comes last: what was not told is reported in the next pass.
 func (c *Controller) publish(ctx context.Context, network *operatorv1.Network, in status.Input, d status.Decision, rollout report.Rollout) error {
 	var errs []error
 	if network != nil {

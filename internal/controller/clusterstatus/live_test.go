@@ -25,7 +25,7 @@ func TestAWorkloadWithoutASelectorHasNoPods(t *testing.T) {
 	}{
 		{"its own", &metav1.LabelSelector{MatchLabels: pod.Labels}, 1},
 		{"none", nil, 0},
-		{"one that nobody understands", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}, 0},
+		{"one that no one understands", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}}, 0},
 	} {
 		pods, failing, err := c.pods(t.Context(), "n", row.selector, 1)
 		if err != nil || failing || len(pods) != row.want {

@@ -31,7 +31,7 @@ type memory struct {
 	controllers []osv1.OperatorCondition
 	// saved is the data as it was written last.
 	saved map[string]string
-	// lost is true once somebody has deleted the ConfigMap.
+	// lost is true once someone has deleted the ConfigMap.
 	lost atomic.Bool
 }
 
@@ -46,7 +46,7 @@ func (m *memory) load(ctx context.Context) error {
 		return fmt.Errorf("read memory of status: %w", err)
 	}
 	if m.of, err = status.DecodeMemory(cm.Data[status.KeyMemory]); err != nil {
-		m.log.Warn("what was remembered cannot be read, so that what is wrong counts from now", "configmap", status.ConfigMapName, "error", err)
+		m.log.Warn("the stored durations of problems cannot be read; they are measured from now on", "configmap", status.ConfigMapName, "error", err)
 	}
 	if text := cm.Data[status.KeyControllers]; text != "" {
 		if err := json.Unmarshal([]byte(text), &m.controllers); err != nil {
@@ -99,7 +99,7 @@ func encode(d status.Decision) (map[string]string, error) {
 	return data, nil
 }
 
-// deleted lets through that somebody deletes the ConfigMap, and notes it.
+// deleted lets through that someone deletes the ConfigMap, and notes it.
 func (m *memory) deleted() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false },

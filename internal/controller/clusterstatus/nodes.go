@@ -13,7 +13,7 @@ import (
 )
 
 // nodeList is what is known of all nodes. It is gathered again only after one has changed in what counts: a list of
-// thousands is not made anew for each pod that starts.
+// thousands is not recreated for each pod that starts.
 type nodeList struct {
 	dirty atomic.Bool
 	all   []status.Node

@@ -26,7 +26,7 @@ func TestOnlyADifferenceInOurConditionsIsOne(t *testing.T) {
 		published []osv1.OperatorCondition
 		same      bool
 	}{
-		{"in another order, beside somebody else's", []osv1.OperatorCondition{decided[1], condition("Audited", "True", "X", late), decided[0]}, true},
+		{"in another order, beside a third party's", []osv1.OperatorCondition{decided[1], condition("Audited", "True", "X", late), decided[0]}, true},
 		{"one is missing", decided[:1], false},
 		{"one of a component that is gone is left", append([]osv1.OperatorCondition{condition("KubeProxyDegraded", "False", "AsExpected", early)}, decided...), false},
 		{"another reason", []osv1.OperatorCondition{condition("Available", "True", "Other", early), decided[1]}, false},
@@ -63,7 +63,7 @@ func TestClusterOperatorKeepsWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// TestWhoCollectsForSupportFindsTheOperatorFromTheBeginning: whoever cannot install is the one who needs it.
+// TestWhoCollectsForSupportFindsTheOperatorFromTheBeginning: anyone who cannot install is the one who needs it.
 func TestWhoCollectsForSupportFindsTheOperatorFromTheBeginning(t *testing.T) {
 	own := []configv1.ObjectReference{{Resource: "namespaces", Name: "n"}, {Group: "operator.openshift.io", Resource: "networks", Name: "cluster"}}
 	rendered := []report.Reference{{Resource: "namespaces", Name: "flannel"}}

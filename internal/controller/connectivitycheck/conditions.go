@@ -144,7 +144,7 @@ func (c *Controller) publish(ctx context.Context, seen *observed) error {
 	unchanged := client.MergeFromWithOptions(seen.config, client.MergeFromWithOptimisticLock{})
 	err := c.Client.Patch(ctx, changed, unchanged, fieldManager)
 	if apierrors.IsConflict(err) {
-		c.wake.Fire() // somebody else was first; the next pass sees what they wrote
+		c.wake.Fire() // a third party was first; the next pass sees what they wrote
 		return nil
 	}
 	if err != nil {

@@ -85,7 +85,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.Client, c.wake.Delay = mgr.GetClient(), cmp.Or(c.Collect, collect)
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	if err := c.Metrics.register(); err != nil {
 		return err

@@ -260,7 +260,7 @@ func TestWhatIsInTheWayIsPutRight(t *testing.T) {
 	if err := w.Client.Update(t.Context(), &c); err != nil {
 		t.Fatal(err)
 	}
-	w.eventually("a check that was changed is put right", func() bool {
+	w.eventually("a check that was changed is repaired", func() bool {
 		w.get(one, &c)
 		return c.Spec.TargetEndpoint == "10.129.0.3:8080" && c.Labels[connectivity.SourceLabel] != ""
 	})
@@ -279,7 +279,7 @@ func TestWhatIsInTheWayIsPutRight(t *testing.T) {
 	}
 	w.eventually("what is left of a source goes", func() bool { return w.checks()[foreign.Name] == "" })
 	if w.checks()[own.Name] == "" {
-		t.Error("a check that somebody else has made is gone")
+		t.Error("a check that a third party has made is gone")
 	}
 	if err := w.Client.Delete(t.Context(), own); err != nil {
 		t.Fatal(err)

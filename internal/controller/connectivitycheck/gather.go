@@ -33,7 +33,7 @@ type observed struct {
 	nodeOf map[string]string
 	down   map[string]bool
 	checks map[string]*check
-	// short are the short names of all nodes, once somebody has asked for them.
+	// short are the short names of all nodes, once someone has asked for them.
 	short connectivity.Names
 }
 

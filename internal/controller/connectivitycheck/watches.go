@@ -122,7 +122,7 @@ func (c *Controller) SetupConfiguration(mgr manager.Manager, changed func()) err
 	})
 	loop, err := controller.New(name, mgr, controller.Options{Reconciler: pass})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", name, err)
+		return fmt.Errorf("create %s controller: %w", name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	for _, s := range []source.Source{

@@ -68,7 +68,7 @@ func object(p *connectivity.Check) *check {
 }
 
 // write carries out as many changes as one pass may, and reports whether there are more. What has gone meanwhile, with its
-// namespace or by the hand of somebody else, is no error; the watch tells of it.
+// namespace or by the hand of a third party, is no error; the watch reports it.
 func (c *Controller) write(ctx context.Context, todo []change) (more bool, err error) {
 	var errs []error
 	for _, ch := range todo[:min(len(todo), batch)] {

@@ -45,7 +45,7 @@ func TestOnlyWhatDiffersIsWritten(t *testing.T) {
 		{"a target moved", live(func(c *check) { c.Spec.TargetEndpoint = "10.9.9.9:80" }), plan, 2},
 		{"a label is gone, without which the source does not see it", live(func(c *check) { c.Labels = nil }), plan, 2},
 		{"the node is another one of the same name", live(func(c *check) { c.OwnerReferences[0].UID = types.UID("2") }), plan, 2},
-		{"what somebody adds is left alone", live(func(c *check) { c.Labels["team"] = "x" }), plan, 0},
+		{"what someone adds is not changed", live(func(c *check) { c.Labels["team"] = "x" }), plan, 0},
 		{"one is not wanted", live(), plan[:1], 1},
 		{"nothing is wanted, and all is going already", live(func(c *check) { c.DeletionTimestamp = &leaving }), nil, 0},
 		{"what is going comes back when it has gone", live(func(c *check) { c.DeletionTimestamp, c.Labels = &leaving, nil }), plan, 0},
@@ -81,7 +81,7 @@ func TestOfManyTroublesTheFirstAreNamedAndTheOthersCounted(t *testing.T) {
 		"1 more nodes cannot be reached",
 		"Node b, whose kubelet does not answer either, cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"load-balancer-api-external (api:6443) cannot be reached from pods on k, l, m and 1 more since 2026-01-02T03:04:05Z: refused",
-		// That of node a is told already: nobody reaches it either.
+		// That of node a is told already: no one reaches it either.
 		"Pods on node z reach no other node that is checked from there since 2026-01-02T03:04:05Z: timeout",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -1,7 +1,7 @@
 // Package dashboards brings the dashboards of the network to the console of OpenShift.
 //
 // Input: the dashboards that the operator is built with, and what is in the cluster of them. Output: a ConfigMap for each in
-// openshift-config-managed, with the label by which the console finds it. What somebody changes there is changed back,
+// openshift-config-managed, with the label by which the console finds it. What someone changes there is changed back,
 // and a dashboard that a newer operator no longer has is deleted.
 //
 // It must never touch a ConfigMap that is not its own, and never hold up anything else: where the namespace is not there,
@@ -69,7 +69,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}

@@ -43,8 +43,8 @@ type changes struct {
 	Delete []corev1.ConfigMap
 }
 
-// compare returns what makes ConfigMaps of the loop those that are wanted. Labels, annotations and keys that somebody has
-// added are left alone: the console shows what it knows.
+// compare returns what makes ConfigMaps of the loop those that are wanted. Labels, annotations and keys that someone has
+// added are not changed: the console shows what it knows.
 func compare(there []corev1.ConfigMap, want map[string]*corev1.ConfigMap) changes {
 	var c changes
 	same := map[string]bool{}

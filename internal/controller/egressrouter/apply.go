@@ -159,7 +159,7 @@ func (c *Controller) tell(r *networkv1.EgressRouter, want, have *unstructured.Un
 	case have == nil:
 		reason = "Created"
 	case have.GetAnnotations()[manifest.AnnotationHash] == want.GetAnnotations()[manifest.AnnotationHash]:
-		reason, note = "Repaired", note+" was changed by somebody else: "+strings.Join(drift, "; ")
+		reason, note = "Repaired", note+" was modified by another client: "+strings.Join(drift, "; ")
 	}
 	c.event(r, corev1.EventTypeNormal, reason, note)
 	c.Metrics.applied.WithLabelValues(strings.ToLower(reason)).Inc()

@@ -35,8 +35,8 @@ type trouble struct{ Reason, Message string }
 var (
 	noImage = &trouble{"NoImage", "the operator has no image for routers; set EGRESS_ROUTER_CNI_IMAGE for it"}
 
-	waitForMultus = &trouble{"WaitingForMultus", "this cluster does not serve NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1), by which pods get further interfaces; " +
-		"the router is made as soon as Multus is installed"}
+	waitForMultus = &trouble{"WaitingForMultus", "this cluster does not serve NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1), which give pods further interfaces; " +
+		"the router is created as soon as Multus is installed"}
 )
 
 // state is what is known of a router, of which its conditions are made.
@@ -61,7 +61,7 @@ type verdict struct {
 func yes(why trouble) verdict { return verdict{networkv1.ConditionTrue, why} }
 func no(why trouble) verdict  { return verdict{networkv1.ConditionFalse, why} }
 
-// conditions decides the three conditions of a router. again is when they must be decided anew although nothing changes; 0 is never.
+// conditions decides the three conditions of a router. again is when they must be decided again although nothing changes; 0 is never.
 func (s state) conditions(now time.Time) (available, progressing, degraded verdict, again time.Duration) {
 	available, progressing = s.available(), s.progressing()
 	degraded, again = s.degraded(available.Status == networkv1.ConditionTrue, now)
@@ -95,7 +95,7 @@ func (s state) available() verdict {
 	case s.Deployment == nil && s.obstacle() != nil:
 		return no(*s.obstacle())
 	case s.Deployment == nil:
-		return no(trouble{"Deploying", "the pod is not there yet"})
+		return no(trouble{"Deploying", "the pod does not exist yet"})
 	case s.Deployment.Status.AvailableReplicas == 0:
 		return no(trouble{"PodNotAvailable", s.podTrouble()})
 	default:
@@ -110,11 +110,11 @@ func (s state) progressing() verdict {
 	case s.Waiting != nil:
 		return yes(*s.Waiting)
 	case d == nil && s.obstacle() != nil:
-		return no(trouble{s.obstacle().Reason, "nothing is done until somebody does something, see Degraded"})
+		return no(trouble{s.obstacle().Reason, "waiting for user action; see Degraded"})
 	case d == nil:
-		return yes(trouble{"Deploying", "the Deployment is being made"})
+		return yes(trouble{"Deploying", "the Deployment is being created"})
 	case d.Status.ObservedGeneration < d.Generation:
-		return yes(trouble{"Deploying", fmt.Sprintf("Deployment %s has changed, and is being looked at", d.Name)})
+		return yes(trouble{"Deploying", fmt.Sprintf("Deployment %s has changed, and its controller has not observed the change yet", d.Name)})
 	case hung(d) != nil:
 		return no(trouble{"RolloutHung", "the rollout has stopped, see Degraded"})
 	case d.Status.UpdatedReplicas < 1 || d.Status.Replicas > d.Status.UpdatedReplicas || !rolledOut(d):
@@ -133,7 +133,7 @@ func (s state) degraded(available bool, now time.Time) (v verdict, again time.Du
 		return no(trouble{asExpected, ""}), 0
 	}
 	if c := condition(d, appsv1.DeploymentReplicaFailure); c != nil && c.Status == corev1.ConditionTrue {
-		return yes(trouble{"PodRefused", fmt.Sprintf("the pod cannot be made: %s", c.Message)}), 0
+		return yes(trouble{"PodRefused", fmt.Sprintf("the pod cannot be created: %s", c.Message)}), 0
 	}
 	if c := hung(d); c != nil {
 		return yes(trouble{"RolloutHung", fmt.Sprintf("%s %s", c.Message, s.podTrouble())}), 0

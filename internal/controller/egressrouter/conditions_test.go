@@ -55,12 +55,12 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 		again                            time.Duration
 	}{
 		{"all is well", state{Deployment: running()}, "True AsExpected", "False AsExpected", "False AsExpected", "", 0},
-		{"nothing is there yet", state{}, "False Deploying", "True Deploying", "False AsExpected", "not there yet", 0},
+		{"nothing is there yet", state{}, "False Deploying", "True Deploying", "False AsExpected", "does not exist yet", 0},
 		{"a mistake before anything was made", state{Invalid: invalid}, "False InvalidSpec", "False InvalidSpec", "True InvalidSpec", "spec.a: Required value: write it\nspec.b: Invalid value: 1: write 2", 0},
 		{"a mistake in an edit leaves the pod", state{Invalid: invalid, Deployment: running()}, "True AsExpected", "False AsExpected", "True InvalidSpec", "spec.a", 0},
 		{"no image", state{Trouble: noImage}, "False NoImage", "False NoImage", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
 		{"no image any more", state{Trouble: noImage, Deployment: running()}, "True AsExpected", "False AsExpected", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
-		{"no Multus is nobody's mistake", state{Waiting: waitForMultus}, "False WaitingForMultus", "True WaitingForMultus", "False AsExpected", "Multus is installed", 0},
+		{"no Multus is no one's mistake", state{Waiting: waitForMultus}, "False WaitingForMultus", "True WaitingForMultus", "False AsExpected", "Multus is installed", 0},
 		{"Multus is gone", state{Waiting: waitForMultus, Deployment: running()}, "True AsExpected", "True WaitingForMultus", "False AsExpected", "", 0},
 		{"a quota is not watched", state{Trouble: refused}, "False ApplyFailed", "False ApplyFailed", "True ApplyFailed", "exceeded quota", refusedAgain},
 		{"an earlier router is being deleted", state{Waiting: &trouble{"Replacing", "it goes"}}, "False Replacing", "True Replacing", "False AsExpected", "it goes", waitingAgain},

@@ -130,7 +130,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	}
 	var err error
 	if c.loop, err = controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)}); err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	ofPod := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetAnnotations()[annotationRouter]}}}

@@ -354,7 +354,7 @@ func TestAnObjectOfSomebodyElseIsLeftAlone(t *testing.T) {
 	c.want(r, "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=False AsExpected")
 }
 
-// No garbage is collected here, so that what the first router leaves behind stays as long as nobody deletes it.
+// No garbage is collected here, so that what the first router leaves behind stays as long as no one deletes it.
 func TestARouterThatIsMadeAnewReplacesWhatIsLeftOfTheFirst(t *testing.T) {
 	c := newCluster(t)
 	first := c.router("r")

@@ -17,7 +17,7 @@ type Metrics struct {
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return &Metrics{registry: registry, applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_egress_router_objects_total",
-		Help: "Objects of egress routers that were written. event is created, updated, deleted or, if somebody else had changed it, repaired.",
+		Help: "Objects of egress routers that were written, by event: created, updated, deleted or repaired (another client had modified it).",
 	}, []string{"event"})}
 }
 

@@ -92,7 +92,7 @@ const (
 	others
 )
 
-// whose tells whose an object is.
+// whose reports whose an object is.
 func whose(o metav1.Object, r *networkv1.EgressRouter) belonging {
 	owner := metav1.GetControllerOf(o)
 	switch {

@@ -21,7 +21,7 @@ var assets embed.FS
 const (
 	// annotationNetworks is how Multus is told which networks a pod has besides the cluster's.
 	annotationNetworks = "k8s.v1.cni.cncf.io/networks"
-	// nobody is the user that the container runs as where nothing gives it one.
+	// no one is the user that the container runs as where nothing gives it one.
 	nobody = 65534
 )
 

@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-var update = flag.Bool("update", false, "write testdata/*.out.yaml anew")
+var update = flag.Bool("update", false, "write testdata/*.out.yaml again")
 
 func TestRoutersBecomeTheObjectsInTestdata(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.in.yaml")

@@ -107,7 +107,7 @@ func TestOpenShiftsDefinitionIsEnough(t *testing.T) {
 	if err := server.Client.Update(t.Context(), bad); err != nil {
 		t.Error(err)
 	}
-	// The definition is in force some moments after it was written.
+	// The definition is in effect some moments after it was written.
 	deadline := time.Now().Add(time.Minute)
 	for i := 0; ; i++ {
 		if err := server.Client.Get(t.Context(), client.ObjectKeyFromObject(bad), bad); err != nil {

@@ -37,7 +37,7 @@ func validateMacvlan(m *networkv1.MacvlanConfig, addresses int, path *field.Path
 	}
 	if m.Mode == networkv1.MacvlanModePassthru && addresses > 1 {
 		errs = append(errs, field.Invalid(path.Child("mode"), m.Mode,
-			"gives the master to one interface, and each address has an interface of its own; use Bridge, Private or VEPA, or one address"))
+			"gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address"))
 	}
 	if !interfaceName.MatchString(m.Master) || m.Master == "." || m.Master == ".." {
 		errs = append(errs, field.Invalid(path.Child("master"), m.Master,
@@ -74,7 +74,7 @@ func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Pa
 		family := familyOf(prefix.Addr())
 		if other, ok := first[family]; ok {
 			errs = append(errs, field.Invalid(path.Index(i).Child("ip"), a.IP, fmt.Sprintf(
-				"there may be at most one address per family, and %s is not the only one of IPv%d; remove the others, and make a router for each of them", other, family)))
+				"there may be at most one address per family, and %s is not the only one of IPv%d; remove the others, and create a router for each of them", other, family)))
 			continue
 		}
 		first[family] = a.IP

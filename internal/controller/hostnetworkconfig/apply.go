@@ -32,7 +32,7 @@ func keyOf(o client.Object) objectKey {
 // applied is what an object was when it was applied last.
 type applied struct{ hash, version string }
 
-// versionOf changes when somebody changes an object; for kinds with a status only when more than that changes.
+// versionOf changes when someone changes an object; for kinds with a status only when more than that changes.
 func versionOf(m metav1.Object) string {
 	if m.GetGeneration() > 0 {
 		return fmt.Sprintf("%s/%d", m.GetUID(), m.GetGeneration())
@@ -64,7 +64,7 @@ func places(w world) []place {
 	return all
 }
 
-// apply makes the objects what they should be, and deletes those that nobody wants any more. What the API server refuses is added
+// apply makes the objects what they should be, and deletes those that no one wants any more. What the API server refuses is added
 // to the failures of the config; failed says whether there is any.
 func (c *Controller) apply(ctx context.Context, w world, d decision) (failed bool, err error) {
 	if c.made == nil {
@@ -97,7 +97,7 @@ func (c *Controller) apply(ctx context.Context, w world, d decision) (failed boo
 				return failed, err
 			}
 		}
-		c.Log.Info("deleted, since nobody asks for it any more", "kind", key.kind.Kind, "name", key.name)
+		c.Log.Info("deleted, since no HostNetworkConfig requests it", "kind", key.kind.Kind, "name", key.name)
 	}
 	return failed, nil
 }
@@ -133,7 +133,7 @@ func (c *Controller) applyOne(ctx context.Context, o object, have *metav1.Partia
 	}
 	err := c.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(sent), options...)
 	if apierrors.IsConflict(err) {
-		return fmt.Errorf("somebody else has set what is needed here, and is left alone: %w", err)
+		return fmt.Errorf("another field manager has set a field that is needed here; it is not overwritten: %w", err)
 	}
 	if err != nil {
 		return err

@@ -285,13 +285,13 @@ func TestAMistakeTakesNothingAway(t *testing.T) {
 	before := c.get("masters").Status
 	c.edit("masters", func(s *networkv1.HostNetworkConfigSpec) { s.Hosts[1].Values["ip"] = s.Hosts[0].Values["ip"] })
 	c.reconcile()
-	c.is("masters", networkv1.ConditionValid, metav1.ConditionFalse, "Refused", "192.168.111.110 is taken by br-ex in master-0.yml")
+	c.is("masters", networkv1.ConditionValid, metav1.ConditionFalse, "Refused", "192.168.111.110 is the address of br-ex in master-0.yml")
 	if len(c.files("master")) != 2 {
 		t.Error("the MachineConfig has gone")
 	}
 	after := c.get("masters").Status
 	if len(after.Rendered) != len(before.Rendered) || after.Nodes != before.Nodes {
-		t.Errorf("the status forgets what is in force: %+v", after)
+		t.Errorf("the status forgets what is in effect: %+v", after)
 	}
 	c.edit("masters", func(s *networkv1.HostNetworkConfigSpec) { s.Hosts = s.Hosts[:1] })
 	c.reconcile()
@@ -314,7 +314,7 @@ func TestAMistakeTakesNothingAway(t *testing.T) {
 func TestRolesAreNotSharedAndAddressesNeither(t *testing.T) {
 	c := newCluster(t, false)
 	c.config("a", "role: worker\nbridge: {uplink: {interface: eno1}}")
-	time.Sleep(1100 * time.Millisecond) // ages are told in seconds
+	time.Sleep(1100 * time.Millisecond) // ages are reported in seconds
 	c.config("b", "role: worker\nbridge: {uplink: {interface: eno2}}")
 	c.config("c", twoMasters)
 	c.config("d", strings.Replace(twoMasters, "role: master", "role: infra", 1))
@@ -322,7 +322,7 @@ func TestRolesAreNotSharedAndAddressesNeither(t *testing.T) {
 	c.is("a", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
 	c.is("b", networkv1.ConditionValid, metav1.ConditionFalse, "RoleTaken", "HostNetworkConfig a")
 	c.is("c", networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
-	c.is("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.110 is taken")
+	c.is("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.110 is the address of")
 	if c.files("infra") != nil {
 		t.Error("what contradicts another is rendered")
 	}
@@ -381,7 +381,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 	c.reconcile()
 	if err := c.Server.Client.Get(t.Context(), key, &secret); err != nil || !strings.Contains(string(secret.Data[metal.SecretKey]), "enp2s0") {
-		t.Errorf("what somebody has changed is not put right: %v %s", err, secret.Data[metal.SecretKey])
+		t.Errorf("what someone has changed is not repaired: %v %s", err, secret.Data[metal.SecretKey])
 	}
 	if counted.applied != 1 {
 		t.Errorf("%d objects were applied, one was changed", counted.applied)
@@ -407,7 +407,7 @@ func TestASecretThatSomebodyElseNamesIsLeftAlone(t *testing.T) {
 	if got := c.secretOf("master-0"); got != "my-own" {
 		t.Errorf("the machine names the Secret %q", got)
 	}
-	c.is("masters", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "somebody else")
+	c.is("masters", networkv1.ConditionRendered, metav1.ConditionFalse, "ApplyFailed", "another field manager")
 }
 
 func TestPreBootWithoutMachinesIsSaid(t *testing.T) {
@@ -437,7 +437,7 @@ hosts:
 	for _, name := range []string{"a", "b"} {
 		c.is(name, networkv1.ConditionValid, metav1.ConditionTrue, "AsExpected", "")
 	}
-	c.is("c", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.120 is taken by eno1 of")
-	c.is("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.111 is taken by br-ex in master-1.yml")
+	c.is("c", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.120 is the address of eno1 of")
+	c.is("d", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "192.168.111.111 is the address of br-ex in master-1.yml")
 	c.is("e", networkv1.ConditionValid, metav1.ConditionFalse, "Conflict", "host worker-0 has a document before the boot of HostNetworkConfig b already")
 }

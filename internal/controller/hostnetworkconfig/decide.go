@@ -27,7 +27,7 @@ type decision struct {
 	Statuses map[string]*networkv1.HostNetworkConfigStatus
 	// Configured are the roles that nodes can be of: those of configs, and those that are left but not yet clean.
 	Configured []string
-	// Waiting says that something is awaited that nobody tells of.
+	// Waiting says that something is awaited that no one reports.
 	Waiting bool
 }
 
@@ -36,7 +36,7 @@ type object struct {
 	*unstructured.Unstructured
 	// config is the HostNetworkConfig that it is made of.
 	config string
-	// shared objects belong to somebody else, and get a field only. They are never deleted.
+	// shared objects belong to a third party, and get a field only. They are never deleted.
 	shared bool
 }
 
@@ -82,7 +82,7 @@ func (c *Controller) decide(w world) decision {
 	}
 	last, err := c.leave(w, gone, d.Configured)
 	if err != nil {
-		c.Log.Error("files cannot be taken away from nodes", "error", err)
+		c.Log.Error("files cannot be removed from nodes", "error", err)
 	}
 	d.Objects = append(d.Objects, last...)
 	d.Waiting = d.Waiting || len(last) > 0
@@ -102,7 +102,7 @@ func (c *Controller) judge(w world) []roleConfig {
 		} else {
 			config.reason = "Refused"
 			config.rendered, config.wrong = c.render(config.HostNetworkConfig)
-			// An invalid config keeps its role: what was made of it before is in force.
+			// An invalid config keeps its role: what was made of it before is in effect.
 			owner[role] = config.Name
 		}
 		if len(config.wrong) == 0 {
@@ -188,7 +188,7 @@ func roles(configs []roleConfig, more ...string) []string {
 	return slices.Compact(all)
 }
 
-// longestMessage bounds the message of a condition, for which the API server sets 32768 bytes; nobody reads that much.
+// longestMessage bounds the message of a condition, for which the API server sets 32768 bytes; no one reads that much.
 const longestMessage = 4096
 
 func valid(config roleConfig) metav1.Condition {

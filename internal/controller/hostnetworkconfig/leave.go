@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// leaving returns the roles whose couriers have files on nodes that nobody asks for any more. A config that is not valid asks
+// leaving returns the roles whose couriers have files on nodes that no one asks for any more. A config that is not valid asks
 // for what was made of it before.
 func leaving(w world, configs []roleConfig) []string {
 	asked := map[string]bool{}
@@ -34,7 +34,7 @@ func leaving(w world, configs []roleConfig) []string {
 	return out
 }
 
-// leave returns the couriers of roles that are left, while they have something to take away: the last of them goes when the
+// leave returns the couriers of roles that are left, while they have something to remove: the last of them goes when the
 // last node has said that nothing is left. A node that is off is waited for, and forgotten when its Node is deleted.
 func (c *Controller) leave(w world, roles, configured []string) (all []object, err error) {
 	for _, role := range roles {

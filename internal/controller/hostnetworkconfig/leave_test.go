@@ -87,7 +87,7 @@ func TestAnInvalidConfigKeepsItsFilesOnTheNodes(t *testing.T) {
 	c.node("w-0")
 	c.config("workers", "role: worker\nbridge: {uplink: {interface: eno1}}")
 	c.reconcile()
-	c.edit("workers", func(s *networkv1.HostNetworkConfigSpec) { s.Bridge.Uplink.Interface = "${nobody}" })
+	c.edit("workers", func(s *networkv1.HostNetworkConfigSpec) { s.Bridge.Uplink.Interface = "${no one}" })
 	c.reconcile()
 	if got := c.courierOf("worker"); !strings.Contains(got, "--from /files") {
 		t.Errorf("couriers run %q", got)

@@ -26,7 +26,7 @@ const (
 	labelConfig = "network.operator.openshift.io/host-network-config"
 	// courierPrefix begins the names of DaemonSets; the rest is the role.
 	courierPrefix = "host-network-"
-	// annotationFiles is on DaemonSets whose couriers write into the hosts' folder, and says what: they bring files, or take away
+	// annotationFiles is on DaemonSets whose couriers write into the hosts' directory, and says what: they bring files, or remove
 	// what was brought.
 	annotationFiles   = "network.operator.openshift.io/files"
 	brings, withdraws = "brings", "withdraws"
@@ -164,21 +164,21 @@ func (c *Controller) courier(role string, maps, configured []string) (*appsv1.Da
 	return d, nil
 }
 
-// withdrawing returns the DaemonSet of a role that nobody asks for any more: it takes away what was brought.
+// withdrawing returns the DaemonSet of a role that no one asks for any more: it removes what was brought.
 func (c *Controller) withdrawing(role string, configured []string) (*appsv1.DaemonSet, error) {
 	d, err := c.courier(role, nil, configured)
 	if err != nil {
 		return nil, err
 	}
 	d.Spec.Template.Spec.Containers[0].Command = append(d.Spec.Template.Spec.Containers[0].Command, "--withdraw")
-	// Nothing is lost while there is none on a node, and whoever waits for all nodes waits shorter.
+	// Nothing is lost while there is none on a node, and anyone who waits for all nodes waits shorter.
 	all := intstr.FromString("100%")
 	d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &all
 	writes(d, withdraws)
 	return d, nil
 }
 
-// writes gives couriers the folder on the host, and says in the object what they do there.
+// writes gives couriers the directory on the host, and says in the object what they do there.
 func writes(d *appsv1.DaemonSet, what string) {
 	d.Annotations[annotationFiles] = what
 	create := corev1.HostPathDirectoryOrCreate

@@ -27,7 +27,7 @@ type world struct {
 	Reports map[string]nodereport.Report
 	// MachineConfigs and BareMetalHosts say whether these kinds are served.
 	MachineConfigs, BareMetalHosts bool
-	// Machines are the BareMetalHosts by name, with the Secret that each names. Nil if nobody asks for them.
+	// Machines are the BareMetalHosts by name, with the Secret that each names. Nil if no one asks for them.
 	Machines map[string]string
 	// There is what the loop has made.
 	There map[objectKey]*metav1.PartialObjectMetadata

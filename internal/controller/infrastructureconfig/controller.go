@@ -74,7 +74,7 @@ func Needs() []schema.GroupKind {
 func (c *Controller) Setup(mgr manager.Manager) error {
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once)); err != nil {
@@ -96,7 +96,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	r := synchronize(&infra)
 	if len(r.differing) > 0 {
-		c.Log.Warn("fields of the status said something else than the lists that took their place", "fields", r.differing)
+		c.Log.Warn("fields of the status differed from the lists that replace them", "fields", r.differing)
 	}
 	if reason, err := c.write(ctx, &infra, r.infra); err != nil {
 		if client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
@@ -151,6 +151,6 @@ func (c *Controller) tell(infra *configv1.Infrastructure, errs field.ErrorList) 
 }
 
 func degraded(reason, message string) status.Finding {
-	// What somebody has written does not become right by waiting.
+	// What someone has written does not become right by waiting.
 	return status.Finding{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Immediate: reason == reasonSync}
 }

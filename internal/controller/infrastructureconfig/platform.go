@@ -20,7 +20,7 @@ type site struct {
 	desired *desired
 }
 
-// desired is the part that people edit, and the machine networks that are in force.
+// desired is the part that people edit, and the machine networks that are in effect.
 type desired struct {
 	path         *field.Path
 	api, ingress *[]configv1.IP

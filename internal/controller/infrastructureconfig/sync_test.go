@@ -83,7 +83,7 @@ func TestSpecificationAndStatusComeInLine(t *testing.T) {
 		}), bareMetal(dualStatus, func(s *spec, now *state) {
 			s.APIServerInternalIPs[1], now.APIServerInternalIPs[1] = "FD00:0::1", "FD00:0::1"
 		})},
-		{"somebody's own load balancer may have one address for both, anywhere", bareMetal(userManaged, func(s *spec, now *state) {
+		{"someone's own load balancer may have one address for both, anywhere", bareMetal(userManaged, func(s *spec, now *state) {
 			s.APIServerInternalIPs, s.IngressIPs = ips("10.9.9.9"), ips("10.9.9.9")
 			now.APIServerInternalIPs, now.IngressIPs, now.APIServerInternalIP, now.IngressIP = []string{"10.9.9.9"}, []string{"10.9.9.9"}, "10.9.9.9", "10.9.9.9"
 		}), nil},
@@ -148,7 +148,7 @@ func TestEveryRuleIsToldAtItsFieldAndTheStatusStays(t *testing.T) {
 		have *configv1.Infrastructure
 		want []string
 	}{
-		{"machine networks were taken away", bareMetal(func(s *spec, _ *state) { s.MachineNetworks = nil }), []string{
+		{"machine networks were removed", bareMetal(func(s *spec, _ *state) { s.MachineNetworks = nil }), []string{
 			at + "machineNetworks: removing machine networks is forbidden; put back 192.168.1.0/24"}},
 		{"the first machine network is another one", bareMetal(func(s *spec, _ *state) { s.MachineNetworks = []configv1.CIDR{"192.168.0.0/16"} }), []string{
 			at + "machineNetworks[0]: first machine network cannot be modified, have '192.168.1.0/24' and requested '192.168.0.0/16'; put it back, and add others after it"}},

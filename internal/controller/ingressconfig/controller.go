@@ -4,7 +4,7 @@
 // two labels on that namespace while at least one of them reports that it is on the host network; findings of component
 // IngressConfig.
 //
-// It must never make or delete the namespace, nor take away a label that somebody else has set.
+// It must never make or delete the namespace, nor remove a label that a third party has set.
 package ingressconfig
 
 import (
@@ -95,7 +95,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	for _, s := range []source.Source{

@@ -26,7 +26,7 @@ const managers = "cluster-network-operator/"
 type decision struct {
 	// set is true if the labels are to be set.
 	set bool
-	// remove are the labels to take away.
+	// remove are the labels to remove.
 	remove []string
 }
 
@@ -51,13 +51,13 @@ func decide(controllers []osv1.IngressController, namespace *metav1.PartialObjec
 }
 
 // onHostNetwork reports whether an ingress controller says that it publishes itself on the host network. What its
-// specification wants is not in force yet.
+// specification wants is not in effect yet.
 func onHostNetwork(c osv1.IngressController) bool {
 	s := c.Status.EndpointPublishingStrategy
 	return s != nil && s.Type == osv1.HostNetworkStrategyType
 }
 
-// setByOperator reports whether a label is this operator's. One that somebody has set by hand is not its to take away.
+// setByOperator reports whether a label is this operator's. One that someone has set by hand is not its to remove.
 func setByOperator(o *metav1.PartialObjectMetadata, label string) bool {
 	return slices.ContainsFunc(o.ManagedFields, func(e metav1.ManagedFieldsEntry) bool {
 		return strings.HasPrefix(e.Manager, managers) && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), []byte(`"f:`+label+`"`))

@@ -39,14 +39,14 @@ func findings(d decision) []status.Finding {
 		}
 		pending := strings.Join(append(p.Lacks, p.Keeps...), ", ")
 		if p.Paused {
-			// Somebody wants it so, and the network does not wait for it; an upgrade must not, either.
+			// Someone wants it so, and the network does not wait for it; an upgrade must not, either.
 			add(status.Progressing, true, reasonPaused, "%s machine config pool is paused and does not process %s machine config; set its spec.paused to false", p.Name, pending)
 		} else {
 			add(status.Progressing, false, reasonMachineConfig, "%s machine config pool is still processing %s machine config", p.Name, pending)
 		}
 	}
 	if len(d.Homeless) > 0 {
-		add(status.Degraded, true, reasonNoPool, "no machine config pool selects %s machine config, so that it reaches no node; make a pool for its role", strings.Join(d.Homeless, ", "))
+		add(status.Degraded, true, reasonNoPool, "no machine config pool selects %s machine config, so that it reaches no node; create a pool for its role", strings.Join(d.Homeless, ", "))
 	}
 	return all
 }

@@ -69,7 +69,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}

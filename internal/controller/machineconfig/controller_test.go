@@ -88,5 +88,5 @@ func TestRemovedConfigIsFollowedByTheNextOperator(t *testing.T) {
 	finish()
 	want("gone from all nodes")
 	finish("10-br-ex-worker")
-	want("somebody else's of that name")
+	want("a third party's of that name")
 }

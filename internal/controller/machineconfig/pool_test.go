@@ -90,7 +90,7 @@ func TestEveryStateOfPools(t *testing.T) {
 		{"removed and made again: no longer being removed", world{Configs: ownWorker, Remembered: []string{"10-br-ex-worker"},
 			Pools: []machineconfigv1.MachineConfigPool{poolFor("worker", "10-br-ex-worker")}}, nil, []string{"10-br-ex-worker"}},
 		{"no pool has the role", world{Configs: []config{configFor("10-br-ex-edge", "edge")}, Pools: []machineconfigv1.MachineConfigPool{poolFor("worker")}},
-			[]string{"(Degraded NoMachineConfigPool: no machine config pool selects 10-br-ex-edge machine config, so that it reaches no node; make a pool for its role)"},
+			[]string{"(Degraded NoMachineConfigPool: no machine config pool selects 10-br-ex-edge machine config, so that it reaches no node; create a pool for its role)"},
 			[]string{"10-br-ex-edge"}},
 		{"a pool without a selector takes nothing", world{Configs: ownWorker, Pools: []machineconfigv1.MachineConfigPool{
 			poolFor("worker", "10-br-ex-worker"), {ObjectMeta: metav1.ObjectMeta{Name: "empty"}},

@@ -52,7 +52,7 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 	return w, nil
 }
 
-// decodeNames reads the record. What somebody has made of it that is no list of names is forgotten: the worst that
+// decodeNames reads the record. What someone has made of it that is no list of names is forgotten: the worst that
 // comes of it is that a MachineConfig which was being removed is no longer followed.
 func decodeNames(text string) []string {
 	var names []string

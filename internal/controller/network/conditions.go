@@ -58,7 +58,7 @@ func (p *pass) findings(err error) []status.Finding {
 	switch {
 	case pipeline.Paused(p.network):
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonPaused,
-			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is taken away (cno resume)", pipeline.PausedAnnotation, pausedBy(p.network))})
+			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is removed (cno resume)", pipeline.PausedAnnotation, pausedBy(p.network))})
 	case !p.managed:
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
 			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
@@ -96,7 +96,7 @@ func pausedBy(n *operatorv1.Network) string {
 	return " (" + strings.Join(said, ", ") + ")"
 }
 
-// recordFindings tells of a record that cannot be read or written.
+// recordFindings reports a record that cannot be read or written.
 func (p *pass) recordFindings(err error) []status.Finding {
 	switch {
 	case p.corrupt != nil && p.memory.record.Baseline() != nil:
@@ -117,9 +117,9 @@ func (p *pass) keptRevision() string {
 	return fmt.Sprintf("revision %d in %s", p.memory.record.Number, applied.HistoryConfigMapName)
 }
 
-// refusalFindings tells of a specification that is invalid, or whose change is refused.
+// refusalFindings reports a specification that is invalid, or whose change is refused.
 func (p *pass) refusalFindings() []status.Finding {
-	err, inForce := p.result.Refused, " Until then the configuration that was applied last stays in force."
+	err, inForce := p.result.Refused, " Until then the last applied configuration stays active."
 	if err == nil {
 		err, inForce = p.failed, ""
 	}
@@ -128,7 +128,7 @@ func (p *pass) refusalFindings() []status.Finding {
 	}
 	if errors.Is(err, pipeline.ErrHostMTUUnknown) {
 		return []status.Finding{{Effect: status.Progressing, Reason: reasonWaitingMTU,
-			Message: "Waiting for the nodes to tell their MTU, which the network's follows"}}
+			Message: "Waiting for the MTU of the nodes, which determines that of the network"}}
 	}
 	text := err.Error()
 	if refusals := pipeline.RefusalsOf(err); refusals != nil {
@@ -141,7 +141,7 @@ func (p *pass) refusalFindings() []status.Finding {
 	return degraded("", reasonInvalid, message)
 }
 
-// turnFindings tells of what waits for something else, or was taken back.
+// turnFindings reports what waits for something else, or was taken back.
 func (p *pass) turnFindings() []status.Finding {
 	switch {
 	case p.turn.Reason == rollout.ReasonRolledBack:
@@ -155,8 +155,8 @@ func (p *pass) turnFindings() []status.Finding {
 	return nil
 }
 
-// migrationFindings tells of a migration of somebody else's network that goes on: nodes restart for it, as they do for an
-// upgrade. A network that changes the MTU itself tells of it, with the phase.
+// migrationFindings reports a migration of a third party's network that goes on: nodes restart for it, as they do for an
+// upgrade. A network that changes the MTU itself reports it, with the phase.
 func (p *pass) migrationFindings() []status.Finding {
 	if p.result.Spec == nil || p.result.Spec.Migration == nil || p.result.Spec.Migration.MTU == nil {
 		return nil
@@ -165,10 +165,10 @@ func (p *pass) migrationFindings() []status.Finding {
 		return nil
 	}
 	return []status.Finding{{Effect: status.NotUpgradeable, Reason: reasonMigration,
-		Message: "the MTU of the network is being migrated; an upgrade has to wait until that is done and spec.migration is taken away"}}
+		Message: "the MTU of the network is being migrated; an upgrade has to wait until that is done and spec.migration is removed"}}
 }
 
-// poolFindings tells of pools in use that do not fit the nodes, which would have been refused when they were new.
+// poolFindings reports pools in use that do not fit the nodes, which would have been refused when they were new.
 func (p *pass) poolFindings() []status.Finding {
 	pools := p.warnings(func(rule string) bool {
 		return !slices.Contains([]string{pipeline.RuleUnserved, pipeline.RuleServedTwice, pipeline.RuleServiceCIDR}, rule)
@@ -211,7 +211,7 @@ func (p *pass) warnings(about func(rule string) bool) pipeline.Refusals {
 	return found
 }
 
-// renderFindings tells of components that could not be rendered, or wait for something.
+// renderFindings reports components that could not be rendered, or wait for something.
 func (p *pass) renderFindings() []status.Finding {
 	var found []status.Finding
 	for _, o := range p.result.Outputs {
@@ -230,7 +230,7 @@ func (p *pass) renderFindings() []status.Finding {
 	return found
 }
 
-// applyFindings tells of objects that could not be applied.
+// applyFindings reports objects that could not be applied.
 func (p *pass) applyFindings() []status.Finding {
 	if p.applyErr == nil {
 		return nil
@@ -280,7 +280,7 @@ func passing(component, reason, message string) []status.Finding {
 	}
 }
 
-// tell makes an event of what is new: a refusal, an error, an object that is kept. What may pass by itself is told by the
+// tell makes an event of what is new: a refusal, an error, an object that is kept. What may pass by itself is reported by the
 // status loop, if it does not.
 func (p *pass) tell(found []status.Finding) {
 	now := map[string]string{}

@@ -49,14 +49,14 @@ func TestConditionsOfAPass(t *testing.T) {
 		want []string
 	}{
 		{"all is well", func(*pass) {}, nil},
-		{"invalid, and nothing is in force", func(p *pass) { p.failed = invalid }, []string{
+		{"invalid, and nothing is in effect", func(p *pass) { p.failed = invalid }, []string{
 			"Degraded InvalidOperatorConfig The operator configuration is invalid (spec.a: is wrong (r3)). Use 'kubectl edit network.operator.openshift.io cluster' to fix."}},
-		{"refused, all of it, and what is in force stays", func(p *pass) {
+		{"refused, all of it, and what is in effect stays", func(p *pass) {
 			p.result = pipeline.Result{Refused: refused, Outputs: []pipeline.ComponentOutput{{Name: "Flannel"}}}
 		}, []string{
-			"Degraded InvalidOperatorConfig Not applying unsafe configuration change: spec.a: cannot be changed (r1); spec.b: nor can this (r2). Use 'kubectl edit network.operator.openshift.io cluster' to undo the change. Until then the configuration that was applied last stays in force."}},
+			"Degraded InvalidOperatorConfig Not applying unsafe configuration change: spec.a: cannot be changed (r1); spec.b: nor can this (r2). Use 'kubectl edit network.operator.openshift.io cluster' to undo the change. Until then the last applied configuration stays active."}},
 		{"the nodes have not told their MTU", func(p *pass) { p.failed = &pipeline.Error{Stage: pipeline.Fill, Err: pipeline.ErrHostMTUUnknown} }, []string{
-			"Progressing WaitingForNodeMTU Waiting for the nodes to tell their MTU, which the network's follows"}},
+			"Progressing WaitingForNodeMTU Waiting for the MTU of the nodes, which determines that of the network"}},
 		{"one component fails, another waits, a third does not serve", func(p *pass) {
 			err := &pipeline.Error{Stage: pipeline.Render, Component: "A", Err: errors.New("boom")}
 			p.failed = err
@@ -97,7 +97,7 @@ func TestConditionsOfAPass(t *testing.T) {
 						effect += ", meanwhile " + string(f.Meanwhile)
 					}
 					if f.Effect == status.Degraded && f.Immediate == (f.Meanwhile != "") {
-						t.Errorf("%s: either it may pass, or it is told at once", f.Reason)
+						t.Errorf("%s: either it may pass, or it is reported at once", f.Reason)
 					}
 					got = append(got, fmt.Sprintf("%s %s %s", effect, f.Reason, f.Message))
 				}
@@ -121,8 +121,8 @@ func TestNoUpgradeWhileTheNetworkIsNotAtRest(t *testing.T) {
 		set         func(*pass)
 	}{
 		{"at rest", "", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{}) }},
-		{"the MTU of somebody else's network is migrated", "NetworkMigrationInProgress", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}) }},
-		{"a network that changes the MTU itself tells of it itself, once", "", func(p *pass) {
+		{"the MTU of a third party's network is migrated", "NetworkMigrationInProgress", func(p *pass) { p.result.Spec = spec(&osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}) }},
+		{"a network that changes the MTU itself reports it itself, once", "", func(p *pass) {
 			p.Pipeline.Registry.Providers = []provider.Provider{flannel.Flannel{}}
 			p.result.Spec, p.result.Traits = spec(&osv1.NetworkMigration{MTU: &osv1.MTUMigration{}}), flannel.Flannel{}.Traits()
 		}},

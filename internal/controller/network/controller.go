@@ -3,7 +3,7 @@
 // Input: that object, what nodes tell, the record of what was applied, and everything that the operator has
 // applied. Output: the objects of the network, the record, and findings. Every pass looks at everything, runs the
 // pipeline, and does what is missing; events start passes, a clock never does. While the specification is invalid
-// or its change refused, the configuration that was applied last is kept in force.
+// or its change refused, the configuration that was applied last is kept in effect.
 //
 // It must never take a network away because Network/cluster is gone, take a network that is in use for a fresh
 // one, or change anything while the record cannot be read.
@@ -121,7 +121,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 	})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	all := c.Changed.Handler()
 	for _, s := range []source.Source{
@@ -171,15 +171,15 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: p.again}, nil
 }
 
-// deleted notes that there is no Network. What was applied stays, and is no longer looked after.
+// deleted notes that there is no Network. What was applied stays, and is no longer managed.
 func (c *Controller) deleted() {
 	c.Board.Report(Name)
 	if c.last.Generation == 0 {
 		return
 	}
 	c.last = report.Rollout{}
-	c.Log.Warn("Network/cluster was deleted; the network stays as it is, and nobody looks after it until the object is created again")
+	c.Log.Warn("Network/cluster was deleted; the network keeps running but is no longer managed until Network/cluster is recreated")
 	gone := &operatorv1.Network{}
 	gone.Name = operatorv1.NetworkName
-	c.Events.Warning(gone, "NetworkDeleted", "the network stays as it is, and nobody looks after it until the object is created again")
+	c.Events.Warning(gone, "NetworkDeleted", "the network keeps running but is no longer managed until Network/cluster is recreated")
 }

@@ -36,7 +36,7 @@ func (p *pass) drifted(todo plan.Plan) map[manifest.Key]bool {
 	return found
 }
 
-// tellDone counts what was done, and makes an event of what was put right.
+// tellDone counts what was done, and makes an event of what was repaired.
 func (p *pass) tellDone(outcomes []apply.Outcome, drifted map[manifest.Key]bool) {
 	var done, repaired []plan.Action
 	var names []string
@@ -59,6 +59,6 @@ func (p *pass) tellDone(outcomes []apply.Outcome, drifted map[manifest.Key]bool)
 	if more := len(names) - mostDrift; more > 0 {
 		text += fmt.Sprintf(" (%d more)", more)
 	}
-	p.Log.Info("put right what others had changed or deleted", "objects", names)
-	p.Events.Normal(p.network, eventDrift, "put right what others had changed or deleted: "+text)
+	p.Log.Info("restored objects that other clients had modified or deleted", "objects", names)
+	p.Events.Normal(p.network, eventDrift, "restored objects that other clients had modified or deleted: "+text)
 }

@@ -31,17 +31,17 @@ const (
 // unknownClient stands for the client that changes an object when its managed fields do not name it.
 const unknownClient = "an unknown client"
 
-// fights remembers which objects were put right, and when. Nothing of it outlives the process: the next one puts right
+// fights remembers which objects were repaired, and when. Nothing of it outlives the process: the next one repairs
 // what it finds, and notices soon enough.
 type fights map[manifest.Key]*fight
 
 // fight is what is known of one object.
 type fight struct {
-	// hash is that of what was applied last; what is wanted anew is no fight.
+	// hash is that of what was applied last; what is wanted again is no fight.
 	hash string
-	// repairs are the times within fightWindow at which it was put right.
+	// repairs are the times within fightWindow at which it was repaired.
 	repairs []time.Time
-	// truce is how long it is left alone, until the time until; 0 if it is not fought over.
+	// truce is how long it is not changed, until the time until; 0 if it is not fought over.
 	truce time.Duration
 	until time.Time
 	// who changes it, and uses the name under which the operator itself writes if same is true.
@@ -49,7 +49,7 @@ type fight struct {
 	same bool
 }
 
-// begun reports whether an object is fought over, or is as soon as it is put right once more.
+// begun reports whether an object is fought over, or is as soon as it is repaired once more.
 func (f *fight) begun(now time.Time) bool { return f.truce > 0 || len(f.recent(now)) >= fightAfter-1 }
 
 func (f *fight) recent(now time.Time) []time.Time {
@@ -129,7 +129,7 @@ func (fs fights) wrote(a plan.Action, now time.Time) {
 	f.until = now.Add(f.truce)
 }
 
-// blame notes who has changed an object, as its managed fields tell: whoever wrote it last. Their times are in seconds; of
+// blame notes who has changed an object, as its managed fields tell: anyone who wrote it last. Their times are in seconds; of
 // two writes within one, that of the other client counts.
 func (f *fight) blame(fields []metav1.ManagedFieldsEntry) {
 	var own, other metav1.ManagedFieldsEntry
@@ -166,7 +166,7 @@ func (f *fight) sentence(key manifest.Key) string {
 		"To resolve, %s or pause this operator with the annotation %s=true of Network/cluster", key, verb, who, fightAfter, out, pipeline.PausedAnnotation)
 }
 
-// findings tell of every fight.
+// findings report every fight.
 func (fs fights) findings() []status.Finding {
 	var sentences []string
 	for key, f := range fs {

@@ -55,7 +55,7 @@ func TestNoClientSwitchesOffTheRepairOfWhatMatters(t *testing.T) {
 		return a
 	}
 	missing := wanted(t, "1")
-	missing.Verb, missing.Reasons = plan.Create, []string{"it is not there"}
+	missing.Verb, missing.Reasons = plan.Create, []string{"it does not exist"}
 	const label = "metadata.labels[x]: a -> b"
 	for _, row := range []struct {
 		why string

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/rollout"
 )
 
-// render runs the pipeline for what may be rolled out now: what is wanted, or what is in force while that has to wait
+// render runs the pipeline for what may be rolled out now: what is wanted, or what is in effect while that has to wait
 // or was taken back.
 func (p *pass) render(ctx context.Context, cluster facts.Cluster) error {
 	record := p.memory.record

@@ -20,7 +20,7 @@ const (
 // repairable are the kinds whose repairs are counted from 0 on.
 var repairable = [...]string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Deployment", "Namespace", "NetworkPolicy", "Role", "RoleBinding", "Service", "ServiceAccount"}
 
-// Metrics are how long passes take, what is refused, and what is put right. A nil Metrics counts nothing.
+// Metrics are how long passes take, what is refused, and what is repaired. A nil Metrics counts nothing.
 type Metrics struct {
 	phases   *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
@@ -39,11 +39,11 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}, []string{"phase"}))
 	m.refusals, errs[1] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_refusals_total",
-		Help: "What was refused or failed for good, by the reason of its condition.",
+		Help: "Configurations that were refused, and reconciles that failed permanently, by the reason of the condition.",
 	}, []string{"reason"}))
 	m.repairs, errs[2] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_drift_repairs_total",
-		Help: "Objects that others had changed or deleted, and that were put right, by kind.",
+		Help: "Objects that other clients had modified or deleted and that the operator restored, by kind.",
 	}, []string{"kind"}))
 	m.actions, errs[3] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cluster_network_operator_actions_total",

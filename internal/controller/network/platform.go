@@ -55,7 +55,7 @@ func (c *Controller) SetupPlatform(mgr manager.Manager, changed ...func()) error
 	})
 	loop, err := controller.New(PlatformName, mgr, controller.Options{Reconciler: pass})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", PlatformName, err)
+		return fmt.Errorf("create %s controller: %w", PlatformName, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once, platformChanged())); err != nil {

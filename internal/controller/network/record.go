@@ -51,7 +51,7 @@ func (r records) load(ctx context.Context) (memory, error) {
 		return m, err
 	}
 	if m.history, err = applied.DecodeHistory(data); err != nil {
-		r.log.Warn("the history cannot be read and starts anew", "error", err)
+		r.log.Warn("the history cannot be read; a new one is started", "error", err)
 	}
 	data, exists, err := r.read(ctx, applied.ConfigMapName)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r records) read(ctx context.Context, name string) (data map[string]string,
 func (r records) readLive(ctx context.Context, ref apply.Ref, key manifest.Key) (map[string]string, bool, error) {
 	live, err := r.api.Get(ctx, ref)
 	if apierrors.IsNotFound(err) {
-		r.api.forget(key) // somebody has deleted it
+		r.api.forget(key) // someone has deleted it
 		return nil, false, nil
 	}
 	if err != nil {

@@ -69,7 +69,7 @@ func (p *pass) notFresh() {
 	}
 }
 
-// rest leaves alone what others change over and over, and finds out who they are where it does not. What cannot be read
+// rest ignores what others change over and over, and finds out who they are where it does not. What cannot be read
 // is left to the next time.
 func (p *pass) rest(ctx context.Context, todo *plan.Plan) {
 	goOn, again := p.fights.rest(todo, p.Now())

@@ -15,11 +15,11 @@ const (
 	// appliedDefault is the ConfigMap whose deletion forces a pending change of the NetworkConfig.
 	appliedDefault = "applied-default"
 	// claimed on the record of the applied network says that appliedDefault was made for it. If that is gone then,
-	// somebody has deleted it.
+	// someone has deleted it.
 	claimed = "networkoperator.openshift.io/claimed-by-networkconfig"
 )
 
-// claim sees to it that the ConfigMap applied-default exists for the record, and says the same. If somebody has
+// claim ensures that the ConfigMap applied-default exists for the record, and says the same. If someone has
 // deleted it, the record goes too, which forces the change.
 func (c *Controller) claim(ctx context.Context) error {
 	record, err := c.configMap(ctx, applied.ConfigMapName)
@@ -53,7 +53,7 @@ func (c *Controller) claim(ctx context.Context) error {
 }
 
 // release undoes claim when there is no NetworkConfig any more. The mark goes first: alone, it would say that
-// somebody has deleted the ConfigMap.
+// someone has deleted the ConfigMap.
 func (c *Controller) release(ctx context.Context) error {
 	record, err := c.configMap(ctx, applied.ConfigMapName)
 	if err != nil {

@@ -5,7 +5,7 @@
 // deletion forces a pending change, as that of applied-cluster does. Output: the Network, by server-side apply;
 // the status of the NetworkConfig; that ConfigMap.
 //
-// It must never fight over a field: whoever else has set a field of the Network is right, and the NetworkConfig
+// It must never fight over a field: anyone who else has set a field of the Network is right, and the NetworkConfig
 // says in one condition that it is not followed. It never deletes the Network.
 package networkconfig
 
@@ -46,7 +46,7 @@ type Controller struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	// refused are the generations of the two objects with which the API server has last found that somebody else
+	// refused are the generations of the two objects with which the API server has last found that a third party
 	// has set a field: asking again would get the same answer.
 	refused generations
 }
@@ -57,7 +57,7 @@ type generations struct{ config, network int64 }
 func (c *Controller) Setup(mgr manager.Manager) error {
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}

@@ -16,7 +16,7 @@ import (
 )
 
 // follow applies what is wanted unless the Network says it already, and returns the Network as it is then with
-// the fields in which it still differs. A field that somebody else has set is left to them: applying is not
+// the fields in which it still differs. A field that a third party has set is left to them: applying is not
 // forced, so that the API server refuses it.
 func (c *Controller) follow(ctx context.Context, config *networkoperatorv1.NetworkConfig, wanted *operatorv1.NetworkSpec, network *operatorv1.Network) (*operatorv1.Network, []string, error) {
 	at := generations{config: config.Generation}

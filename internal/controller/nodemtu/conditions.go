@@ -37,7 +37,7 @@ func findings(a actions, nodes []node) []status.Finding {
 	if len(failed) > 0 {
 		// A network that has been settled works without this answer.
 		found = append(found, finding(status.Degraded, reasonProbe, a.record.Settled > 0,
-			"could not probe the MTU of "+list(failed)+"; it is tried again"))
+			"could not probe the MTU of "+list(failed)+"; the operator retries"))
 	}
 	return append(found, outliers(a.record)...)
 }
@@ -73,7 +73,7 @@ func outliers(r hostmtu.Record) []status.Finding {
 	var found []status.Finding
 	if len(small) > 0 {
 		found = append(found, finding(status.Degraded, "MTUTooSmall", false, fmt.Sprintf(
-			"the network was made for nodes with an MTU of at least %d, which this is less than: %s; large packets to and from their pods are lost", r.Settled, list(small))))
+			"the network was configured for nodes with an MTU of at least %d; smaller: %s; large packets to and from their pods are lost", r.Settled, list(small))))
 	}
 	if len(odd) > 0 {
 		found = append(found, finding(status.Degraded, "MTUOutliers", true, fmt.Sprintf(

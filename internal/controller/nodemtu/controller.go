@@ -5,7 +5,7 @@
 // when the network's provider computes its MTU from theirs, also those that join later, to notice one that is
 // too small.
 //
-// It must never hold up another loop: whoever needs the answer reads the ConfigMap and waits for its events.
+// It must never hold up another loop: anyone who needs the answer reads the ConfigMap and waits for its events.
 package nodemtu
 
 import (
@@ -71,7 +71,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.Board.Await(Name)
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	wake := &trigger.Trigger{Delay: collect}
 	if err := loop.Watch(wake.Source()); err != nil {

@@ -76,7 +76,7 @@ func TestStep(t *testing.T) {
 		{why: "a node that joins is asked, and what is settled stays", in: view{nodes: nodesNamed("a", "b"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})},
 			remove: 1, least: 1400, settled: 1500, write: true},
 		{why: "a node that is gone is forgotten", in: view{nodes: nodesNamed("a"), record: known(1400, map[string]int{"a": 1500, "b": 1400})}, least: 1500, settled: 1400, write: true},
-		{why: "another node of the same name is asked anew", in: view{nodes: []node{{name: "a", uid: "new"}}, record: known(1500, map[string]int{"a": 1500})}, start: "a", settled: 1500, write: true},
+		{why: "another node of the same name is asked again", in: view{nodes: []node{{name: "a", uid: "new"}}, record: known(1500, map[string]int{"a": 1500})}, start: "a", settled: 1500, write: true},
 		{why: "the probe of a node that is gone is removed", in: view{nodes: nodesNamed("a"), probes: []probe{answered("b", 1400)}, record: known(1500, map[string]int{"a": 1500})}, remove: 1, least: 1500, settled: 1500},
 		{why: "a probe that hangs is given up, and tried again later", in: view{nodes: nodesNamed("a"), probes: []probe{running("a", probeTimeout)}}, remove: 1, again: firstRetry},
 		{why: "a probe on its way out blocks its name", in: view{nodes: nodesNamed("a"), probes: []probe{{name: podName("a"), nodeUID: "uid-a", deleting: true}}}},
@@ -149,7 +149,7 @@ func TestNodesThatAreTooSmallAreNamed(t *testing.T) {
 		{"one has more, which is no fault", known(1500, map[string]int{"a": 9000, "b": 1500, "c": 1500}), []string{
 			"MTUDiffers aside: most nodes have an MTU of 1500, and more than that: node a (9000)"}},
 		{"small ones joined later", known(1500, map[string]int{"a": 1500, "b": 1400, "c": 1300, "d": 1500, "e": 1500}), []string{
-			"MTUTooSmall: the network was made for nodes with an MTU of at least 1500, which this is less than: nodes b (1400), c (1300); large packets to and from their pods are lost"}},
+			"MTUTooSmall: the network was configured for nodes with an MTU of at least 1500; smaller: nodes b (1400), c (1300); large packets to and from their pods are lost"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			var got []string
@@ -175,7 +175,7 @@ func TestImplausibleMTUsAreNamedUntilOneIsSettled(t *testing.T) {
 		{known(0, map[string]int{"a": 576, "b": 1500}), []string{"MTUImplausible: implausible MTU reported by node a (576): the link of a default route has " +
 			"1280 to 9216 bytes; the network follows such a value only if most nodes report one"}},
 		{known(1500, map[string]int{"a": 576, "b": 1500}), []string{
-			"MTUTooSmall: the network was made for nodes with an MTU of at least 1500, which this is less than: node a (576); large packets to and from their pods are lost"}},
+			"MTUTooSmall: the network was configured for nodes with an MTU of at least 1500; smaller: node a (576); large packets to and from their pods are lost"}},
 		{known(0, map[string]int{"a": 1280, "b": 9216}), []string{
 			"MTUOutliers: most nodes have an MTU of 9216, and less than that: node a (1280); the network follows the least"}},
 	} {

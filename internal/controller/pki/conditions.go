@@ -24,7 +24,7 @@ import (
 
 // publish says how things stand: in the status of the OperatorPKI, in metrics, and for the cluster.
 func (c *Controller) publish(ctx context.Context, pki *networkv1.OperatorPKI, p *plan, failure error) error {
-	// A conflict is decided upon again at once, and nobody needs to know.
+	// A conflict is decided upon again at once, and no one needs to know.
 	if apierrors.IsConflict(failure) || apierrors.IsAlreadyExists(failure) {
 		return nil
 	}

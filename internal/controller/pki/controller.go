@@ -9,7 +9,7 @@
 // two writes: what it decides next follows from what is there.
 //
 // It must never publish a certificate that is not trusted by a bundle published long enough before, never let an authority
-// sign that was not published first, and never take over a Secret or ConfigMap that somebody else has made. It uses no
+// sign that was not published first, and never take over a Secret or ConfigMap that a third party has made. It uses no
 // service and no webhook, so that it works before there is a network. It reads Secrets by their names, and only in
 // namespaces with an OperatorPKI.
 package pki
@@ -80,7 +80,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
 	})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&networkv1.OperatorPKI{}),
 		&handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{})); err != nil {

@@ -279,7 +279,7 @@ func TestWhatOthersHaveMadeIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.reconcile()
-	w.is(networkv1.ConditionReady, metav1.ConditionFalse, "NameTaken", "Secret ovn-cert was made by somebody else")
+	w.is(networkv1.ConditionReady, metav1.ConditionFalse, "NameTaken", "Secret ovn-cert was not created by the operator")
 	if got := get(w, "ovn-cert", &corev1.Secret{}); string(got.Data["password"]) != "x" || len(got.Data) != 1 {
 		t.Error("it was changed")
 	}

@@ -30,7 +30,7 @@ type plan struct {
 	Happened, Issued []happening
 }
 
-// happening is something to tell of.
+// happening is something to report.
 type happening struct {
 	warning         bool
 	reason, message string
@@ -102,12 +102,12 @@ func (p *plan) tell(before recovered, after certs.Rotation) {
 	case before.lost != "":
 		say(true, "AuthorityLost", "the authority %s; %s signs now, and those before stay trusted until nothing that they signed is valid", before.lost, name)
 	case before.Current == nil:
-		say(false, "AuthorityMade", "made the authority %s", name)
+		say(false, "AuthorityMade", "created the CA %s", name)
 	case !bytes.Equal(before.Current.Certificate().Raw, after.Current.Certificate().Raw):
 		say(false, "SuccessorSigns", "the authority %s signs now; the one before stays trusted until nothing that it signed is valid", name)
 	}
 	if after.Next != nil && (before.Next == nil || !after.Next.Certificate().Equal(before.Next.Certificate())) {
-		say(false, "SuccessorTrusted", "made the authority %s, which is trusted now and will sign later", after.Next.Certificate().Subject.CommonName)
+		say(false, "SuccessorTrusted", "created the CA %s, which is trusted now and will sign later", after.Next.Certificate().Subject.CommonName)
 	}
 	if gone := len(before.Previous) - len(after.Previous); gone > 0 {
 		say(false, "AuthorityForgotten", "an authority is not trusted any more, since nothing that it signed is valid")

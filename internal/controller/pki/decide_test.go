@@ -189,7 +189,7 @@ func TestWhatWasTrustedStaysTrustedWhateverIsLost(t *testing.T) {
 		{"the certificate is garbage", torn(rotating, "tls.crt", "x"), "AuthorityLost"},
 		{"the key is garbage", torn(rotating, "tls.key", "x"), "AuthorityLost"},
 		{"the key is another one's", torn(rotating, "tls.key", string(other.Authority["tls.key"])), "AuthorityLost"},
-		{"the bundle has text of somebody around it", state{bundle: append([]byte("hello\n"), first.bundle...)}, "AuthorityLost"},
+		{"the bundle has text of someone around it", state{bundle: append([]byte("hello\n"), first.bundle...)}, "AuthorityLost"},
 		{"only the successor is torn", torn(rotating, "next.crt", "x"), "SuccessorTrusted"},
 		{"the bundle was deleted during the rotation", state{authority: rotating.authority, certificate: rotating.certificate}, "SuccessorTrusted"},
 	} {
@@ -215,7 +215,7 @@ func TestAForgedBundleTakesOverNothing(t *testing.T) {
 	s := state{}.after(p, 3)
 	s.bundle = append(s.bundle, stranger.Pair().Certificate...)
 	if p := mustDecide(t, quick(), s, start); p.Trusted != 1 {
-		t.Error("what somebody has added is kept")
+		t.Error("what someone has added is kept")
 	}
 }
 

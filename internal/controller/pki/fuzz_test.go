@@ -6,8 +6,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// FuzzRecover reads anything that somebody may have written into the Secret and the ConfigMap. Who signs has its key, who waits
-// is published, and if nobody signs, all who were published stay trusted.
+// FuzzRecover reads anything that someone may have written into the Secret and the ConfigMap. Who signs has its key, who waits
+// is published, and if no one signs, all who were published stay trusted.
 func FuzzRecover(f *testing.F) {
 	p, err := decide(quick(), state{}, start)
 	if err != nil {
@@ -26,7 +26,7 @@ func FuzzRecover(f *testing.F) {
 			t.Error("one that was trusted is not any more")
 		}
 		if r.Current == nil && r.lost == "" {
-			t.Error("nobody signs, and nobody is told")
+			t.Error("no one signs, and no one is told")
 		}
 		if r.Current != nil {
 			if _, _, err := r.Current.Pair().Parse(); err != nil {

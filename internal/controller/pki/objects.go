@@ -38,11 +38,11 @@ func (o *objects) state() state {
 	return state{authority: o.authority.Data, certificate: o.certificate.Data, bundle: []byte(o.bundle.Data[bundleKey])}
 }
 
-// takenError says that an object is somebody else's.
+// takenError says that an object is a third party's.
 type takenError struct{ what string }
 
 func (e *takenError) Error() string {
-	return e.what + " was made by somebody else, and is left alone; delete it, or give the OperatorPKI another name"
+	return e.what + " was not created by the operator and is not changed; delete it, or rename the OperatorPKI"
 }
 
 func isTaken(err error) bool {
@@ -102,7 +102,7 @@ func (c *Controller) read(ctx context.Context, pki *networkv1.OperatorPKI) (*obj
 		switch {
 		case apierrors.IsNotFound(err):
 		case secret && apierrors.IsForbidden(err):
-			c.rights.set(pki.Namespace, false) // somebody has taken it away
+			c.rights.set(pki.Namespace, false) // someone has taken it away
 			return nil, errRightsComing
 		case err != nil:
 			return nil, fmt.Errorf("read %s %s: %w", kindOf(row.into), row.name, err)
@@ -124,8 +124,8 @@ func mayTake(o client.Object, pki *networkv1.OperatorPKI) bool {
 	return openshift || dated || o.GetLabels()[manifest.LabelManagedBy] == manifest.ManagedBy
 }
 
-// write creates or updates an object unless it is already what it should be. One that somebody has changed since it was read is
-// a conflict, and decided upon anew.
+// write creates or updates an object unless it is already what it should be. One that someone has changed since it was read is
+// a conflict, and decided upon again.
 func (c *Controller) write(ctx context.Context, pki *networkv1.OperatorPKI, have, want client.Object, kind string, life *x509.Certificate) error {
 	want.SetLabels(with(want.GetLabels(), map[string]string{
 		manifest.LabelManagedBy: manifest.ManagedBy, manifest.LabelComponent: component, labelKind: kind}))

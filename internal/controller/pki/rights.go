@@ -47,7 +47,7 @@ func (r *rights) set(namespace string, may bool) {
 	r.may[namespace] = may
 }
 
-// ensureRights sees to it that the operator may read and write Secrets and ConfigMaps in the namespace of an OperatorPKI. It asks before it reads,
+// ensureRights ensures that the operator may read and write Secrets and ConfigMaps in the namespace of an OperatorPKI. It asks before it reads,
 // so that the API server has nothing to refuse.
 func (c *Controller) ensureRights(ctx context.Context, pki *networkv1.OperatorPKI) error {
 	if c.rights.has(pki.Namespace) {

@@ -74,7 +74,7 @@ func (s state) recover(name string, now time.Time) recovered {
 	return out
 }
 
-// ours returns those of a bundle that were made for an OperatorPKI, and not written into it by somebody.
+// ours returns those of a bundle that were made for an OperatorPKI, and not written into it by someone.
 func ours(b certs.Bundle, name string) certs.Bundle {
 	return slices.DeleteFunc(b, func(c *x509.Certificate) bool { return !strings.HasPrefix(c.Subject.CommonName, name+"@") })
 }

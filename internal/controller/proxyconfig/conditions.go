@@ -27,7 +27,7 @@ const (
 
 	// reasonRemark is that of events about what was taken although something is odd about it.
 	reasonRemark = "TrustedCARemark"
-	// reasonFollowed is that of the event that a Proxy is in force.
+	// reasonFollowed is that of the event that a Proxy is in effect.
 	reasonFollowed = "ProxyConfigured"
 )
 
@@ -58,7 +58,7 @@ func explain(w *world, v verdict, failed []answer) ([]status.Finding, []note) {
 	}
 	for _, reason := range []string{reasonNetwork, reasonInfra, reasonCluster} {
 		if missing := bySource[reason]; len(missing) > 0 {
-			findings = append(findings, degraded(reason, "NO_PROXY cannot be made: "+joined(missing)+". "+kept))
+			findings = append(findings, degraded(reason, "NO_PROXY cannot be determined: "+joined(missing)+". "+kept))
 			notes = append(notes, missing...)
 		}
 	}

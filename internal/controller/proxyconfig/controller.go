@@ -5,7 +5,7 @@
 // openshift-config, the install-config if there is one, and what the operator's system trusts. Output: the status of the
 // Proxy, the ConfigMap trusted-ca-bundle in openshift-config-managed, events on the Proxy, findings of component ProxyConfig.
 //
-// It must never put a Proxy into force that is wrong or whose readiness endpoints cannot be reached: what was in force
+// It must never put a Proxy into force that is wrong or whose readiness endpoints cannot be reached: what was in effect
 // before stays. It must never wait for a proxy: endpoints are probed beside it. And it never tells anybody a password.
 package proxyconfig
 
@@ -41,10 +41,10 @@ const Name = "proxyconfig"
 // fieldManager owns what this loop writes.
 const fieldManager = client.FieldOwner("cluster-network-operator/proxyconfig")
 
-// systemInterval is how often the system's trust is looked at: nothing tells when its file changes.
+// systemInterval is how often the system's trust is looked at: nothing reports when its file changes.
 const systemInterval = 10 * time.Minute
 
-// Settings are what of the operator's surroundings bears on proxies. The zero value is an ordinary cluster.
+// Settings are what of the operator's surroundings affects proxies. The zero value is an ordinary cluster.
 type Settings struct {
 	// TrustFiles are where the system's certificate authorities may be; the first file that has some counts.
 	TrustFiles []string
@@ -115,7 +115,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	}
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
 	for _, s := range []source.Source{
@@ -164,7 +164,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: d.again}, nil
 }
 
-// fail reports what could not be read or written, and has it tried again. That somebody else has written in between is
+// fail reports what could not be read or written, and has it tried again. That a third party has written in between is
 // nothing to report.
 func (c *Controller) fail(err error) (reconcile.Result, error) {
 	if f, ok := errors.AsType[failure](err); ok && !apierrors.IsConflict(err) {

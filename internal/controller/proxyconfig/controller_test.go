@@ -150,7 +150,7 @@ func (c *cluster) run() {
 		}
 		for _, r := range c.Requests(c.t) {
 			if r.Response.Code == http.StatusForbidden && strings.HasPrefix(r.UserAgent, c.agent()) {
-				c.t.Errorf("%s %s was refused for want of rights", r.Verb, r.URI)
+				c.t.Errorf("%s %s was refused for lack of rights", r.Verb, r.URI)
 			}
 		}
 	})

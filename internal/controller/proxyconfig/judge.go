@@ -123,7 +123,7 @@ func conclude(w *world, v verdict, answers []answer, done bool) decision {
 	return d
 }
 
-// decideBundle returns what is to be trusted. A bundle that is there is not taken away for a mistake; if there is none yet,
+// decideBundle returns what is to be trusted. A bundle that is there is not removed for a mistake; if there is none yet,
 // the system's is better than nothing.
 func decideBundle(w *world, v verdict) *string {
 	switch {
@@ -144,7 +144,7 @@ func failures(answers []answer) (failed []answer) {
 	return failed
 }
 
-// keys lists the keys of a ConfigMap, for somebody who has misspelled one.
+// keys lists the keys of a ConfigMap, for someone who has misspelled one.
 func keys(cm *corev1.ConfigMap) string {
 	all := append(slices.Collect(maps.Keys(cm.Data)), slices.Collect(maps.Keys(cm.BinaryData))...)
 	if len(all) == 0 {

@@ -62,7 +62,7 @@ func TestReasonsAreThoseThatPeopleKnow(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenWrongCountsAtOnceAndAConfigMapThatIsMissingIfItLasts: whoever makes a Proxy may make its ConfigMap next.
+// TestWhatIsWrittenWrongCountsAtOnceAndAConfigMapThatIsMissingIfItLasts: anyone who makes a Proxy may make its ConfigMap next.
 func TestWhatIsWrittenWrongCountsAtOnceAndAConfigMapThatIsMissingIfItLasts(t *testing.T) {
 	spec := configv1.ProxySpec{HTTPProxy: "ftp://p", TrustedCA: configv1.ConfigMapNameReference{Name: "x"}}
 	w := world{proxy: &configv1.Proxy{Spec: spec}, system: systemTrust{path: "/s", list: certificates(t, authority(t, "good", now.AddDate(1, 0, 0)))}, now: now}

@@ -29,7 +29,7 @@ func TestProxyIsPutIntoForceAndFollowsTheCluster(t *testing.T) {
 	c := newCluster(t)
 	c.infrastructure()
 	c.proxy(configv1.ProxySpec{HTTPProxy: "http://proxy:3128", HTTPSProxy: "https://proxy:3129", NoProxy: " .example.com,, localhost"})
-	c.awaitFinding("NetworkConfigError", "there is no networks.config.openshift.io/cluster", "Proxy kept at previous setting")
+	c.awaitFinding("NetworkConfigError", "networks.config.openshift.io/cluster, which has the networks of pods and Services, does not exist", "Proxy kept at previous setting")
 	network := c.network("10.128.0.0/14")
 	want := configv1.ProxyStatus{HTTPProxy: "http://proxy:3128", HTTPSProxy: "https://proxy:3129",
 		NoProxy: ".cluster.local,.example.com,.svc,10.128.0.0/14,127.0.0.1,172.30.0.0/16,api-int.example.com,localhost"}

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/noproxy"
 )
 
-// rootsOf returns whom to trust; nobody, if the text has no certificate.
+// rootsOf returns whom to trust; no one, if the text has no certificate.
 func rootsOf(pem string) *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(pem))
@@ -65,12 +65,12 @@ func (p *prober) get(ctx context.Context, asker *http.Client, e endpointOf) stri
 	if err != nil {
 		return noproxy.Scrub(p.describe(err, connected.Load()), e.proxy, e.url)
 	}
-	_ = response.Body.Close() // nobody reads it
+	_ = response.Body.Close() // no one reads it
 	switch code := response.StatusCode; {
 	case code >= 200 && code < 400:
 		return ""
 	case code == http.StatusProxyAuthRequired:
-		return "the proxy wants a name and a password (407), or other ones than in its URL"
+		return "the proxy requires a user name and a password (407), or others than those in its URL"
 	default:
 		return fmt.Sprintf("the answer is %s", response.Status)
 	}
@@ -93,7 +93,7 @@ func (p *prober) describe(err error, connected bool) string {
 	case untrusted:
 		return fmt.Sprintf("%v; put that authority in the ConfigMap that spec.trustedCA names", err)
 	case err.Error() == http.StatusText(http.StatusProxyAuthRequired):
-		return "the proxy wants a name and a password (407), or other ones than in its URL"
+		return "the proxy requires a user name and a password (407), or others than those in its URL"
 	}
 	return err.Error()
 }

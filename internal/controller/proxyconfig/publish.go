@@ -54,7 +54,7 @@ func bundleIs(cm *corev1.ConfigMap, bundle string) bool {
 }
 
 // action is what the loop was doing, for events. The recorder takes events that differ only in their text for repetitions,
-// and shows the first text for all; so the action tells texts apart.
+// and shows the first text for all; so the action distinguishes texts.
 func action(text string) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(text)) // a hash takes everything

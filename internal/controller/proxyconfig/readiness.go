@@ -34,7 +34,7 @@ type round struct {
 	roots     string
 }
 
-// key tells rounds apart.
+// key distinguishes rounds.
 func (r *round) key() string {
 	sum := sha256.New()
 	for _, e := range r.endpoints {

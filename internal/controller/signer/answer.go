@@ -44,7 +44,7 @@ func (c *Controller) refuse(ctx context.Context, csr *certificatesv1.Certificate
 	return nil
 }
 
-// approve writes that a request may be signed, unless somebody has done so.
+// approve writes that a request may be signed, unless someone has done so.
 func (c *Controller) approve(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, d Decision) error {
 	if has(csr, certificatesv1.CertificateApproved) {
 		return nil

@@ -18,7 +18,7 @@ func (c *Controller) settle(csr *certificatesv1.CertificateSigningRequest, failu
 	c.say()
 }
 
-// say tells how things stand for the cluster.
+// say reports how things stand for the cluster.
 func (c *Controller) say() {
 	var findings []status.Finding
 	for _, failure := range c.ledger.waiting() {

@@ -4,7 +4,7 @@
 // openshift-ovn-kubernetes/signer-ca. Output: each request is approved and signed, or denied with every rule that it breaks;
 // events, and metrics.
 //
-// It must never sign a name, an address or a usage that is not the requester's own, approve what somebody has denied, or touch
+// It must never sign a name, an address or a usage that is not the requester's own, approve what someone has denied, or touch
 // a request that is finished. It never has the API server list nodes: it reads the one that a request is about. What is wrong with a request is
 // said on the request; what is wrong with the authority is the cluster's trouble, for as long as a request waits for it.
 package signer
@@ -80,7 +80,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
 	})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	// What is finished needs no look, except that what goes may be waiting.
 	open := func(o client.Object) bool {
@@ -97,7 +97,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.record.wake.Delay = collect
 	keeper, err := controller.New(Name+"-identities", mgr, controller.Options{Reconciler: reconcile.Func(c.keep)})
 	if err != nil {
-		return fmt.Errorf("make %s controller of identities: %w", Name, err)
+		return fmt.Errorf("create %s controller of identities: %w", Name, err)
 	}
 	for _, s := range []source.Source{
 		c.record.wake.Source(), source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.record.wake.Handler(), otherIdentity()),
@@ -134,7 +134,7 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	err = c.carryOut(ctx, csr, decision)
 	if !isAuthority(err) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)) {
-		// Somebody else has answered, or the cache has yet to see what was written.
+		// A third party has answered, or the cache has yet to see what was written.
 		return reconcile.Result{RequeueAfter: retryFirst}, nil
 	}
 	c.settle(csr, err)

@@ -33,9 +33,9 @@ const (
 	Leave Verdict = "leave"
 	// Deny a request that breaks a rule.
 	Deny Verdict = "deny"
-	// Fail one that breaks a rule and was approved by somebody else. The API has no way from approved to denied.
+	// Fail one that breaks a rule and was approved by a third party. The API has no way from approved to denied.
 	Fail Verdict = "fail"
-	// Sign, after approving unless somebody has done that.
+	// Sign, after approving unless someone has done that.
 	Sign Verdict = "sign"
 )
 
@@ -110,7 +110,7 @@ func Decide(csr *certificatesv1.CertificateSigningRequest, node Node, policy Pol
 	return d
 }
 
-// Finished reports whether there is nothing left to do for a request, whoever has done it.
+// Finished reports whether there is nothing left to do for a request, anyone who has done it.
 func Finished(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) > 0 || has(csr, certificatesv1.CertificateDenied) || has(csr, certificatesv1.CertificateFailed)
 }
@@ -135,7 +135,7 @@ func (d Decision) Reason() string {
 	return d.Refusals[0].Reason
 }
 
-// Message tells of all refusals.
+// Message reports all refusals.
 func (d Decision) Message() string {
 	var all []string
 	for _, r := range d.Refusals {

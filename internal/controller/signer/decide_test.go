@@ -45,7 +45,7 @@ func newKey(tb testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// weakRSA is a key as nobody should have one.
+// weakRSA is a key as no one should have one.
 var weakRSA = sync.OnceValue(func() *rsa.PrivateKey {
 	key, err := rsa.GenerateKey(rand.Reader, 1024)
 	if err != nil {
@@ -248,7 +248,7 @@ func TestEachRefusalHasItsReason(t *testing.T) {
 			t.Errorf("%s: %s, %s, %q; want %s, %q", tc.name, d.Verdict, d.Reason(), d.Message(), tc.reason, tc.says)
 		}
 		if d := Decide(with(csr, certificatesv1.CertificateApproved), master(), Nodes(), now); d.Verdict != Fail {
-			t.Errorf("%s, approved by somebody: %s", tc.name, d.Verdict)
+			t.Errorf("%s, approved by someone: %s", tc.name, d.Verdict)
 		}
 	}
 }
@@ -294,7 +294,7 @@ func TestNoCertificateLivesForMoreThanThirtyDays(t *testing.T) {
 		{seconds(600), 10 * time.Minute, ""},
 		{seconds(30 * 24 * 3600), 30*24*time.Hour - backdate, ""},
 		{seconds(20 * 365 * 24 * 3600), 30*24*time.Hour - backdate, "asked for 175200h0m0s; certificates are valid for at most 720h0m0s"},
-		{seconds(-5), -5 * time.Second, ""}, // the API server lets nobody ask for it, and no authority signs it
+		{seconds(-5), -5 * time.Second, ""}, // the API server lets no one ask for it, and no authority signs it
 	} {
 		csr := good(t)
 		csr.Spec.ExpirationSeconds = tc.asked

@@ -49,7 +49,7 @@ func TestAFloodOfHostileRequestsYieldsNoneAndDelaysNobody(t *testing.T) {
 				}
 				csr, how := newHostile(t, randv2.New(randv2.NewPCG(uint64(i), 11)), key, nodeName(i%nodes))
 				if strings.TrimSpace(csr.Spec.Username) != csr.Spec.Username || strings.TrimSpace(strings.Join(csr.Spec.Groups, "")) != strings.Join(csr.Spec.Groups, "") {
-					continue // HTTP takes away what is hostile in it
+					continue // HTTP removes what is hostile in it
 				}
 				stored, err := w.request(csr)
 				mu.Lock()

@@ -153,7 +153,7 @@ func (c *Controller) keep(ctx context.Context, _ reconcile.Request) (reconcile.R
 	}
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, fmt.Errorf("look at nodes: %w", err)
+		return reconcile.Result{}, fmt.Errorf("list nodes: %w", err)
 	}
 	claims := map[string][]string{}
 	for i := range nodes.Items {

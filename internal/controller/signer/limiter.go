@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A requester may make so many requests at once, and one in each interval after that. A pod that starts again and again
+// A requester may make so many requests at once, and one in each interval after that. A pod that starts repeatedly
 // stays below it.
 const (
 	burst    = 30

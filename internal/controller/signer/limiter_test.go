@@ -56,7 +56,7 @@ func TestEachRequestAsksForItsTurnOnce(t *testing.T) {
 			Spec: certificatesv1.CertificateSigningRequestSpec{Username: "flood"}}
 	}
 	for i := range burst {
-		for range 3 { // it is looked at again and again, while the authority is missing
+		for range 3 { // it is looked at repeatedly, while the authority is missing
 			if wait := c.admit(csr(i)); wait > 0 {
 				t.Fatalf("request %d waits for %s", i, wait)
 			}
@@ -75,7 +75,7 @@ func TestEachRequestAsksForItsTurnOnce(t *testing.T) {
 	}
 }
 
-// discard is a recorder of events that nobody reads.
+// discard is a recorder of events that no one reads.
 type discard struct{}
 
 func (discard) Eventf(runtime.Object, runtime.Object, string, string, string, string, ...any) {}

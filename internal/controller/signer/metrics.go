@@ -24,7 +24,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		}, []string{"outcome", "reason"}),
 		delayed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cluster_network_operator_signer_delayed_total",
-			Help: "Certificate signing requests that had to wait, because the requester makes many.",
+			Help: "Certificate signing requests that were delayed because the requester makes many.",
 		}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "cluster_network_operator_signer_duration_seconds",

@@ -64,7 +64,7 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{}}
@@ -89,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// Read returns the settings of the cluster. Where there is no such object, or no such kind, programs are left alone.
+// Read returns the settings of the cluster. Where there is no such object, or no such kind, programs are not changed.
 func Read(ctx context.Context, r client.Reader) (tlsprofile.Settings, error) {
 	u := apiServer()
 	err := r.Get(ctx, client.ObjectKey{Name: object}, u)

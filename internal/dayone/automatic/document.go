@@ -161,7 +161,7 @@ func waitIP(l *livestate.Link) nmstate.WaitIP {
 	return "ipv4"
 }
 
-// routes moves what somebody set by hand; what comes by itself comes again.
+// routes moves what someone set by hand; what comes by itself comes again.
 func (m *Made) routes(live livestate.State, holder *livestate.Link, bridge string, metric uint32) {
 	for _, r := range live.Routes {
 		if r.Interface != holder.Name || slices.Contains([]string{"kernel", "dhcp", "ra"}, r.Protocol) {
@@ -194,7 +194,7 @@ func (m *Made) routes(live livestate.State, holder *livestate.Link, bridge strin
 	}
 }
 
-// dns keeps the servers that somebody set by hand.
+// dns keeps the servers that someone set by hand.
 func (m *Made) dns(live livestate.State, holder *livestate.Link) {
 	leased := holder.IPv4.DHCP && !holder.IPv4.IgnoreDNS || holder.IPv6.Autoconf && !holder.IPv6.IgnoreDNS
 	if leased || m.Document.DNS != nil || len(live.DNS.Servers) == 0 {

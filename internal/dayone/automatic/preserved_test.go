@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// TestWhatConfigureOVSKeepsIsKept has the promises that a document can keep. The others are kept by whoever applies it: TestABridgeTakesAddressesOver-
+// TestWhatConfigureOVSKeepsIsKept has the promises that a document can keep. The others are kept by anyone who applies it: TestABridgeTakesAddressesOver-
 // WhenTheBondBelowPassesPackets (order, LACP, ports that fail), TestCardsThatKeepMulticastFromTheirBridgeAreFound, TestAddressMustBeUsable,
 // TestOVNForgetsOnceInABoot, and the tests of ovsbridge and of rolling back.
 func TestWhatConfigureOVSKeepsIsKept(t *testing.T) {
@@ -50,7 +50,7 @@ func TestWhatConfigureOVSKeepsIsKept(t *testing.T) {
 		"and the second bridge's comes next":                            *extra.IPv4.AutoRouteMetric == 49,
 		"the bond keeps ports and options":                              slices.Equal(bond.Bond.Port, []string{"p1", "p2"}) && bond.Bond.Options.LACPRate == "fast",
 		"OVN finds one way out, and is told which":                      slices.Equal(uplinks, []string{"eth0"}) && *bridge.OVSDB.ExternalIDs["bridge-uplink"] == "eth0",
-		"patch ports of OVN are left alone":                             nmstate.Is(bridge.OVSBridge.AllowExtraPatchPorts),
+		"patch ports of OVN are not changed":                            nmstate.Is(bridge.OVSBridge.AllowExtraPatchPorts),
 		"the bridge comes first, and its interface after its own ports": place("br-ex-br") < place("eth0") && place("br-ex-port") < place("br-ex-if"),
 		"the card gives its addresses up":                               !bond.IPv4.On() && !bond.IPv6.On(),
 	} {

@@ -5,7 +5,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// rules moves the rules that lead packets into routing tables of the interface, or are about packets that come in there: whoever
+// rules moves the rules that lead packets into routing tables of the interface, or are about packets that come in there: anyone who
 // applied its old profile takes them away with it.
 func (m *Made) rules(live livestate.State, holder *livestate.Link, bridge string) {
 	tables := map[int]bool{}

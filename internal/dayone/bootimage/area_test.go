@@ -76,7 +76,7 @@ func TestTheAreaIsWhereTheImageSays(t *testing.T) {
 
 		{"nothing is reserved", isotest.Image(map[string][]byte{"x": nil}), 0, "not a CoreOS live ISO"},
 		{"an empty area", isotest.Image(map[string][]byte{"images/ignition.img": nil}), 0, "does not lie in the image"},
-		{"the description is a folder", isotest.Image(map[string][]byte{"coreos/igninfo.json/x": nil}), 0, "is a folder"},
+		{"the description is a directory", isotest.Image(map[string][]byte{"coreos/igninfo.json/x": nil}), 0, "is a directory"},
 		{"the description is no JSON", isotest.Image(map[string][]byte{"coreos/igninfo.json": []byte("x")}), 0, "igninfo.json"},
 		{"the description names no file", isotest.Image(map[string][]byte{"coreos/igninfo.json": []byte("{}")}), 0, "names no file"},
 		{"the description names a file that is not there", isotest.Image(map[string][]byte{"coreos/igninfo.json": []byte(`{"file":"y"}`)}), 0, "no such file"},

@@ -51,7 +51,7 @@ const (
 // maxName is the longest name that the kernel unpacks (PATH_MAX), with its final zero byte.
 const maxName = 4096
 
-// Archive makes an archive of files, in the order given, owned by root and of no date. Folders that the names need are
+// Archive makes an archive of files, in the order given, owned by root and of no date. Directories that the names need are
 // written before the first file in them. A name that is empty, absolute, not in its shortest form or given twice is an error.
 func Archive(files []File) ([]byte, error) {
 	var out bytes.Buffer
@@ -77,7 +77,7 @@ func Archive(files []File) ([]byte, error) {
 			case 0:
 				write(dir, typeDir|0o755, nil)
 			case typeRegular:
-				return nil, fmt.Errorf("archive has %q as a file and as a folder", dir)
+				return nil, fmt.Errorf("archive has %q as a file and as a directory", dir)
 			}
 		}
 		write(f.Name, typeRegular|f.Mode&0o7777, f.Content)
@@ -100,7 +100,7 @@ func checkName(name string) error {
 	return nil
 }
 
-// parents lists the folders of a path, the outermost first.
+// parents lists the directories of a path, the outermost first.
 func parents(name string) []string {
 	var dirs []string
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -134,7 +134,7 @@ func padding(n int64) int64 { return (4 - n%4) % 4 }
 // errShort is of an archive that ends in the middle of something.
 var errShort = errors.New("archive is cut off")
 
-// Unarchive reads the regular files of an archive up to its trailer; folders, links and devices are left out. What
+// Unarchive reads the regular files of an archive up to its trailer; directories, links and devices are left out. What
 // follows the trailer is not looked at.
 func Unarchive(data []byte) ([]File, error) {
 	var files []File
@@ -188,7 +188,7 @@ func parseHeader(data []byte, at int64) (header, error) {
 	}
 	name := string(data[at+headerSize : nameEnd-1])
 	if data[nameEnd-1] != 0 || strings.ContainsRune(name, 0) {
-		return header{}, fmt.Errorf("entry at byte %d: its name does not end where the header says", at)
+		return header{}, fmt.Errorf("entry at byte %d: its name does not end at the length in the header", at)
 	}
 	return header{name: name, mode: uint32(f[fieldMode]), begin: min(begin, int64(len(data))), end: min(end, int64(len(data)))}, nil
 }

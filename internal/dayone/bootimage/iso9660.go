@@ -14,7 +14,7 @@ const (
 	descriptors  = 16 // the sector of the first volume descriptor
 	primary      = 1
 	terminator   = 255
-	rootRecord   = 156 // of the root folder, in the primary descriptor
+	rootRecord   = 156 // of the root directory, in the primary descriptor
 	recordHead   = 33
 	flagDir      = 1 << 1
 	flagMore     = 1 << 7 // the file goes on in the next record
@@ -77,7 +77,7 @@ func (fs *isoFS) find(path string) (Area, error) {
 		}
 		content, err := fs.read(at)
 		if err != nil {
-			return Area{}, fmt.Errorf("read a folder of %s: %w", path, err)
+			return Area{}, fmt.Errorf("read a directory of %s: %w", path, err)
 		}
 		record, err := lookup(content, name)
 		if err != nil {
@@ -89,12 +89,12 @@ func (fs *isoFS) find(path string) (Area, error) {
 		at, dir = extent(record), record[25]&flagDir != 0
 	}
 	if dir {
-		return Area{}, fmt.Errorf("%s is a folder", path)
+		return Area{}, fmt.Errorf("%s is a directory", path)
 	}
 	return at, nil
 }
 
-// read returns the content of a folder or a small file.
+// read returns the content of a directory or a small file.
 func (fs *isoFS) read(a Area) ([]byte, error) {
 	if a.Length > maxDirectory || a.Offset > fs.size-a.Length {
 		return nil, fmt.Errorf("%d bytes at %d: damaged image", a.Length, a.Offset)
@@ -106,20 +106,20 @@ func (fs *isoFS) read(a Area) ([]byte, error) {
 	return content, nil
 }
 
-// lookup finds the record of a name in a folder. Names of the plain standard are upper case; those are compared without
+// lookup finds the record of a name in a directory. Names of the plain standard are upper case; those are compared without
 // regard to case.
-func lookup(folder []byte, name string) ([]byte, error) {
-	for at := 0; at < len(folder); {
-		length := int(folder[at])
+func lookup(directory []byte, name string) ([]byte, error) {
+	for at := 0; at < len(directory); {
+		length := int(directory[at])
 		if length == 0 {
 			// Records do not cross sectors: the rest of this one is filled with zeros.
 			at += sector - at%sector
 			continue
 		}
-		if length < recordHead+1 || at+length > len(folder) || recordHead+int(folder[at+32]) > length {
-			return nil, errors.New("damaged folder")
+		if length < recordHead+1 || at+length > len(directory) || recordHead+int(directory[at+32]) > length {
+			return nil, errors.New("damaged directory")
 		}
-		record := folder[at : at+length]
+		record := directory[at : at+length]
 		plain, long := names(record)
 		if long == name || long == "" && strings.EqualFold(plain, name) {
 			return record, nil

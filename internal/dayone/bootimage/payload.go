@@ -19,7 +19,7 @@ const NetworkDir = "etc/coreos-firstboot-network"
 const maxPayload = 64 << 20
 
 // errNoPayload is of an area that holds zeros only.
-var errNoPayload = errors.New("the image carries no Ignition configuration")
+var errNoPayload = errors.New("the image contains no Ignition configuration")
 
 // Payload packs an Ignition configuration, and files that the initial file system needs besides, into a compressed
 // archive for ISO or Initramfs.

@@ -85,7 +85,7 @@ func (e *Engine) rollBack(ctx context.Context, j entry, change Change, differenc
 	}
 	s, err := e.load()
 	if err == nil && s.Applied != nil && s.Applied.Source.SHA256 == j.Source.SHA256 {
-		s.Applied = nil // it worked once; next time its captures are resolved anew
+		s.Applied = nil // it worked once; next time its captures are resolved again
 	}
 	s.Interrupted, s.Suspect = 0, ""
 	if err := errors.Join(err, e.save(s), e.closeJournal()); err != nil {

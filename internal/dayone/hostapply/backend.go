@@ -44,7 +44,7 @@ type Snapshot = json.RawMessage
 type Change struct {
 	// Document is what is wanted, captures and per-host values resolved.
 	Document *nmstate.Document
-	// Volatile changes are made anew at each boot: nothing of them is kept on disk past a reset. Automatic mode is.
+	// Volatile changes are recreated at each boot: nothing of them is kept on disk past a reset. Automatic mode is.
 	Volatile bool
 	// Deadline is when a dead man's switch may fire at the earliest: the engine has committed or restored by then.
 	Deadline time.Time

@@ -61,7 +61,7 @@ func (e *Engine) automatic(ctx context.Context, why string, live livestate.State
 		}
 	}
 	if err != nil {
-		return source, nil, fmt.Errorf("make the automatic configuration: %w", err)
+		return source, nil, fmt.Errorf("create the automatic configuration: %w", err)
 	}
 	content, err := doc.YAML()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // writeFile puts a file in place so that after a power cut it holds either what it held before or all of data: written beside, flushed,
-// renamed, and the folder flushed.
+// renamed, and the directory flushed.
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

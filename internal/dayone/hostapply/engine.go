@@ -15,7 +15,7 @@ import (
 // Engine does one pass at a time. All fields but Automatic, Targets and Applied must be set.
 type Engine struct {
 	Backend Backend
-	// Documents is the folder of documents, read at each pass. See package placement for what lies in it.
+	// Documents is the directory of documents, read at each pass. See package placement for what lies in it.
 	Documents fs.FS
 	// Resolve reads a document, or one with captures against what is live.
 	Resolve func(name string, data []byte, live livestate.State) (*nmstate.Document, error)
@@ -26,9 +26,9 @@ type Engine struct {
 	// Targets are probed besides the gateways: those that answered before a change must answer after it.
 	Targets []Target
 
-	// Dir is a folder that survives a reboot, for the journal and the state. One engine at a time may use it.
+	// Dir is a directory that survives a reboot, for the journal and the state. One engine at a time may use it.
 	Dir string
-	// Report is the file of the last pass's report, for people and for whoever carries it to the cluster.
+	// Report is the file of the last pass's report, for people and for anyone who carries it to the cluster.
 	Report string
 	// Applied is a file that other programs take for the sign that a document was applied; a copy of the document is
 	// written there once it was verified, and never before. Empty for none.

@@ -223,7 +223,7 @@ func TestHostWithoutADocument(t *testing.T) {
 	b.run(t, hostapply.Applied, "192.0.2.30")
 	b.run(t, hostapply.Unchanged, "192.0.2.30")
 	b.engine.Boot = "boot-2"
-	b.run(t, hostapply.Applied, "192.0.2.30") // it is made anew at each boot
+	b.run(t, hostapply.Applied, "192.0.2.30") // it is recreated at each boot
 	if b.exists(b.engine.Applied) {
 		t.Error("an automatic configuration writes a marker")
 	}
@@ -328,7 +328,7 @@ func TestReportSaysWhatHappenedEvenWhenNothingIsReadable(t *testing.T) {
 	b := newBench(t)
 	b.engine.Documents = brokenFS{}
 	if _, err := b.engine.Run(t.Context()); err == nil {
-		t.Error("an unreadable folder is no error")
+		t.Error("an unreadable directory is no error")
 	}
 	data, err := os.ReadFile(b.engine.Report)
 	if err != nil || !strings.Contains(string(data), "refused") || !strings.Contains(string(data), "input/output") {

@@ -34,13 +34,13 @@ type entry struct {
 
 // Source says where a document came from.
 type Source struct {
-	// File is the file's name in the folder of documents, empty in automatic mode.
+	// File is the file's name in the directory of documents, empty in automatic mode.
 	File string `json:"file,omitempty"`
 	// Why is the sentence that says why this file.
 	Why string `json:"why"`
 	// SHA256 is of the file's content, or of the document that automatic mode made, in hexadecimal.
 	SHA256 string `json:"sha256"`
-	// Automatic documents are made anew at each boot.
+	// Automatic documents are recreated at each boot.
 	Automatic bool `json:"automatic,omitempty"`
 }
 

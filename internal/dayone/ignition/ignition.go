@@ -21,7 +21,7 @@ import (
 type File struct {
 	// Path is absolute.
 	Path string
-	// Mode is the permission bits. Zero is zero: nobody but root may read such a file.
+	// Mode is the permission bits. Zero is zero: no one but root may read such a file.
 	Mode int
 	// Content is what it holds; nil is an empty file.
 	Content []byte

@@ -47,7 +47,7 @@ func newCatalog() catalog {
 func newSecret(random io.Reader) (string, error) {
 	var raw [16]byte
 	if _, err := io.ReadFull(random, raw[:]); err != nil {
-		return "", fmt.Errorf("make URL: %w", err)
+		return "", fmt.Errorf("create URL: %w", err)
 	}
 	return hex.EncodeToString(raw[:]), nil
 }

@@ -26,7 +26,7 @@ const (
 	ovs   = "interfaces: [{name: br-ex, type: ovs-bridge, state: up}]\n"
 )
 
-// lab is a server with a folder of documents, base images that were made for it, and a clock.
+// lab is a server with a directory of documents, base images that were made for it, and a clock.
 type lab struct {
 	t         *testing.T
 	dir       string
@@ -110,7 +110,7 @@ func (l *lab) pass(d time.Duration) {
 	l.now = l.now.Add(d)
 }
 
-// documents sets what is in the folder, and scans it.
+// documents sets what is in the directory, and scans it.
 func (l *lab) documents(files map[string]string) {
 	l.t.Helper()
 	old, _ := filepath.Glob(l.dir + "/*")

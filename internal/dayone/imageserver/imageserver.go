@@ -1,5 +1,5 @@
 // Package imageserver serves boot images that carry the network of the host they are for. It takes base images and a
-// folder of documents, one for each host, and makes each image while it is read: nothing is copied, and a host costs
+// directory of documents, one for each host, and makes each image while it is read: nothing is copied, and a host costs
 // memory only for its own configuration, a few kilobytes.
 //
 // An image holds what is in a host's document, and a management controller that fetches it can send nothing to prove
@@ -32,7 +32,7 @@ const MinToken = 32
 type Options struct {
 	// ISO and Initramfs are the base images. One of them may be empty; images of that form are then not served.
 	ISO, Initramfs string
-	// Hosts is the folder of documents, <host>.yml or <host>.yaml.
+	// Hosts is the directory of documents, <host>.yml or <host>.yaml.
 	Hosts fs.FS
 	// Base is merged with the configuration of each host; may be nil.
 	Base *types.Config
@@ -42,7 +42,7 @@ type Options struct {
 	URL string
 	// Token is what a client must show to see the list of hosts.
 	Token string
-	// Retain is how long the URL of a document that was replaced goes on.
+	// Retain is how long the URL of a replaced document remains valid.
 	Retain time.Duration
 	// Now is the clock, and Random the source of the URLs' secrets.
 	Now    func() time.Time
@@ -111,7 +111,7 @@ func (s *Server) openISO() error {
 		return fmt.Errorf("%s: %w", s.options.ISO, err)
 	}
 	if used {
-		s.options.Log.Warn("the base image carries a configuration of its own, which is replaced", "image", s.options.ISO)
+		s.options.Log.Warn("the base image contains a configuration, which is replaced", "image", s.options.ISO)
 	}
 	s.formats = append(s.formats, format{".iso", func(payload []byte) (*bootimage.Image, error) {
 		return bootimage.ISO(f, size, area, payload)

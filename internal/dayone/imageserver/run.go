@@ -16,14 +16,14 @@ type Serving struct {
 	// Certificate and Key are files; both empty is plain HTTP. They are read for each connection, so that neither needs a
 	// restart when it is replaced.
 	Certificate, Key string
-	// Interval is how often the folder of documents is read.
+	// Interval is how often the directory of documents is read.
 	Interval time.Duration
 }
 
 // grace is how long downloads may go on after the end was asked for. Hosts ask again for what is missing.
 const grace = 5 * time.Second
 
-// Run scans the folder and serves until ctx ends, which is no error. The first scan must succeed.
+// Run scans the directory and serves until ctx ends, which is no error. The first scan must succeed.
 func (s *Server) Run(ctx context.Context, how Serving) error {
 	if err := s.Scan(); err != nil {
 		return err

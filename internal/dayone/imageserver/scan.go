@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 )
 
-// Scan reads the folder of documents and makes images of those that changed. What is wrong with a document is no error of
-// Scan: it is in the list of hosts, and in the log. The error is of a folder that cannot be read; everything then stays
+// Scan reads the directory of documents and makes images of those that changed. What is wrong with a document is no error of
+// Scan: it is in the list of hosts, and in the log. The error is of a directory that cannot be read; everything then stays
 // as it was.
 func (s *Server) Scan() error {
 	files, err := s.documents()
@@ -42,7 +42,7 @@ func (s *Server) Scan() error {
 func (s *Server) documents() (map[string][]string, error) {
 	entries, err := fs.ReadDir(s.options.Hosts, ".")
 	if err != nil {
-		return nil, fmt.Errorf("read folder of documents: %w", err)
+		return nil, fmt.Errorf("read directory of documents: %w", err)
 	}
 	out := map[string][]string{}
 	for _, e := range entries {

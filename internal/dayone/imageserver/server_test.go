@@ -35,17 +35,17 @@ func TestAURLIsOfOneHostAndCannotBeGuessed(t *testing.T) {
 		t.Error("two hosts share a secret")
 	}
 	for why, wrong := range map[string]string{
-		"another secret":        strings.Replace(hosts["a"].ISO, url[1], strings.Repeat("0", 32), 1),
-		"a secret without end":  strings.Replace(hosts["a"].ISO, url[1], url[1][:31], 1),
-		"a secret in capitals":  strings.Replace(hosts["a"].ISO, url[1], strings.ToUpper(url[1])+"X", 1),
-		"another host's name":   strings.Replace(hosts["a"].ISO, "/a.iso", "/b.iso", 1),
-		"another form":          strings.Replace(hosts["a"].ISO, ".iso", ".raw", 1),
-		"no form":               strings.TrimSuffix(hosts["a"].ISO, ".iso"),
-		"no secret":             l.web.URL + "/images/a.iso",
-		"the folder":            l.web.URL + "/images/",
-		"the folder of an host": strings.TrimSuffix(hosts["a"].ISO, "a.iso"),
-		"a way out":             l.web.URL + "/images/..%2f..%2fetc/passwd",
-		"the root":              l.web.URL + "/",
+		"another secret":           strings.Replace(hosts["a"].ISO, url[1], strings.Repeat("0", 32), 1),
+		"a secret without end":     strings.Replace(hosts["a"].ISO, url[1], url[1][:31], 1),
+		"a secret in capitals":     strings.Replace(hosts["a"].ISO, url[1], strings.ToUpper(url[1])+"X", 1),
+		"another host's name":      strings.Replace(hosts["a"].ISO, "/a.iso", "/b.iso", 1),
+		"another form":             strings.Replace(hosts["a"].ISO, ".iso", ".raw", 1),
+		"no form":                  strings.TrimSuffix(hosts["a"].ISO, ".iso"),
+		"no secret":                l.web.URL + "/images/a.iso",
+		"the directory":            l.web.URL + "/images/",
+		"the directory of an host": strings.TrimSuffix(hosts["a"].ISO, "a.iso"),
+		"a way out":                l.web.URL + "/images/..%2f..%2fetc/passwd",
+		"the root":                 l.web.URL + "/",
 	} {
 		l.gone(why, wrong)
 	}
@@ -115,7 +115,7 @@ func TestABadDocumentStopsItsOwnHostOnly(t *testing.T) {
 	if len(hosts) != 4 || hosts["a"].ISO == "" || len(hosts["a"].Problems) > 0 {
 		t.Errorf("%v", hosts)
 	}
-	for name, want := range map[string]string{"b": "Open vSwitch is not there before the boot", "c": "has several documents (c.yaml, c.yml)", "D": "cannot be the name"} {
+	for name, want := range map[string]string{"b": "Open vSwitch is not available before the boot", "c": "has several documents (c.yaml, c.yml)", "D": "cannot be the name"} {
 		h := hosts[name]
 		if h.ISO != "" || h.Initramfs != "" || len(h.Problems) != 1 || !strings.Contains(h.Problems[0].Message, want) {
 			t.Errorf("%s: %+v", name, h)
@@ -132,7 +132,7 @@ func TestABadDocumentStopsItsOwnHostOnly(t *testing.T) {
 
 func TestAVolumeOfASecretIsRead(t *testing.T) {
 	l := newLab(t)
-	// As the kubelet lays it out: links into a folder whose name begins with dots.
+	// As the kubelet lays it out: links into a directory whose name begins with dots.
 	data := filepath.Join(l.dir, "..2026_11_21")
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestServersThatCouldNotServeAreNotMade(t *testing.T) {
 		{"an image that is not there", Options{Token: token, ISO: dir + "/none"}, "no such file"},
 		{"an ISO that is none", Options{Token: token, ISO: dir + "/noise"}, "not an ISO 9660 image"},
 		{"an empty initramfs", Options{Token: token, Initramfs: dir + "/empty"}, "not a file with content"},
-		{"a folder", Options{Token: token, Initramfs: dir}, "not a file with content"},
+		{"a directory", Options{Token: token, Initramfs: dir}, "not a file with content"},
 	} {
 		if _, err := New(c.o); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.why, err)
@@ -202,7 +202,7 @@ func TestABaseImageThatCarriesAConfigurationIsWarnedOf(t *testing.T) {
 		copy(image[at:], "an older configuration")
 		write(t, o.ISO, image)
 	})
-	if !strings.Contains(l.log.String(), "carries a configuration of its own") {
+	if !strings.Contains(l.log.String(), "contains a configuration") {
 		t.Error(l.log.String())
 	}
 	l.documents(map[string]string{"a.yml": dhcp})

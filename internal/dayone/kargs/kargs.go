@@ -98,7 +98,7 @@ func (w *writer) link(i *nmstate.Interface, path string) {
 	case nmstate.TypeLinuxBridge:
 		w.bridge(i, path)
 	default:
-		w.refuse(path+".type", "kernel arguments make no interface of type %s", i.Kind())
+		w.refuse(path+".type", "kernel arguments cannot create an interface of type %s", i.Kind())
 	}
 }
 
@@ -115,7 +115,7 @@ func (w *writer) vlan(i *nmstate.Interface, path string) {
 		return
 	}
 	if i.VLAN.Protocol != "" && i.VLAN.Protocol != "802.1q" {
-		w.refuse(path+".vlan.protocol", "kernel arguments make VLANs of 802.1Q only")
+		w.refuse(path+".vlan.protocol", "kernel arguments can create only VLANs of 802.1Q")
 	}
 	w.add("vlan=%s:%s", i.Name, i.VLAN.BaseIface)
 }
@@ -126,7 +126,7 @@ func (w *writer) bond(i *nmstate.Interface, path string) {
 	}
 	ports, _ := i.Bond.Ports()
 	if len(ports) == 0 {
-		w.refuse(path+".link-aggregation.port", "kernel arguments make no bond without ports")
+		w.refuse(path+".link-aggregation.port", "kernel arguments cannot create a bond without ports")
 		return
 	}
 	options, err := bondOptions(i.Bond)

@@ -112,7 +112,7 @@ func TestWhatArgumentsCannotExpressIsRefused(t *testing.T) {
 	for _, row := range []struct{ why, document, want string }{
 		{"a VLAN with another name", `interfaces: [{name: storage, type: vlan, state: up, vlan: {id: 7, base-iface: eno1}}]`, "interfaces[0].name: kernel arguments take the number of a VLAN from its name"},
 		{"a VLAN with another number", `interfaces: [{name: eno1.8, type: vlan, state: up, vlan: {id: 7, base-iface: eno1}}]`, `"eno1.8" does not end in 7; name it eno1.7`},
-		{"a type", `interfaces: [{name: d0, type: dummy, state: up}]`, "interfaces[0].type: kernel arguments make no interface of type dummy"},
+		{"a type", `interfaces: [{name: d0, type: dummy, state: up}]`, "interfaces[0].type: kernel arguments cannot create an interface of type dummy"},
 		{"static and automatic", `interfaces: [{name: e, type: ethernet, state: up, ipv4: {enabled: true, address: [{ip: 10.0.0.5, prefix-length: 24}]}, ipv6: {enabled: true, autoconf: true}}]`, "either static or automatic"},
 		{"a table", `routes: {config: [{destination: 10.0.0.0/8, next-hop-address: 10.0.0.1, next-hop-interface: e, table-id: 7}]}`, "routes.config[0].table-id: kernel arguments have routes of the main table only"},
 		{"a rule", `route-rules: {config: [{ip-from: 10.0.0.0/8, route-table: 7}]}`, "route-rules: kernel arguments have no rules"},

@@ -143,7 +143,7 @@ func (c *comparison) detail(want *nmstate.Interface, have *Link) {
 	}
 }
 
-// linked leaves out ports that the host has and that are not in their bond for want of a link: a bond is there so that the host
+// linked leaves out ports that the host has and that are not in their bond for lack of a link: a bond is there so that the host
 // works without them. One port has to be in it.
 func (c *comparison) linked(want, have []string) []string {
 	if !slices.ContainsFunc(want, func(name string) bool { return slices.Contains(have, name) }) {

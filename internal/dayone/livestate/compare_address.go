@@ -44,7 +44,7 @@ func (c *comparison) addresses(want *nmstate.Interface, have *Link) {
 	}
 	for name := range missing {
 		if waitsFor(want, name, missing) {
-			c.differ(name, "an address by itself", "")
+			c.differ(name, "an automatic address", "")
 		}
 	}
 }

@@ -54,7 +54,7 @@ type Link struct {
 // Address is one address of a link.
 type Address struct {
 	Prefix netip.Prefix `json:"prefix"` // host bits kept
-	// Dynamic addresses have a lifetime: somebody (a DHCP server, a router) lent them.
+	// Dynamic addresses have a lifetime: someone (a DHCP server, a router) lent them.
 	Dynamic bool `json:"dynamic,omitempty"`
 	// Valid and Preferred are the seconds that a dynamic address had left; 0 for all others.
 	Valid     int `json:"valid,omitempty"`
@@ -65,7 +65,7 @@ type Address struct {
 	Duplicate bool `json:"duplicate,omitempty"`
 }
 
-// Method tells how a link gets its addresses of one family, as far as the backend can know. The zero value is: not at all, or
+// Method reports how a link gets its addresses of one family, as far as the backend can know. The zero value is: not at all, or
 // only as written in Addresses.
 type Method struct {
 	DHCP     bool `json:"dhcp,omitempty"`

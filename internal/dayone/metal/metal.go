@@ -85,7 +85,7 @@ func Secret(h Host, namespace string) (*corev1.Secret, error) {
 		return nil, fmt.Errorf("%s", wrong)
 	}
 	if len(h.Document) == 0 {
-		return nil, fmt.Errorf("host %s has no document: without a Secret it uses DHCP on every interface, an empty one says nothing else", h.Name)
+		return nil, fmt.Errorf("host %s has no document: without a Secret it uses DHCP on every interface; an empty one has the same effect", h.Name)
 	}
 	if len(h.Document) > maxSecret {
 		return nil, fmt.Errorf("the document of host %s has %d bytes: a Secret holds %d", h.Name, len(h.Document), maxSecret)

@@ -15,7 +15,7 @@ type origin struct {
 	node *yaml.Node
 }
 
-// Locate tells of problems with the host's document where they are in the file that it was taken from.
+// Locate reports problems with the host's document where they are in the file that it was taken from.
 func (h Host) Locate(problems nmstate.Problems) nmstate.Problems {
 	if h.origin.node == nil {
 		return problems

@@ -48,6 +48,6 @@ func (n *network) checkLoopback(i *iface) {
 		n.errorf(i, "", "has a family disabled, which the loopback interface cannot have")
 	}
 	if i.IPv4.Automatic() || i.IPv6.Automatic() {
-		n.errorf(i, "", "is to get addresses by itself, which the loopback interface cannot")
+		n.errorf(i, "", "has automatic addresses, which the loopback interface cannot get")
 	}
 }

@@ -85,7 +85,7 @@ func (n *network) checkParent(i *iface) {
 	}
 	for idx := range n.doc.Interfaces {
 		if o := &n.doc.Interfaces[idx]; o.Name == p && o.Kind() != nmstate.TypeEthernet && o.Kind() != nmstate.TypeVeth && o.Kind() != nmstate.TypeOVSBridge {
-			n.errorf(i, "", "is made on %s, which is to be absent", p)
+			n.errorf(i, "", "is created on %s, which is to be absent", p)
 			return
 		}
 	}

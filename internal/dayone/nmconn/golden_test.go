@@ -29,17 +29,17 @@ func generate(t *testing.T, name string, data []byte) ([]File, nmstate.Problems)
 }
 
 func TestFilesAreThoseOfNMState(t *testing.T) {
-	compareFolder(t, "testdata", 37)
+	compareDirectory(t, "testdata", 37)
 }
 
-// TestFilesFollowFromNMStatesSource has documents with every option once. Nobody ran NMState's generator on them: their files were
+// TestFilesFollowFromNMStatesSource has documents with every option once. No one ran NMState's generator on them: their files were
 // compared line by line with what its source does.
 func TestFilesFollowFromNMStatesSource(t *testing.T) {
-	compareFolder(t, "testdata/derived", 7)
+	compareDirectory(t, "testdata/derived", 7)
 }
 
-// compareFolder compares the documents of a folder, which has at least as many, with the files beside them.
-func compareFolder(t *testing.T, dir string, least int) {
+// compareDirectory compares the documents of a directory, which has at least as many, with the files beside them.
+func compareDirectory(t *testing.T, dir string, least int) {
 	t.Helper()
 	inputs, err := filepath.Glob(dir + "/*.yml")
 	if err != nil || len(inputs) < least {

@@ -13,7 +13,7 @@ import (
 
 // File is one connection profile.
 type File struct {
-	// Name has no folder. NetworkManager reads the file only with mode 0600 and owner root.
+	// Name has no directory. NetworkManager reads the file only with mode 0600 and owner root.
 	Name    string
 	Content string
 }

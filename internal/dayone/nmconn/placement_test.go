@@ -70,8 +70,8 @@ func TestRulesGoWhereTheirTableIs(t *testing.T) {
 		{"where DHCP fills the table", "{ip-to: 192.0.2.7, route-table: 300, priority: 40000}", "b", "ipv4", "routing-rule0=priority_40000_to_192.0.2.7/32_table_300"},
 		{"without a table, where the main one is filled, whichever comes first in the document", "{ip-from: 192.0.2.0/24}", "a", "ipv4", "routing-rule0=priority_30000_from_192.0.2.0/24_table_254"},
 		{"the same for what is not to be forwarded", "{ip-from: 192.0.2.0/24, action: prohibit}", "a", "ipv4", "routing-rule0=priority_30000_from_192.0.2.0/24_type_prohibit_table_254"},
-		{"table 0 is written as the main one, and is nobody's", "{ip-from: 192.0.2.0/24, route-table: 0}", "b", "ipv4", "routing-rule0=priority_30000_from_192.0.2.0/24_table_254"},
-		{"to the first with the family, for a table nobody fills", "{family: ipv6, route-table: 900, fwmark: 16}", "b", "ipv6", "routing-rule0=priority_30000_from_::/0_table_900_fwmark_16"},
+		{"table 0 is written as the main one, and is no one's", "{ip-from: 192.0.2.0/24, route-table: 0}", "b", "ipv4", "routing-rule0=priority_30000_from_192.0.2.0/24_table_254"},
+		{"to the first with the family, for a table no one fills", "{family: ipv6, route-table: 900, fwmark: 16}", "b", "ipv6", "routing-rule0=priority_30000_from_::/0_table_900_fwmark_16"},
 		{"to the interface the packets come from", "{ip-from: 10.0.0.0/8, iif: b, action: blackhole}", "b", "ipv4", "routing-rule0=priority_30000_from_10.0.0.0/8_iif_b_type_blackhole_table_254"},
 		{"with host bits cleared, and both ends", "{ip-from: 10.1.2.3/8, ip-to: '10.9.9.9/16', route-table: 200, suppress-prefix-length: 1}", "a", "ipv4", "routing-rule0=priority_30000_to_10.9.0.0/16_from_10.0.0.0/8_suppress_prefixlength_1_table_200"},
 	} {

@@ -165,7 +165,7 @@ func TestPortsThatAreIgnoredAreLeftOut(t *testing.T) {
 			t.Errorf("%s:\n%s", c.why, diff)
 		}
 	}
-	checkWritten(t, []written{{"a filter that nobody has is off", "- {name: x, type: ethernet, state: ignore}\n- {name: b, type: linux-bridge, bridge: {port: [{name: x, vlan: {mode: access, tag: 7}}, {name: y}]}}", "b", "bridge", "vlan-filtering=false"}})
+	checkWritten(t, []written{{"a filter that no one has is off", "- {name: x, type: ethernet, state: ignore}\n- {name: b, type: linux-bridge, bridge: {port: [{name: x, vlan: {mode: access, tag: 7}}, {name: y}]}}", "b", "bridge", "vlan-filtering=false"}})
 }
 
 func TestOpenVSwitch(t *testing.T) {
@@ -202,7 +202,7 @@ func TestFilesAreInTheOrderOfActivation(t *testing.T) {
 		{"devices that are only mentioned are at the top, by name", "- {name: m, type: bond, link-aggregation: {mode: 1, port: [a, z]}}", []string{"a", "m", "z"}},
 		{"declared ports come after their controllers", "- {name: a, type: ethernet}\n- {name: m, type: bond, link-aggregation: {mode: 1, port: [a]}}", []string{"m", "a"}},
 		{"a child comes after its parent, which a bridge takes along", "- {name: br, type: linux-bridge, bridge: {port: [{name: bond}]}}\n- {name: bond, type: bond, link-aggregation: {mode: 1, port: [eno1]}}\n- {name: eno1, type: ethernet}\n- {name: a.5, type: vlan, vlan: {base-iface: bond, id: 5}}", []string{"br", "bond", "a.5", "eno1"}},
-		{"a child of a device that nobody mentions is at the top", "- {name: a.5, type: vlan, vlan: {base-iface: eno1, id: 5}}\n- {name: a, type: ethernet}", []string{"a", "a.5"}},
+		{"a child of a device that no one mentions is at the top", "- {name: a.5, type: vlan, vlan: {base-iface: eno1, id: 5}}\n- {name: a, type: ethernet}", []string{"a", "a.5"}},
 		{"children of children", "- {name: a, type: vlan, vlan: {base-iface: b, id: 5}}\n- {name: b, type: ethernet}\n- {name: c, type: vlan, vlan: {base-iface: a, id: 6}}", []string{"b", "a", "c"}},
 		{"the bridge's own interface is two below it, and lists of ports decide by their place", "- {name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno1}, {name: br-ex}]}}\n- {name: br-ex, type: ovs-interface}\n- {name: eno1, type: ethernet}", []string{"br-ex-br", "br-ex-port", "eno1-port", "br-ex-if", "eno1"}},
 		{"other interfaces of Open vSwitch are one below", "- {name: br, type: ovs-bridge, bridge: {port: [{name: b}, {name: a}]}}\n- {name: b, type: ovs-interface}\n- {name: a, type: ethernet}", []string{"br-br", "a-port", "b-port", "a", "b-if"}},

@@ -14,7 +14,7 @@ type SRIOV struct {
 	TotalVFs *uint32 `json:"total-vfs,omitempty"`
 	// DriversAutoprobe lets the host's drivers take the functions.
 	DriversAutoprobe *bool `json:"drivers-autoprobe,omitempty"`
-	// VFs that are nil are left alone; an empty list sets all to their defaults.
+	// VFs that are nil are not changed; an empty list sets all to their defaults.
 	VFs []VF `json:"vfs,omitempty"`
 }
 

@@ -4,7 +4,7 @@
 // line and path. It is lenient where NMState is: numbers and booleans may be written as text, a few keys and words
 // have a second name, null means unset. What is well-formed may still make no sense; package nmconn finds that.
 //
-// A pointer or slice that is nil was not written; the distinction matters, because NMState leaves alone what a
+// A pointer or slice that is nil was not written; the distinction matters, because NMState ignores what a
 // document does not mention. It is pure.
 package nmstate
 

@@ -41,7 +41,7 @@ type Report struct {
 	Time time.Time `json:"time,omitzero"`
 	// Delivery says what keeps the courier from bringing files; empty if nothing does.
 	Delivery string `json:"delivery,omitempty"`
-	// Withdrawn says that the courier has taken away all that was brought, as it was told to.
+	// Withdrawn says that the courier has removed all that was brought, as it was told to.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func Decode(name string, data map[string]string) (Report, error) {
 	return r, nil
 }
 
-// FromHost reads the file in which the program on the host says how its last run ended. An empty text is a program that has
+// FromHost reads the file in which the program on the host reports its last run. An empty text is a program that has
 // not run.
 func FromHost(node string, content []byte) (Report, error) {
 	r := Report{Node: node}

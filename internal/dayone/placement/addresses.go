@@ -68,7 +68,7 @@ func (c *addressCheck) check(doc *nmstate.Document, by owner) {
 			at := slices.IndexFunc(c.owners[a.addr], by.apart)
 			if at >= 0 {
 				other := c.owners[a.addr][at]
-				c.report(reported{a.addr, other.host, by.host}, by, doc, path, "%s is taken by %s; give each host an address of its own", a.addr, other.name)
+				c.report(reported{a.addr, other.host, by.host}, by, doc, path, "%s is the address of %s; give each host a different one", a.addr, other.name)
 				continue
 			}
 			by := by

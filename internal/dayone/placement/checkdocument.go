@@ -12,7 +12,7 @@ import (
 // mainTable is the kernel's routing table for routes that name none.
 const mainTable = 254
 
-const noBridge = "there is no ovs-bridge " + Bridge + "; hosts with a document of their own do not get it by themselves, and OVN-Kubernetes does not start without it"
+const noBridge = "there is no ovs-bridge " + Bridge + "; hosts with their own document do not get it automatically, and OVN-Kubernetes does not start without it"
 
 // CheckDocument returns what would leave a host that applies a document without a network that OVN-Kubernetes can use.
 // The document is one that was read without problems. withoutBridge is for other networks, which need no br-ex; one that is
@@ -102,7 +102,7 @@ func (c *check) uplinks() {
 	case uplinks == 0:
 		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "%s has no network card, bond or VLAN as a port, so that nothing leaves the host; add one", Bridge)
 	case uplinks > 1:
-		c.problems.Warnf(c.doc, at(c.bridge, ".bridge.port"), "%s has %d ports that lead out of the host; OVN-Kubernetes finds its uplink by itself only if there is one", Bridge, uplinks)
+		c.problems.Warnf(c.doc, at(c.bridge, ".bridge.port"), "%s has %d ports that lead out of the host; OVN-Kubernetes finds its uplink automatically only if there is one", Bridge, uplinks)
 	}
 	if c.internal >= 0 && !listed {
 		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "the interface %s is not a port of the bridge; add it", Bridge)
@@ -135,7 +135,7 @@ func (c *check) uplink(name, listed string) {
 
 // mtuOf is the MTU that an interface will have: what the document says, or else that of the interface a VLAN is made on.
 func mtuOf(doc *nmstate.Document, iface *nmstate.Interface) uint64 {
-	const usual = 1500         // bytes, what a network card has if nobody says anything
+	const usual = 1500         // bytes, what a network card has if no one says anything
 	for range doc.Interfaces { // no chain of VLANs is longer
 		if iface.MTU != nil {
 			return *iface.MTU
@@ -165,7 +165,7 @@ func (c *check) host() {
 		return
 	}
 	if iface.MACAddress == "" && iface.CopyMACFrom == "" && bridge.CopyMACFrom == "" {
-		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no hardware address of its own, so that it gets a new one, and another lease, at each boot; add copy-mac-from or mac-address", Bridge)
+		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no fixed MAC address, so that it gets a new one, and another lease, at each boot; add copy-mac-from or mac-address", Bridge)
 	}
 	for i, from := range map[int]string{c.internal: iface.CopyMACFrom, c.bridge: bridge.CopyMACFrom} {
 		if from != "" && !slices.ContainsFunc(c.doc.Interfaces, func(o nmstate.Interface) bool { return o.Name == from }) {

@@ -183,7 +183,7 @@ func plainOf(v any) (map[string]any, error) {
 	return plain, nil
 }
 
-// flatten takes a tree apart into its leaves. Entries of lists that have names are told apart by them; other lists
+// flatten takes a tree apart into its leaves. Entries of lists that have names are distinguished by them; other lists
 // are leaves.
 func flatten(all map[key]string, subject, prefix string, node any) {
 	name := func(next string) string { return strings.TrimPrefix(prefix+"."+next, ".") }

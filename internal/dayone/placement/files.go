@@ -10,7 +10,7 @@ import (
 
 // Where the files are, and the names that mean something.
 const (
-	// Dir is the folder on a node.
+	// Dir is the directory on a node.
 	Dir = "/etc/nmstate/openshift"
 	// ClusterFile is for every host that has no file of its own.
 	ClusterFile = "cluster.yml"
@@ -26,7 +26,7 @@ const (
 // maxFileSize bounds what is read of one file. The largest object that can bring files to nodes is 1.5 MiB in all.
 const maxFileSize = 4 << 20
 
-// File is one file of a Dir: its name without a folder, and what is in it.
+// File is one file of a Dir: its name without a directory, and what is in it.
 type File struct {
 	Name    string
 	Content []byte
@@ -60,7 +60,7 @@ func (f Files) Documents() Files {
 	})
 }
 
-// ReadDir reads the files at the top of a file system. Folders, hidden files and AppliedFile are left out; what
+// ReadDir reads the files at the top of a file system. Directories, hidden files and AppliedFile are left out; what
 // cannot be read is an error. A file system that does not exist holds no files.
 func ReadDir(fsys fs.FS) (Files, error) {
 	entries, err := fs.ReadDir(fsys, ".")
@@ -78,7 +78,7 @@ func ReadDir(fsys fs.FS) (Files, error) {
 		}
 		info, err := fs.Stat(fsys, name)
 		if err != nil {
-			return nil, fmt.Errorf("look at %s: %w", name, err)
+			return nil, fmt.Errorf("check %s: %w", name, err)
 		}
 		if info.IsDir() {
 			continue

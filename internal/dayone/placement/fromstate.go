@@ -114,7 +114,7 @@ func yes() *bool { b := true; return &b }
 
 func no() *bool { b := false; return &b }
 
-// autoOf returns how a link gets the addresses of one family. A lease that nobody knows the origin of is one by DHCP.
+// autoOf returns how a link gets the addresses of one family. A lease that no one knows the origin of is one by DHCP.
 func autoOf(l *livestate.Link, m livestate.Method, v4 bool) nmstate.Auto {
 	auto := nmstate.Auto{Enabled: no()}
 	dhcp := m.DHCP || m.Autoconf

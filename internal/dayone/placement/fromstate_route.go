@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// routesOf returns the routes that somebody wrote: those on interfaces of the document, and those that lead nowhere.
+// routesOf returns the routes that someone wrote: those on interfaces of the document, and those that lead nowhere.
 func routesOf(s livestate.State, doc *nmstate.Document) []nmstate.Route {
 	var all []nmstate.Route
 	for _, r := range s.Routes {

@@ -44,7 +44,7 @@ type Choice struct {
 // other is added.
 //
 // A file that is chosen and has nothing in it is an error: other implementations fall back to cluster.yml then, so
-// nobody can tell what was meant. So are an index that cannot be read, and addresses that lead to different files.
+// no one can tell what was meant. So are an index that cannot be read, and addresses that lead to different files.
 func Select(files Files, host Host) (Choice, error) {
 	choice, err := choose(files, host)
 	if err != nil {

@@ -66,7 +66,7 @@ func TestSelectRefusesWhatNobodyCanHaveMeant(t *testing.T) {
 			Host{MACs: []string{"52:54:00:00:00:01", "52:54:00:00:00:02"}}},
 		{"a file that is not there", "no such file", filesOf(IndexFile, `{"52:54:00:00:00:01":"a.yml"}`), Host{MACs: []string{"52:54:00:00:00:01"}}},
 		{"an index that is none", "decode", filesOf(IndexFile, `[]`), Host{Name: "x"}},
-		{"a way out of the folder", "not the name of a file", filesOf(IndexFile, `{"52:54:00:00:00:01":"../a.yml"}`), Host{Name: "x"}},
+		{"a way out of the directory", "not the name of a file", filesOf(IndexFile, `{"52:54:00:00:00:01":"../a.yml"}`), Host{Name: "x"}},
 	} {
 		if _, err := Select(row.files, row.host); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v, want %q", row.why, err, row.says)

@@ -103,8 +103,8 @@ func TestFilesAreLookedAtTogether(t *testing.T) {
 		roles     []Role
 		s         Surroundings
 	}{
-		{"one address twice", "taken by br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound, "b.yml", sound)}}, Surroundings{}},
-		{"one address twice in two roles", "taken by br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound)}, {"m", filesOf("b.yml", sound)}}, Surroundings{}},
+		{"one address twice", "the address of br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound, "b.yml", sound)}}, Surroundings{}},
+		{"one address twice in two roles", "the address of br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound)}, {"m", filesOf("b.yml", sound)}}, Surroundings{}},
 		{"an address that moves", "virtual address", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}},
 		{"an address elsewhere", "none of the machine networks", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{MachineNetworks: prefixes}},
 		{"an address for all", "all hosts that share", []Role{{"w", filesOf("cluster.yml", sound)}}, Surroundings{}},
@@ -138,7 +138,7 @@ func TestWhatWorksAndIsHardlyMeantIsAWarning(t *testing.T) {
 		{"a full name", "rename it to a.yml", filesOf("a.example.com.yml", sound)},
 		{"two ways out", "2 ports", filesOf("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno1}, {name: eno2}, {name: br-ex}"))},
 		{"a card that is not described", "exist on the host", filesOf("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno7}, {name: br-ex}"))},
-		{"nobody to ask for names", "name servers", filesOf("a.yml", replaced("dns-resolver: {config: {server: [192.0.2.1]}}\n", ""))},
+		{"no one to ask for names", "name servers", filesOf("a.yml", replaced("dns-resolver: {config: {server: [192.0.2.1]}}\n", ""))},
 	} {
 		problems := Validate([]Role{{"w", row.files}}, Surroundings{})
 		if err := problems.Err(); err != nil || !slices.ContainsFunc(problems, func(p nmstate.Problem) bool { return strings.Contains(p.Message, row.says) }) {
@@ -172,11 +172,11 @@ func TestAddressesBeforeTheBootAreComparedToo(t *testing.T) {
 	}{
 		{"each its own, in both phases", both, map[string]string{"a": "192.0.2.10", "b": "192.0.2.11"}, nil, nil},
 		{"two hosts before the boot", nil, map[string]string{"a": "192.0.2.10", "b": "192.0.2.10"}, nil,
-			[]string{"before the boot of b:2: " + path + "192.0.2.10 is taken by eno1 of a before its boot (line 2); give each host an address of its own"}},
+			[]string{"before the boot of b:2: " + path + "192.0.2.10 is the address of eno1 of a before its boot (line 2); give each host a different one"}},
 		{"one before, another after", []Role{{"w", filesOf("a.yml", sound)}}, map[string]string{"c": "192.0.2.10"}, nil,
-			[]string{"before the boot of c:2: " + path + "192.0.2.10 is taken by br-ex in a.yml (line 4); give each host an address of its own"}},
+			[]string{"before the boot of c:2: " + path + "192.0.2.10 is the address of br-ex in a.yml (line 4); give each host a different one"}},
 		{"the same two in both phases are reported once", same, map[string]string{"a": "192.0.2.10", "b": "192.0.2.10"}, nil,
-			[]string{"b.yml:4: interfaces[2].ipv4.address[0].ip: 192.0.2.10 is taken by br-ex in a.yml (line 4); give each host an address of its own"}},
+			[]string{"b.yml:4: interfaces[2].ipv4.address[0].ip: 192.0.2.10 is the address of br-ex in a.yml (line 4); give each host a different one"}},
 		{"loopback and link-local addresses", nil, map[string]string{"a": "169.254.1.1", "b": "169.254.1.1", "c": "127.0.0.9", "d": "127.0.0.9"}, nil, nil},
 		{"the file of any host", []Role{{"w", filesOf("cluster.yml", sound)}}, map[string]string{"a": "192.0.2.10"}, nil, nil},
 		{"a virtual address", nil, map[string]string{"a": "192.0.2.10"}, []netip.Addr{netip.MustParseAddr("192.0.2.10")},

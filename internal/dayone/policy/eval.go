@@ -151,7 +151,7 @@ func lookup(found map[string]any, path []string) (any, error) {
 	v, ok := found[path[0]]
 	if !ok {
 		known := slices.Sorted(maps.Keys(found))
-		return nil, fmt.Errorf("refers to capture %q, which is not there; there are %s", path[0], strings.Join(known, ", "))
+		return nil, fmt.Errorf("refers to capture %q, which does not exist; there are %s", path[0], strings.Join(known, ", "))
 	}
 	for i, name := range path[1:] {
 		at := "capture." + strings.Join(path[:i+1], ".")

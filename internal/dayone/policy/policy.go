@@ -80,7 +80,7 @@ type Found struct {
 // not looked at.
 func (p *Policy) Captures(state State) ([]Found, nmstate.Problems) {
 	if p.NeedsHost() && state.tree == nil {
-		return nil, nmstate.Problems{p.problem(0, "", "cannot be resolved: there are captures, and no live state to look at")}
+		return nil, nmstate.Problems{p.problem(0, "", "cannot be resolved: there are captures, and no live state to evaluate them on")}
 	}
 	var out []Found
 	var problems nmstate.Problems
@@ -164,7 +164,7 @@ func (p *Policy) sort() (problems nmstate.Problems) {
 		}
 		if len(later) == len(rest) {
 			for _, c := range later {
-				problems = append(problems, p.problem(c.line, c.path, "refers to a capture that is not there, or that refers back to it"))
+				problems = append(problems, p.problem(c.line, c.path, "refers to a capture that does not exist, or that refers back to it"))
 			}
 			return problems
 		}

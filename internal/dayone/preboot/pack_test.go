@@ -33,7 +33,7 @@ func TestDocumentsWithoutOpenVSwitchGiveTheFilesOfNMState(t *testing.T) {
 		if refused != problems.HasErrors() || refused != (files == nil) {
 			t.Errorf("%s: %d files, %v", name, len(files), problems)
 		}
-		if strings.HasPrefix(name, "ovs-") && !strings.Contains(problems.Err().Error(), "Open vSwitch is not there before the boot") {
+		if strings.HasPrefix(name, "ovs-") && !strings.Contains(problems.Err().Error(), "Open vSwitch is not available before the boot") {
 			t.Errorf("%s: the reason is missing: %v", name, problems)
 		}
 		if refused {

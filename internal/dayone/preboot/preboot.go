@@ -15,9 +15,9 @@ import (
 
 // Why things are refused, as ends of sentences; each with a way out.
 const (
-	noOVS = "Open vSwitch is not there before the boot; configure it in the document for the first boot, " +
+	noOVS = "Open vSwitch is not available before the boot; configure it in the document for the first boot, " +
 		"and give the host here what it needs to reach the cluster (the addresses on the interface below the bridge)"
-	noHost = "before the boot there is no host to ask; say it in the document, or leave it to the document for the first boot"
+	noHost = "before the boot the host's state is not known; set it in the document, or in the document for the first boot"
 )
 
 // Parse reads a document and checks it. The document is nil exactly if a problem is an error.

@@ -18,8 +18,8 @@ func TestWhatNeedsTheLiveHostIsRefusedWithTheReason(t *testing.T) {
 		{"a bridge of Open vSwitch and its interface", `interfaces:
 - {name: br-ex, type: ovs-bridge, state: up, bridge: {port: [{name: eth0}, {name: br-ex}]}}
 - {name: br-ex, type: ovs-interface, state: up}
-`, []string{"x.yml:2: interfaces[0].type: br-ex is of type ovs-bridge: Open vSwitch is not there before the boot",
-			"x.yml:3: interfaces[1].type: br-ex is of type ovs-interface: Open vSwitch is not there before the boot"}},
+`, []string{"x.yml:2: interfaces[0].type: br-ex is of type ovs-bridge: Open vSwitch is not available before the boot",
+			"x.yml:3: interfaces[1].type: br-ex is of type ovs-interface: Open vSwitch is not available before the boot"}},
 		{"a bridge that is to be gone is gone before the boot", "interfaces: [{name: br-ex, type: ovs-bridge, state: absent}]", nil},
 		{"settings of Open vSwitch without a bridge", `ovs-db: {external_ids: {a: b}}
 ovn: {bridge-mappings: [{localnet: a, bridge: br-ex}]}
@@ -32,7 +32,7 @@ desiredState:
   - name: br-ex
     type: ovs-bridge
   - name: "{{ capture.base.interfaces.0.name }}"
-`, []string{"x.yml:1: capture: captures the state of the live host, and before the boot there is no host to ask",
+`, []string{"x.yml:1: capture: captures the state of the live host, and before the boot the host's state is not known; set it in the document, or in the document for the first boot",
 			"x.yml:6: desiredState.interfaces[0].type: is ovs-bridge: Open vSwitch",
 			"x.yml:7: desiredState.interfaces[1].name: \"{{ capture.base.interfaces.0.name }}\" is taken from the live host"}},
 		{"the form of captures without any", "desiredState:\n  interfaces: []\n", []string{"x.yml:1: desiredState: is the form of a document with captures"}},

@@ -1,4 +1,4 @@
-// Package running writes a host's network as NMState shows it, for captures: what somebody configured, and besides it what
+// Package running writes a host's network as NMState shows it, for captures: what someone configured, and besides it what
 // came by itself: every route, every hardware address, the servers in use. It is pure.
 package running
 
@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// Document returns the running state. Nothing of the live state is shared with it but what nobody changes.
+// Document returns the running state. Nothing of the live state is shared with it but what no one changes.
 func Document(live livestate.State) *nmstate.Document {
 	doc := placement.FromState(live)
 	for n := range doc.Interfaces {

@@ -79,7 +79,7 @@ func (b *builder) uplink(capture tree) (string, []any) {
 	if vlan == "" {
 		vlan = name + "." + tag
 		if u.MACAddress != "" {
-			b.errs = append(b.errs, field.Required(b.at.Child("uplink", "vlan", "name"), "the name of the card is not known, from which it would be made"))
+			b.errs = append(b.errs, field.Required(b.at.Child("uplink", "vlan", "name"), "the name of the network card, from which it would be derived, is not known"))
 		}
 	}
 	return vlan, append(all, b.bare(vlan, "vlan", tree{"vlan": tree{"base-iface": name, "id": tag}}))

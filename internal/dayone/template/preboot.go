@@ -11,7 +11,7 @@ import (
 // interface below. The tree is not changed. All reasons why this cannot be done are in the error.
 func withoutOVS(document tree) (tree, error) {
 	if _, ok := document[keyCapture]; ok {
-		return nil, errors.New("it finds things out on the running host (capture), which is not there before the boot; give the host a desiredState, or name the uplink by interface or macAddress")
+		return nil, errors.New("it evaluates captures on the running host, which is not available before the boot; give the host a desiredState, or name the uplink by interface or macAddress")
 	}
 	r := remover{heir: map[string]string{}, gone: map[string]bool{}}
 	interfaces := list(document["interfaces"])
@@ -66,7 +66,7 @@ func (r *remover) bridge(bridge tree, all []any) {
 				r.errs = append(r.errs, fmt.Errorf("the port %s of the bridge %s has a VLAN, which only Open vSwitch can do; use an interface of type vlan below the bridge", word(port, "name"), name))
 			}
 		case word(port, "name") == name:
-			// A port of the bridge's own name that nobody declares is its interface, without addresses.
+			// A port of the bridge's own name that no one declares is its interface, without addresses.
 		default:
 			below = append(below, word(port, "name"))
 		}

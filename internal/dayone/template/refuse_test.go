@@ -14,7 +14,7 @@ const dhcp = "role: worker\nbridge: {uplink: {interface: eno1}}\n"
 func TestMistakesAreSaidWithTheirPlace(t *testing.T) {
 	const static = "role: worker\nphases: [FirstBoot, PreBoot]\nbridge: {uplink: {interface: eno1}, ipv4: {method: Static, address: '${ip}', gateway: 192.0.2.1}}\n"
 	for _, row := range []struct{ why, spec, place, says string }{
-		{"a value that nobody has", "role: worker\nbridge: {uplink: {interface: eno1}, dnsServers: ['${dns}']}", "spec.bridge.dnsServers[0]", `"${dns}"`},
+		{"a value that no one has", "role: worker\nbridge: {uplink: {interface: eno1}, dnsServers: ['${dns}']}", "spec.bridge.dnsServers[0]", `"${dns}"`},
 		{"a value that is spelled wrongly", static + "values: {gatewey: x}\nhosts: [{name: a, values: {ipp: 192.0.2.2/24}}]", "spec.bridge.ipv4.address", "did you mean ${ipp}"},
 		{"one host of two has no value", static + "hosts: [{name: a, values: {ip: 192.0.2.2/24}}, {name: b}]", "spec.bridge.ipv4.address", "host b has no value"},
 		{"a part of a value that has none", dhcp + "template: {description: '${a.ip}'}\nvalues: {a: x}", "spec.template.description", "has no parts"},
@@ -22,17 +22,17 @@ func TestMistakesAreSaidWithTheirPlace(t *testing.T) {
 		{"an address that is none", static + "hosts: [{name: a, values: {ip: 192.0.2.300/24}}]", "spec.bridge.ipv4.address", "not an IPv4 address"},
 		{"an address of the other family", static + "hosts: [{name: a, values: {ip: '2001:db8::1/64'}}]", "spec.bridge.ipv4.address", "not an IPv4 address"},
 		{"a gateway elsewhere", static + "hosts: [{name: a, values: {ip: 198.51.100.1/24}}]", "spec.bridge.ipv4.gateway", "not in the network"},
-		{"two hosts with one address", static + "hosts: [{name: a, values: {ip: 192.0.2.2/24}}, {name: b, values: {ip: 192.0.2.2/24}}]", "spec.hosts[1]", "taken by br-ex in a.yml"},
-		{"two hosts with one address before the boot", strings.Replace(static, "FirstBoot, ", "", 1) + "hosts: [{name: a, values: {ip: 192.0.2.2/24}}, {name: b, values: {ip: 192.0.2.2/24}}]", "spec.hosts[1]", "192.0.2.2 is taken by eno1 of a before its boot; give each host"},
+		{"two hosts with one address", static + "hosts: [{name: a, values: {ip: 192.0.2.2/24}}, {name: b, values: {ip: 192.0.2.2/24}}]", "spec.hosts[1]", "the address of br-ex in a.yml"},
+		{"two hosts with one address before the boot", strings.Replace(static, "FirstBoot, ", "", 1) + "hosts: [{name: a, values: {ip: 192.0.2.2/24}}, {name: b, values: {ip: 192.0.2.2/24}}]", "spec.hosts[1]", "192.0.2.2 is the address of eno1 of a before its boot; give each host"},
 		{"names that are one before the dot", dhcp + "hosts: [{name: a.x}, {name: a.y}]", "spec.hosts[1].name", "a.x is"},
 		{"a name that is none", dhcp + "hosts: [{name: A_1}]", "spec.hosts[0].name", "not a host name"},
 		{"one card in two hosts", dhcp + "hosts: [{name: a, macAddresses: ['52:54:00:00:00:01']}, {name: b, macAddresses: ['52-54-00-00-00-01']}]", "spec.hosts[1].macAddresses[0]", "an address of a already"},
 		{"the name of a value", dhcp + "values: {host: x, 1a: y}", "spec.values[host]", "cannot be set"},
 		{"a key that NMState does not know", dhcp + "template: {interfaces: [{name: eno2, typ: ethernet}]}", "spec.template", "interfaces[0].typ"},
 		{"an address that all would share", "role: worker\nbridge: {uplink: {interface: eno1}, ipv4: {method: Static, address: 192.0.2.2/24, gateway: 192.0.2.1}}", "spec.bridge", "all hosts that share this file"},
-		{"a host with nothing", "role: worker\nhosts: [{name: a}]", "spec.hosts[0].desiredState", "a state of its own"},
+		{"a host with nothing", "role: worker\nhosts: [{name: a}]", "spec.hosts[0].desiredState", "its own desiredState"},
 		{"a state without br-ex", "role: worker\nhosts: [{name: a, desiredState: {interfaces: [{name: eno1, type: ethernet}]}}]", "spec.hosts[0]", "no ovs-bridge br-ex"},
-		{"what only the running host knows, before it runs", "role: worker\nphases: [PreBoot]\nbridge: {uplink: {auto: DefaultRoute}}\nhosts: [{name: a}]", "spec.hosts[0]", "not there before the boot"},
+		{"what only the running host knows, before it runs", "role: worker\nphases: [PreBoot]\nbridge: {uplink: {auto: DefaultRoute}}\nhosts: [{name: a}]", "spec.hosts[0]", "not available before the boot"},
 		{"a VLAN without a name to make its name of", "role: worker\nbridge: {uplink: {macAddress: '52:54:00:00:00:01', vlan: {id: 5}}}", "spec.bridge.uplink.vlan.name", "Required"},
 	} {
 		t.Run(row.why, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestStatesThatOnlyOpenVSwitchCanMakeAreNotDerived(t *testing.T) {
 		{"a tag of Open vSwitch", "{name: eno1, type: ethernet}, {name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno1}, {name: br-ex, vlan: {mode: access, tag: 5}}]}}, " + internal, "has a VLAN"},
 		{"nothing below", "{name: br-ex, type: ovs-bridge, bridge: {port: [{name: br-ex}]}}, " + internal, "0 interfaces below"},
 		{"two below", "{name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno1}, {name: eno2}, {name: br-ex}]}}, " + internal, "2 interfaces below"},
-		{"a card that nobody describes", "{name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno1}, {name: br-ex}]}}, " + internal, "does not declare"},
+		{"a card that no one describes", "{name: br-ex, type: ovs-bridge, bridge: {port: [{name: eno1}, {name: br-ex}]}}, " + internal, "does not declare"},
 	} {
 		_, errs := Render(specOf(t, state+row.interfaces+"]}}]"))
 		if len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), row.says) {

@@ -181,7 +181,7 @@ func (r *renderer) host(i int) {
 	at := r.at.Child("hosts").Index(i)
 	short := placement.ShortName(host.Name)
 	if host.DesiredState == nil && r.empty() {
-		r.errs = append(r.errs, field.Required(at.Child("desiredState"), "there is no template and no bridge, so that the host needs a state of its own"))
+		r.errs = append(r.errs, field.Required(at.Child("desiredState"), "there is no template and no bridge, so that the host needs its own desiredState"))
 		return
 	}
 	if r.asked(networkv1.FirstBoot) {
@@ -198,7 +198,7 @@ func (r *renderer) host(i int) {
 	}
 	before, err := withoutOVS(s)
 	if err != nil {
-		r.errs = append(r.errs, field.Forbidden(at, fmt.Sprintf("the document for PreBoot cannot be made: %v", err)))
+		r.errs = append(r.errs, field.Forbidden(at, fmt.Sprintf("the document for PreBoot cannot be rendered: %v", err)))
 		return
 	}
 	r.writePreBoot(at, host, before)

@@ -14,7 +14,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 )
 
-var update = flag.Bool("update", false, "write the expected outputs anew")
+var update = flag.Bool("update", false, "write the expected outputs again")
 
 func specOf(t testing.TB, text string) *networkv1.HostNetworkConfigSpec {
 	t.Helper()

@@ -23,11 +23,11 @@ type Publisher interface {
 type Courier struct {
 	// Node is the name of the Node object.
 	Node string
-	// From is the folder of files to bring, and To the one on the host. Without From nothing is brought: somebody else does.
+	// From is the directory of files to bring, and To the one on the host. Without From nothing is brought: a third party does.
 	From, To string
-	// Withdraw takes away what was brought, and brings nothing.
+	// Withdraw removes what was brought, and brings nothing.
 	Withdraw bool
-	// Report is the file in which the program on the host says how its last run ended. It may be missing.
+	// Report is the file in which the program on the host reports its last run. It may be missing.
 	Report string
 	// Interval is between two looks, and Repeat after how long a report is published again though nothing changed, in case it
 	// was deleted.

@@ -73,7 +73,7 @@ func (n *node) once() {
 	}
 }
 
-// onHost returns what is in the folder on the host but hidden files.
+// onHost returns what is in the directory on the host but hidden files.
 func (n *node) onHost() map[string]string {
 	n.t.Helper()
 	found := map[string]string{}
@@ -93,7 +93,7 @@ func (n *node) onHost() map[string]string {
 
 func TestFilesComeChangeAndGo(t *testing.T) {
 	n := newNode(t)
-	n.write(filepath.Join(n.To, "somebody.yml"), "theirs")
+	n.write(filepath.Join(n.To, "someone.yml"), "theirs")
 	n.write(filepath.Join(n.To, "applied"), "a marker")
 	for _, row := range []struct {
 		why         string
@@ -106,7 +106,7 @@ func TestFilesComeChangeAndGo(t *testing.T) {
 	} {
 		n.files(row.files)
 		n.once()
-		row.want["somebody.yml"], row.want["applied"] = "theirs", "a marker"
+		row.want["someone.yml"], row.want["applied"] = "theirs", "a marker"
 		if diff := cmp.Diff(row.want, n.onHost()); diff != "" {
 			t.Errorf("%s: %s", row.why, diff)
 		}
@@ -115,14 +115,14 @@ func TestFilesComeChangeAndGo(t *testing.T) {
 
 func TestWithdrawnIsWhatWasBroughtAndNothingElse(t *testing.T) {
 	n := newNode(t)
-	n.write(filepath.Join(n.To, "somebody.yml"), "theirs")
+	n.write(filepath.Join(n.To, "someone.yml"), "theirs")
 	n.files(map[string]string{"cluster.yml": "1", "w-0.yml": "2"})
 	n.once()
 	withdrawing := *n.Courier
 	withdrawing.From, withdrawing.Withdraw = "", true
 	n.Courier = &withdrawing
 	n.once()
-	if diff := cmp.Diff(map[string]string{"somebody.yml": "theirs"}, n.onHost()); diff != "" {
+	if diff := cmp.Diff(map[string]string{"someone.yml": "theirs"}, n.onHost()); diff != "" {
 		t.Error(diff)
 	}
 	if r := n.box.reports; len(r) != 2 || r[0].Withdrawn || !r[1].Withdrawn {
@@ -130,11 +130,11 @@ func TestWithdrawnIsWhatWasBroughtAndNothingElse(t *testing.T) {
 	}
 	n.write(filepath.Join(n.To, broughtFile), `["../precious"]`)
 	if err := n.Once(t.Context()); err == nil || n.box.reports[2].Withdrawn {
-		t.Errorf("what could not be taken away counts as withdrawn: %v, %+v", err, n.box.reports[2])
+		t.Errorf("what could not be removed counts as withdrawn: %v, %+v", err, n.box.reports[2])
 	}
 }
 
-// The kubelet shows files of ConfigMaps as links into a folder that it replaces.
+// The kubelet shows files of ConfigMaps as links into a directory that it replaces.
 func TestFilesOfVolumesAreFiles(t *testing.T) {
 	n := newNode(t)
 	n.write(filepath.Join(n.From, "..2026", "a.yml"), "1")

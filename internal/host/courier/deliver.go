@@ -12,11 +12,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// broughtFile, in the folder on the host, lists what was brought, so that nothing else is ever removed. Its name begins with a
-// dot, which readers of the folder leave out.
+// broughtFile, in the directory on the host, lists what was brought, so that nothing else is ever removed. Its name begins with a
+// dot, which readers of the directory leave out.
 const broughtFile = ".brought"
 
-// deliver makes the folder on the host hold the files of From, and removes those that were brought before and are gone. Files
+// deliver makes the directory on the host hold the files of From, and removes those that were brought before and are gone. Files
 // of others stay, unless one has the name of a file to bring.
 func (c *Courier) deliver() error {
 	if c.From == "" && !c.Withdraw {
@@ -26,11 +26,11 @@ func (c *Courier) deliver() error {
 	if !c.Withdraw {
 		var err error
 		if wanted, err = placement.ReadDir(os.DirFS(c.From)); err != nil {
-			return fmt.Errorf("read files to bring: %w", err)
+			return fmt.Errorf("read files to copy: %w", err)
 		}
 	}
 	if err := os.MkdirAll(c.To, 0o755); err != nil {
-		return fmt.Errorf("make folder on the host: %w", err)
+		return fmt.Errorf("create directory on the host: %w", err)
 	}
 	before, err := c.brought()
 	if err != nil {
@@ -68,9 +68,9 @@ func (c *Courier) put(file placement.File) error {
 		return nil
 	}
 	if err := replace(path, file.Content); err != nil {
-		return fmt.Errorf("bring %s: %w", file.Name, err)
+		return fmt.Errorf("copy %s: %w", file.Name, err)
 	}
-	c.Log.Info("brought", "file", file.Name)
+	c.Log.Info("copied", "file", file.Name)
 	return nil
 }
 
@@ -80,15 +80,15 @@ func (c *Courier) brought() ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read list of what was brought: %w", err)
+		return nil, fmt.Errorf("read list of copied files: %w", err)
 	}
 	var names []string
 	if err := json.Unmarshal(content, &names); err != nil {
-		return nil, fmt.Errorf("decode list of what was brought: %w", err)
+		return nil, fmt.Errorf("decode list of copied files: %w", err)
 	}
 	for _, name := range names {
 		if name != filepath.Base(name) || name == "." || name == ".." {
-			return nil, fmt.Errorf("the list of what was brought has %q, which is not a file of the folder", name)
+			return nil, fmt.Errorf("the list of copied files has %q, which is not a file of the directory", name)
 		}
 	}
 	return names, nil
@@ -97,14 +97,14 @@ func (c *Courier) brought() ([]string, error) {
 func (c *Courier) remember(names []string) error {
 	content, err := json.Marshal(names)
 	if err != nil {
-		return fmt.Errorf("encode list of what was brought: %w", err)
+		return fmt.Errorf("encode list of copied files: %w", err)
 	}
 	path := filepath.Join(c.To, broughtFile)
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
 		return nil
 	}
 	if err := replace(path, content); err != nil {
-		return fmt.Errorf("write list of what was brought: %w", err)
+		return fmt.Errorf("write list of copied files: %w", err)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func union(a, b []string) []string {
 	return all
 }
 
-// replace writes a file so that whoever reads it, also after a loss of power, finds the old content or the new one.
+// replace writes a file so that anyone who reads it, also after a loss of power, finds the old content or the new one.
 func replace(path string, content []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
@@ -135,9 +135,9 @@ func replace(path string, content []byte) error {
 	if err := os.Rename(temporary.Name(), path); err != nil {
 		return err
 	}
-	folder, err := os.Open(filepath.Dir(path))
+	directory, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(directory.Sync(), directory.Close())
 }

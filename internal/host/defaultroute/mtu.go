@@ -1,4 +1,4 @@
-// Package defaultroute tells what the host's default routes allow. It reads the routes and links of the network
+// Package defaultroute reports what the host's default routes allow. It reads the routes and links of the network
 // namespace that it runs in, and changes nothing.
 package defaultroute
 

@@ -25,11 +25,11 @@ func WriteFile(name string, data []byte, perm fs.FileMode) error {
 func Copy(name string, from io.Reader, perm fs.FileMode) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("make directory: %w", err)
+		return fmt.Errorf("create directory: %w", err)
 	}
 	f, err := os.CreateTemp(dir, "."+filepath.Base(name)+temporary+"*")
 	if err != nil {
-		return fmt.Errorf("make temporary file: %w", err)
+		return fmt.Errorf("create temporary file: %w", err)
 	}
 	if err := fill(f, from, perm); err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), os.Remove(f.Name()))

@@ -24,7 +24,7 @@ type Active struct {
 	UUID    string
 	State   ActiveState
 	Devices []Path
-	// External marks one that NetworkManager made up for a device that somebody else has configured.
+	// External marks one that NetworkManager made up for a device that a third party has configured.
 	External bool
 }
 

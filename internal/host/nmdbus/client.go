@@ -81,7 +81,7 @@ func (c *Client) Running(ctx context.Context) (bool, error) {
 // Info is what NetworkManager says of itself.
 type Info struct {
 	Version string
-	// OVS tells whether profiles of Open vSwitch can be activated.
+	// OVS reports whether profiles of Open vSwitch can be activated.
 	OVS bool
 	// Startup is true while NetworkManager still activates what it found at its own start.
 	Startup bool

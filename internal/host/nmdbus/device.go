@@ -86,7 +86,7 @@ func (c *Client) Applied(ctx context.Context, device Path) (Settings, error) {
 	var s Settings
 	var version uint64
 	if err := c.call(ctx, device, deviceIface+".GetAppliedConnection", []any{&s, &version}, uint32(0)); err != nil {
-		return nil, fmt.Errorf("read the settings in force: %w", err)
+		return nil, fmt.Errorf("read the active settings: %w", err)
 	}
 	return s.normal(), nil
 }

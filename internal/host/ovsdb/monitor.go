@@ -15,7 +15,7 @@ type RowUpdate struct {
 }
 
 // Monitor watches columns of tables. It returns their rows as they are, and a channel with a value whenever
-// they changed, which says only that it is time to look again: changes while nobody receives are one value. The channel is closed
+// they changed, which says only that it is time to look again: changes while no one receives are one value. The channel is closed
 // when the connection ends. A client has one monitor.
 func (c *Client) Monitor(ctx context.Context, database string, columns map[string][]string) (Updates, <-chan struct{}, error) {
 	changed := make(chan struct{}, 1)
@@ -58,6 +58,6 @@ func (c *Client) notify() {
 	}
 	select {
 	case c.changed <- struct{}{}:
-	default: // nobody has looked since the last one
+	default: // no one has looked since the last one
 	}
 }

@@ -29,7 +29,7 @@ const (
 	lease     = "network-operator-lock"
 )
 
-// cluster is an API server, the etcd that flannel is told to use, a stand-in for kubelets, and what somebody who
+// cluster is an API server, the etcd that flannel is told to use, a stand-in for kubelets, and what someone who
 // installs the operator makes.
 type cluster struct {
 	*apitest.Server
@@ -105,17 +105,17 @@ func TestInstallIsComplete(t *testing.T) {
 // startEtcd starts the etcd in which flannel keeps subnets.
 func (c *cluster) startEtcd(b *testing.B) {
 	b.Helper()
-	folder := os.Getenv("CNO_TEST_ASSETS")
-	if folder == "" {
+	directory := os.Getenv("CNO_TEST_ASSETS")
+	if directory == "" {
 		root, err := apitest.RepositoryRoot()
 		if err != nil {
 			b.Fatal(err)
 		}
-		folder = filepath.Join(root, "_output", "lab", "bin")
+		directory = filepath.Join(root, "_output", "lab", "bin")
 	}
 	c.etcd = "http://" + freeAddress(b)
 	peers := "http://" + freeAddress(b)
-	p := run(b, c.dir, nil, filepath.Join(folder, "etcd"), "--name=default", "--data-dir="+filepath.Join(c.dir, "etcd"),
+	p := run(b, c.dir, nil, filepath.Join(directory, "etcd"), "--name=default", "--data-dir="+filepath.Join(c.dir, "etcd"),
 		"--listen-client-urls="+c.etcd, "--advertise-client-urls="+c.etcd,
 		"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers)
 	p.ready = c.etcd + "/health"
@@ -153,7 +153,7 @@ func (c *cluster) start(b *testing.B) *process {
 // stop ends the operator as a kubelet does, and waits for its end.
 func (p *process) stop() { p.end(syscall.SIGTERM) }
 
-// newNetwork returns the network that is installed: flannel with an etcd that somebody else runs, and kube-proxy.
+// newNetwork returns the network that is installed: flannel with an etcd that a third party runs, and kube-proxy.
 func (c *cluster) newNetwork() *operatorv1.Network {
 	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}
 	n.Spec.ClusterNetwork = []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/9", HostPrefix: 24}}

@@ -36,7 +36,7 @@ var (
 	pods    = flag.Int("pods", 50_000, "how many pods the large cluster has, those of the network's DaemonSets included")
 )
 
-// times are how long an operation took, again and again.
+// times are how long an operation took, repeatedly.
 type times []time.Duration
 
 // report reports the median, the 99th percentile and the shortest in milliseconds.
@@ -54,7 +54,7 @@ func (t times) at(percent int) float64 {
 	return milliseconds(sorted[max(0, (len(t)*percent+99)/100-1)])
 }
 
-// reportFloor reports what one write took the API server meanwhile, which tells how busy the machine was.
+// reportFloor reports what one write took the API server meanwhile, which reports how busy the machine was.
 func (t times) reportFloor(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(t.at(50), "one-write-p50-ms")

@@ -107,7 +107,7 @@ func (p *process) memory(b *testing.B) memory {
 	return memory{now: field("VmRSS"), most: field("VmHWM"), own: field("RssAnon")}
 }
 
-// forgetPeak has the kernel count the most memory of a process anew.
+// forgetPeak has the kernel count the most memory of a process again.
 func (p *process) forgetPeak(b *testing.B) {
 	b.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
@@ -145,7 +145,7 @@ func build(b *testing.B, dir, name string) string {
 	return path
 }
 
-// freeAddress returns an address of this machine that nobody listens on.
+// freeAddress returns an address of this machine that no one listens on.
 func freeAddress(b *testing.B) string {
 	b.Helper()
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")

@@ -74,7 +74,7 @@ func (c *cluster) deleteOperand(b *testing.B, o *unstructured.Unstructured) func
 	}
 }
 
-// editOperand changes what the object is for, or takes away the label by which it is known to be the operator's.
+// editOperand changes what the object is for, or removes the label by which it is known to be the operator's.
 func (c *cluster) editOperand(b *testing.B, o *unstructured.Unstructured) func(*unstructured.Unstructured) bool {
 	b.Helper()
 	edits := map[string]string{

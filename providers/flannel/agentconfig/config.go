@@ -96,9 +96,9 @@ type Backend struct {
 
 // CNI is how the container runtime is told of the network.
 type CNI struct {
-	// ConfDir is the folder of network configurations, as the agent sees it.
+	// ConfDir is the directory of network configurations, as the agent sees it.
 	ConfDir string `json:"confDir"`
-	// BinDir is the folder of plugins, as the agent sees it. The configuration is not written before the
+	// BinDir is the directory of plugins, as the agent sees it. The configuration is not written before the
 	// plugins it names are there. Empty means that this is not checked.
 	BinDir string `json:"binDir"`
 	// Bridge is the name of the bridge that pods on a node are attached to.

@@ -81,7 +81,7 @@ func TestValidateNamesEveryMistakeAtOnce(t *testing.T) {
 		{"an interface name the kernel refuses", func(c *agentconfig.Config) { c.Interface, c.CNI.Bridge = "a/b", "sixteencharacter" },
 			[]string{"interface", "cni.bridge"}},
 		{"an MTU below IPv4's least", func(c *agentconfig.Config) { c.MTU = 100 }, []string{"mtu"}},
-		{"a plugin folder that is relative", func(c *agentconfig.Config) { c.CNI.BinDir = "bin" }, []string{"cni.binDir"}},
+		{"a plugin directory that is relative", func(c *agentconfig.Config) { c.CNI.BinDir = "bin" }, []string{"cni.binDir"}},
 		{"a health address without port", func(c *agentconfig.Config) { c.HealthAddress = "127.0.0.1" }, []string{"healthAddress"}},
 	} {
 		var got []string

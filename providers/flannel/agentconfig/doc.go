@@ -9,7 +9,7 @@
 //	<prefix>/cno/reservations/<node>   which subnet a node keeps; it has no time to live
 //	<prefix>/cno/agents/<node>         what the node's agent reports; it goes with the node's lease
 //
-// A reservation outlives the lease, so that a node that was away for long gets its subnet again. Whoever adds a
+// A reservation outlives the lease, so that a node that was away for long gets its subnet again. Anyone who adds a
 // reservation does so in one transaction which compares that the node has none (version 0), that the subnet's
 // lease key does not exist or is the node's own, and that no reservation was modified since the set of taken
 // subnets was read (a comparison over the whole range of ReservationDir). Two nodes can then never hold the same

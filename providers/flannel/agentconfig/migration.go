@@ -13,7 +13,7 @@ type MTUMigration struct {
 	Step int `json:"step"`
 	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means Config.MTU.
 	RoutableMTU int `json:"routableMTU,omitempty"`
-	// PodNamespaces is the folder of the pods' network namespaces, as the agent sees it.
+	// PodNamespaces is the directory of the pods' network namespaces, as the agent sees it.
 	PodNamespaces string `json:"podNamespaces"`
 }
 

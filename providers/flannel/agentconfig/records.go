@@ -52,7 +52,7 @@ type AgentStatus struct {
 	OffLink []Peer `json:"offLink,omitempty"`
 	// ForeignBackend are the peers whose lease is of another backend, so that there is no way to them. Sorted.
 	ForeignBackend []Peer `json:"foreignBackend,omitempty"`
-	// ConflictingCNI are files in the folder of network configurations that the container runtime reads before
+	// ConflictingCNI are files in the directory of network configurations that the container runtime reads before
 	// the agent's. Sorted.
 	ConflictingCNI []string `json:"conflictingCNI,omitempty"`
 	// DetachedPods is the number of pods whose link has no bridge, so that they reach nothing.

@@ -56,7 +56,7 @@ func (e Etcd) validate(at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at.Child("certFile"), e.CertFile, "certFile and keyFile go together: give both or neither"))
 	}
 	if e.OwnCertificate && e.CAFile == "" {
-		errs = append(errs, field.Required(at.Child("caFile"), "a node with a certificate of its own needs the CA that issues it"))
+		errs = append(errs, field.Required(at.Child("caFile"), "a node with its own certificate needs the CA that issues it"))
 	}
 	for _, f := range []struct{ name, file string }{{"caFile", e.CAFile}, {"certFile", e.CertFile}, {"keyFile", e.KeyFile}} {
 		if f.file != "" {

@@ -51,7 +51,7 @@ func (p *pass) access(ctx context.Context, s store) error {
 	without := withoutCertificate(s, p.in.nodes)
 	if len(without) > 0 && !p.in.members.NodeIdentity {
 		p.findings = append(p.findings, finding(status.Progressing, "NodeCertificates",
-			sentence(without, "etcd checks which node writes what as soon as every agent presents a certificate of its own; the log of flanneld on these nodes has the cause")))
+			sentence(without, "etcd checks which node writes what as soon as every agent presents its own certificate; the log of flanneld on these nodes has the cause")))
 		return nil
 	}
 	if left || len(s.agents) == 0 {
@@ -177,7 +177,7 @@ func (p *pass) noteIdentity(ctx context.Context) error {
 	}
 	next := p.in.members
 	next.NodeIdentity, next.UsersChecked = true, true
-	return p.save(ctx, next, "every node has an identity of its own in etcd")
+	return p.save(ctx, next, "every node has its own identity in etcd")
 }
 
 // withoutCertificate names the nodes that are Ready and whose agents present no certificate of their own, in
@@ -189,7 +189,7 @@ func withoutCertificate(s store, nodes map[string]node) []string {
 		a, reports := s.agents[name]
 		_, reserved := s.reservations[name]
 		if nodes[name].ready && (reports || reserved) && !a.OwnCertificate {
-			out = append(out, fmt.Sprintf("node %s presents no certificate of its own to etcd", name))
+			out = append(out, fmt.Sprintf("node %s does not present its own certificate to etcd", name))
 		}
 	}
 	return out

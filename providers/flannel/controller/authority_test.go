@@ -58,7 +58,7 @@ func (steadyEtcd) Grant(context.Context, string, []record.Permission) error {
 }
 func (steadyEtcd) Close() error { return nil }
 
-// calendar plays the years of a cluster of three members, whose pods start anew when their Deployment says so, one
+// calendar plays the years of a cluster of three members, whose pods start again when their Deployment says so, one
 // at a time, and with the certificates of that moment.
 type calendar struct {
 	t    *testing.T
@@ -127,7 +127,7 @@ func (c *calendar) leaf(name string) (certs.Pair, certs.Bundle) {
 	return certs.Pair{Certificate: s.Data["tls.crt"], Key: s.Data["tls.key"]}, bundle
 }
 
-// pass lets the loop look once, and then one pod start anew.
+// pass lets the loop look once, and then one pod start again.
 func (c *calendar) pass() {
 	c.t.Helper()
 	if _, err := c.loop.Reconcile(c.t.Context(), reconcile.Request{}); err != nil {
@@ -216,6 +216,6 @@ func TestCertificatesAreReplacedForYearsWithoutAHandshakeFailing(t *testing.T) {
 	}
 	// Each authority comes and goes: a restart of every member for each.
 	if c.restarts == 0 || c.restarts > 3*2*2+3 {
-		t.Errorf("members were started anew %d times", c.restarts)
+		t.Errorf("members were started again %d times", c.restarts)
 	}
 }

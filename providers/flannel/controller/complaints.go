@@ -49,13 +49,13 @@ func complaints(s store, nodes map[string]node) []status.Finding {
 		lasting   bool // it does not pass by itself
 	}{
 		{"PeersOffLink", offLink, "host-gw needs all nodes on one link; set spec.defaultNetwork.flannelConfig.interface to the one that they share, or install with backend vxlan", true},
-		{"PeersOtherBackend", foreign, "nodes with different backends do not reach one another; wait for the rollout of flanneld, or start its pods on these nodes again", false},
+		{"PeersOtherBackend", foreign, "nodes with different backends do not reach one another; wait for the rollout of flanneld, or restart its pods on these nodes", false},
 		{"ConflictingCNI", conflicts, "remove the file, or what writes it", true},
 		{"PodsDetached", detached, "they started before the network was installed again, or before their bridge was deleted; delete them, or drain these nodes, so that they start again " +
 			"(kubectl get pods -A --field-selector spec.nodeName=NODE shows their age)", false},
 		{"AgentErrors", errs, "", false},
-		{"AgentSilent", silent, "look at the log of the pod of flanneld on that node", false},
-		{"EtcdValues", s.broken, "delete the key; its node writes it anew", false},
+		{"AgentSilent", silent, "read the log of the flanneld pod on that node", false},
+		{"EtcdValues", s.broken, "delete the key; its node writes it again", false},
 	} {
 		if len(k.sentences) > 0 {
 			f := finding(status.Degraded, k.reason, sentence(k.sentences, k.wayOut))

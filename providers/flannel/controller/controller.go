@@ -1,4 +1,4 @@
-// Package controller is the operator's loop for flannel. It looks after the etcd in which flannel keeps which node
+// Package controller is the operator's loop for flannel. It manages the etcd in which flannel keeps which node
 // has which subnet.
 //
 // Input: what rendering has written in the ConfigMap flannel-config, the nodes, and etcd. Output: the certificates
@@ -192,13 +192,13 @@ func (c *Controller) managed(ctx context.Context) (bool, error) {
 type pass struct {
 	*Controller
 	in inputs
-	// etcd is nil while there is nobody to connect to.
+	// etcd is nil while there is no one to connect to.
 	etcd     Etcd
 	findings []status.Finding
 	again    time.Duration
 }
 
-// errStale ends a pass that has changed what it goes by. It is none to the outside.
+// errStale ends a pass that has changed what it uses. It is none to the outside.
 var errStale = errors.New("look again")
 
 // run goes through the parts in the order in which they need one another. Errors are errStale and those of the API
@@ -229,7 +229,7 @@ func (p *pass) run(ctx context.Context) error {
 }
 
 // credentials sees to the certificates, and notes in the record what agents are given. The problem is a sentence if
-// they cannot be had for want of something that a user has to make.
+// they cannot be had for lack of something that a user has to make.
 func (p *pass) credentials(ctx context.Context) (cred credentials, problem string, err error) {
 	if x := p.in.settings.External; x != nil {
 		cred, problem, err = p.copyExternal(ctx, *x)
@@ -248,7 +248,7 @@ func (p *pass) credentials(ctx context.Context) (cred credentials, problem strin
 }
 
 func failure(err error) status.Finding {
-	return finding(status.Degraded, "FlannelControllerError", fmt.Sprintf("the operator could not look after flannel's etcd: %v", err))
+	return finding(status.Degraded, "FlannelControllerError", fmt.Sprintf("the operator could not manage flannel's etcd: %v", err))
 }
 
 func finding(effect status.Effect, reason, message string) status.Finding {

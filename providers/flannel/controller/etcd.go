@@ -16,7 +16,7 @@ import (
 // callTimeout is how long one request to etcd may take. The loop waits for it, and nothing else does.
 const callTimeout = 5 * time.Second
 
-// watchPause is how long a watch that broke rests before it begins anew.
+// watchPause is how long a watch that broke rests before it begins again.
 const watchPause = 5 * time.Second
 
 // Member is one line of etcd's own list of members.

@@ -17,7 +17,7 @@ const growthPause = 2 * time.Second
 // growth returns the network configuration that may be in etcd now, and a sentence about what is waited for, which is
 // empty if nothing is. Nodes choose their subnets from the network that is in etcd, so it grows there last: once the
 // rules and routes of every node that is ready take in what is new. A node that is not ready learns it when its agent
-// starts again, and is not waited for. It is a pure function of what is there, so that an operator that is started anew
+// starts again, and is not waited for. It is a pure function of what is there, so that an operator that is started again
 // goes on where the last one was.
 func (s store) growth(want agentconfig.Config, nodes map[string]node) (now agentconfig.Config, waiting string) {
 	if s.config == nil {

@@ -17,9 +17,9 @@ import (
 
 // FoundAnew is the annotation of the ConfigMap flannel-etcd-members with which a person gives the managed etcd up and
 // has another one founded. Its value must be "true".
-const FoundAnew = "networkoperator.openshift.io/found-anew"
+const FoundAnew = "networkoperator.openshift.io/found-again"
 
-// inputs are what a pass goes by.
+// inputs are what a pass uses.
 type inputs struct {
 	settings record.Settings
 	agents   agentconfig.Config
@@ -76,7 +76,7 @@ func (c *Controller) configMap(ctx context.Context, r client.Reader, name string
 	return cm, true, nil
 }
 
-// restore returns the membership that the members' own ConfigMaps have copies of, for when somebody has deleted the
+// restore returns the membership that the members' own ConfigMaps have copies of, for when someone has deleted the
 // record. It is empty if there are none. A copy may be some steps behind, which etcd's own list makes good.
 func (c *Controller) restore(ctx context.Context) (record.Membership, error) {
 	var list corev1.ConfigMapList

@@ -43,7 +43,7 @@ type agent struct {
 	agentconfig.AgentStatus
 }
 
-// readStore sorts keys. What it does not know, it leaves alone.
+// readStore sorts keys. What it does not know, it ignores.
 func readStore(prefix string, keys []KeyValue) store {
 	s := store{prefix: prefix, reservations: map[string]reservation{}, agents: map[string]agent{}}
 	for _, kv := range keys {
@@ -51,7 +51,7 @@ func readStore(prefix string, keys []KeyValue) store {
 			s.config = &kv
 		} else if subnet, _, ok := agentconfig.ParseSubnetKey(prefix, kv.Key); ok {
 			var value struct{ PublicIP netip.Addr }
-			_ = json.Unmarshal(kv.Value, &value) // a lease whose holder is unknown is nobody's
+			_ = json.Unmarshal(kv.Value, &value) // a lease whose holder is unknown is no one's
 			s.leases = append(s.leases, lease{kv, subnet, value.PublicIP})
 		} else if node, ok := agentconfig.ParseNodeKey(agentconfig.ReservationDir(prefix), kv.Key); ok {
 			r, err := agentconfig.DecodeReservation(kv.Value)
@@ -94,14 +94,14 @@ func (s store) configure(want agentconfig.Config) (change *Change, problem strin
 	if !readable || have.Network != want.Network.IPv4 || have.SubnetLen != want.Network.IPv4SubnetLen {
 		if foreign := s.foreign(); len(foreign) > 0 {
 			return nil, fmt.Sprintf("%s in etcd is for the network %s with subnets of length %d, and nodes that are not of this cluster use it (%s); "+
-				"choose another spec.defaultNetwork.flannelConfig.etcd.prefix, or delete these leases if the nodes are gone",
+				"choose another spec.defaultNetwork.flannelConfig.etcd.prefix, or delete these leases if the nodes no longer exist",
 				key, have.Network, have.SubnetLen, strings.Join(foreign, ", ")), nil
 		}
 	}
 	return &Change{Unchanged: map[string]int64{key: s.config.Revision}, Put: map[string][]byte{key: value}}, "", nil
 }
 
-// foreign names the leases that are nobody's of this cluster, at most three of them.
+// foreign names the leases that are no one's of this cluster, at most three of them.
 func (s store) foreign() []string {
 	own := map[netip.Prefix]netip.Addr{}
 	for _, r := range s.reservations {

@@ -19,7 +19,7 @@ import (
 
 const prefix = "/coreos.com/network"
 
-// plain starts an etcd without TLS that somebody else runs, and a world that uses it.
+// plain starts an etcd without TLS that a third party runs, and a world that uses it.
 func plain(t *testing.T) (*world, Etcd, *process) {
 	t.Helper()
 	ports := freePorts(t)
@@ -157,7 +157,7 @@ func TestThePrefixOfAnotherClusterIsLeftAlone(t *testing.T) {
 	if _, err := etcd.Commit(t.Context(), Change{Delete: []string{prefix + "/subnets/10.1.2.0-24"}}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("it is taken over once nobody uses it", func() bool { return strings.Contains(kept(t, etcd)["config"], "10.128.0.0/14") && len(w.finding) == 0 })
+	w.until("it is taken over once no one uses it", func() bool { return strings.Contains(kept(t, etcd)["config"], "10.128.0.0/14") && len(w.finding) == 0 })
 }
 
 func TestAForcedChangeOfTheNetworkTakesOurOwnLeasesAlong(t *testing.T) {

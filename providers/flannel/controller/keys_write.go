@@ -99,14 +99,14 @@ func (p *pass) forget(ctx context.Context, s store) error {
 			return fmt.Errorf("read node %s: %w", name, err)
 		}
 		if p.commit(ctx, s.forget(name)) {
-			p.deps.Log.Info("freed the subnet of a node that is gone", "node", name, "subnet", s.reservations[name].Subnet)
+			p.deps.Log.Info("freed the subnet of a deleted node", "node", name, "subnet", s.reservations[name].Subnet)
 			delete(p.since, what)
 		}
 	}
 	return nil
 }
 
-// commit makes a change, and asks for another look if somebody else was quicker.
+// commit makes a change, and asks for another look if a third party was quicker.
 func (p *pass) commit(ctx context.Context, c Change) bool {
 	done, err := p.etcd.Commit(ctx, c)
 	if err != nil {

@@ -30,7 +30,7 @@ func (a *assassin) strike(what string, do func() error) error {
 		return errKilled
 	case 2:
 		a.kills++
-		_ = do() // nobody learns of it
+		_ = do() // no one learns of it
 		return errKilled
 	}
 	return do()
@@ -136,7 +136,7 @@ func TestBeingKilledAtAnyStepLosesNothing(t *testing.T) {
 	w.removeNode("cp-1")
 	w.turn()
 	w.until("the seat is given away", func() bool {
-		w.now = w.now.Add(goneGrace) // a restarted operator begins to count anew
+		w.now = w.now.Add(goneGrace) // a restarted operator begins to count again
 		return calm(3)() || w.hasMember("cp-3")
 	})
 	w.until("the new member has a vote", calm(3))

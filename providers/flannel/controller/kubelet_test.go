@@ -108,7 +108,7 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 		return // the pod waits for its Secret
 	}
 	w.kill(node)
-	// Below the folder of the whole test: the member may outlive the part of it that starts it.
+	// Below the directory of the whole test: the member may outlive the part of it that starts it.
 	tls, err := os.MkdirTemp(w.disks, "pod-")
 	if err != nil {
 		w.t.Fatal(err)

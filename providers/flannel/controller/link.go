@@ -50,7 +50,7 @@ func (l *link) replace(key string, etcd Etcd, cancel context.CancelFunc) {
 
 func (l *link) close() { l.replace("", nil, nil) }
 
-// connect makes the connection that the pass needs, unless it is open. There is none while nobody could answer.
+// connect makes the connection that the pass needs, unless it is open. There is none while no one could answer.
 func (p *pass) connect(cred credentials) error {
 	endpoints := p.votersOrExternal()
 	if len(endpoints) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// memory says since when things have been so. It is kept by the loop alone: after a restart, every grace starts anew.
+// memory says since when things have been so. It is kept by the loop alone: after a restart, every grace starts again.
 type memory map[string]time.Time
 
 // note remembers since when a thing has been so, and forgets it when it is not.
@@ -65,7 +65,7 @@ func (p *pass) wait(sentence string) {
 	p.soonest(soon)
 }
 
-// ask asks etcd for what a step says, after making sure that nobody has gone on from another record.
+// ask asks etcd for what a step says, after making sure that no one has gone on from another record.
 func (p *pass) ask(ctx context.Context, s step) error {
 	live, found, err := p.configMap(ctx, p.deps.Live, record.MembersConfigMap)
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *pass) ask(ctx context.Context, s step) error {
 	return nil
 }
 
-// save writes the record. A conflict means that the pass went by an older one: the next pass goes by the newer.
+// save writes the record. A conflict means that the pass went by an older one: the next pass uses the newer.
 func (p *pass) save(ctx context.Context, m record.Membership, why string) error {
 	content, err := m.Encode()
 	if err != nil {
@@ -172,8 +172,8 @@ func (p *pass) view(ctx context.Context, trust string) (v view, down map[string]
 	return v, p.question(ctx, &v), nil
 }
 
-// settled reports whether a member's pod is ready and as recorded. Nobody is asked while all members are up to date,
-// since nobody then wants to know.
+// settled reports whether a member's pod is ready and as recorded. No one is asked while all members are up to date,
+// since no one then wants to know.
 func (p *pass) settled(ctx context.Context, m record.Member, trust string) (bool, error) {
 	if !slices.ContainsFunc(p.in.members.Members, func(m record.Member) bool {
 		return m.Image != p.in.settings.Managed.Image || m.Trust != trust

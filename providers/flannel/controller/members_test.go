@@ -32,13 +32,13 @@ func TestTheLifeOfACluster(t *testing.T) {
 		run  func(*testing.T, *world)
 	}{
 		{"the loss of one member is told and does no harm", oneIsLost},
-		{"a Node object made anew keeps its member", nodeObjectAnew},
+		{"a Node object recreated keeps its member", nodeObjectAnew},
 		{"a deleted record is restored and never founds a second cluster", recordDeleted},
 		{"a lost authority is replaced without losing the members", authorityLost},
 		{"an image goes round one member at a time", imageGoesRound},
 		{"a replaced node gets a new member", nodeReplaced},
 		{"the seat of a node that is gone goes to another", nodeGone},
-		{"a person can have a cluster founded anew", foundedAnew},
+		{"a person can have a cluster founded again", foundedAnew},
 	} {
 		w.t = t
 		if !t.Run(part.name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func (w *world) disksArePrivate() {
 	for _, m := range w.members().Members {
 		info, err := os.Stat(filepath.Join(w.disk(m.Node), m.Name))
 		if err != nil || info.Mode().Perm() != 0o700 {
-			w.t.Errorf("folder of %s: %v, error %v", m.Name, info, err)
+			w.t.Errorf("directory of %s: %v, error %v", m.Name, info, err)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func oneIsLost(t *testing.T, w *world) {
 	if done, err := w.loop.link.etcd.Commit(t.Context(), Change{Put: map[string][]byte{"/x": nil}}); err != nil || !done {
 		t.Errorf("writing with two members of three: %v", err)
 	}
-	w.now = w.now.Add(10 * time.Minute) // less than certs.Skew: members go by the real clock
+	w.now = w.now.Add(10 * time.Minute) // less than certs.Skew: members use the real clock
 	for range 5 {
 		w.turn()
 	}
@@ -252,7 +252,7 @@ func imageGoesRound(t *testing.T, w *world) {
 		return restarting == 0
 	})
 	if most != 1 {
-		t.Errorf("%d members were started anew at once", most)
+		t.Errorf("%d members were started again at once", most)
 	}
 	w.settle("cp-0", "cp-1", "cp-2")
 }
@@ -266,7 +266,7 @@ func foundedAnew(t *testing.T, w *world) {
 	w.removeNode("cp-2")
 	w.turn()
 	w.now = w.now.Add(goneGrace)
-	w.until("it is told what cannot be done", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-1 is gone") })
+	w.until("it is told what cannot be done", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-1 was deleted") })
 
 	var cm corev1.ConfigMap
 	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MembersConfigMap}, &cm); err != nil {

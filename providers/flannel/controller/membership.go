@@ -25,7 +25,7 @@ type view struct {
 	managed record.Managed
 	// trust is the hash of the authorities that members are to trust.
 	trust string
-	// token is one that was never used. anew asks for a cluster to be founded whatever there is.
+	// token is one that was never used. again asks for a cluster to be founded whatever there is.
 	token string
 	anew  bool
 	// candidates are the control-plane nodes, the oldest first.
@@ -34,7 +34,7 @@ type view struct {
 	nodes map[string]record.Candidate
 	// away says since when the Node of a member has been missing or another one, by the member's name.
 	away map[string]time.Time
-	// actual is etcd's own list; known is false if it cannot be had, for want of a quorum or of a connection.
+	// actual is etcd's own list; known is false if it cannot be had, for lack of a quorum or of a connection.
 	actual []Member
 	known  bool
 	// answers holds the names of the members that answer, settled those whose pod is ready and as recorded.
@@ -83,7 +83,7 @@ func plan(m record.Membership, v view) step {
 	return step{}
 }
 
-// listed returns etcd's line for a member. Two members that follow one another at the same address are told apart by
+// listed returns etcd's line for a member. Two members that follow one another at the same address are distinguished by
 // their names, once they have one.
 func listed(m record.Member, actual []Member) (Member, bool) {
 	for _, a := range actual {

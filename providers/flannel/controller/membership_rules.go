@@ -45,7 +45,7 @@ func note(m record.Membership, v view) (step, bool) {
 	return write(m, next), changed
 }
 
-// adopt keeps a member whose Node object was made anew while its machine stayed: it answers, with its data.
+// adopt keeps a member whose Node object was recreated while its machine stayed: it answers, with its data.
 func adopt(m record.Membership, v view) (step, bool) {
 	for i, member := range m.Members {
 		n, exists := v.nodes[member.Node]
@@ -58,7 +58,7 @@ func adopt(m record.Membership, v view) (step, bool) {
 	return step{}, false
 }
 
-// unlisted makes the record and etcd's own list agree, where somebody or something has removed a member, or the record
+// unlisted makes the record and etcd's own list agree, where someone or something has removed a member, or the record
 // of one that was being added. A list that has none of the record's members is that of another etcd.
 func unlisted(m record.Membership, v view) (step, bool) {
 	ours := map[uint64]bool{}
@@ -131,7 +131,7 @@ func leave(m record.Membership, v view) (step, bool) {
 		}
 		a, ok := listed(member, v.actual)
 		if member.Runs() && !v.known {
-			return step{problem: fmt.Sprintf("node %s is gone, and with it a member of flannel's etcd; the others cannot remove it, since %s", member.Node, lostQuorum)}, true
+			return step{problem: fmt.Sprintf("node %s was deleted, and with it a member of flannel's etcd; the others cannot remove it, since %s", member.Node, lostQuorum)}, true
 		}
 		if ok {
 			return step{verb: remove, member: member.Name, id: a.ID, url: a.PeerURL}, true
@@ -167,7 +167,7 @@ func (v view) present(m record.Member) bool {
 	return exists && n.UID == m.UID && n.Address.String() == m.Address
 }
 
-// alone reports whether a member is the only one that ever ran: then nobody else has its data, and nobody else can
+// alone reports whether a member is the only one that ever ran: then no one else has its data, and no one else can
 // remove it.
 func alone(m record.Membership, member record.Member) bool {
 	for _, other := range m.Members {

@@ -95,7 +95,7 @@ func TestPlan(t *testing.T) {
 			m.Members[1].State, m.Members[2].State = record.Promised, record.Promised
 			*v = look(*m, a, b, c)
 		}, "add b-t0"},
-		{"nobody is added while a member is down", func(m *record.Membership, v *view) {
+		{"no one is added while a member is down", func(m *record.Membership, v *view) {
 			m.Members[2].State = record.Promised
 			*v = look(*m, a, b, c)
 			v.answers["b-t0"] = false
@@ -127,7 +127,7 @@ func TestPlan(t *testing.T) {
 		{"no quorum to remove with", func(_ *record.Membership, v *view) {
 			gone(v, "b", time.Minute)
 			v.known, v.actual = false, nil
-		}, "problem: node b is gone"},
+		}, "problem: node b was deleted"},
 		{"a replaced machine may still come back with its data", func(_ *record.Membership, v *view) { replaced(v, 4*time.Minute) }, ""},
 		{"a replaced machine without the data", func(_ *record.Membership, v *view) { replaced(v, 5*time.Minute) }, "remove b-t0"},
 		{"a machine that came back with its data", func(_ *record.Membership, v *view) {
@@ -175,13 +175,13 @@ func TestPlan(t *testing.T) {
 			v.known, v.actual, v.candidates = false, nil, nil
 		}, ""},
 
-		{"somebody has removed a member by hand", func(_ *record.Membership, v *view) { v.actual = v.actual[:2] }, "record: c-t0 is gone"},
-		{"a learner that nobody has noted", func(_ *record.Membership, v *view) {
+		{"someone has removed a member by hand", func(_ *record.Membership, v *view) { v.actual = v.actual[:2] }, "record: c-t0 is gone"},
+		{"a learner that no one has noted", func(_ *record.Membership, v *view) {
 			v.actual = append(v.actual, Member{ID: 9, PeerURL: "https://192.0.2.9:12380", Learner: true})
 		}, "remove "},
 		{"another etcd answers at the addresses", func(_ *record.Membership, v *view) {
 			for i := range v.actual {
-				v.actual[i].Name = "somebody else's"
+				v.actual[i].Name = "a third party's"
 			}
 		}, ""},
 

@@ -64,7 +64,7 @@ func (p *pass) progressWritten(err error) error {
 	return nil
 }
 
-// endMigration takes away what was told of a migration that is over.
+// endMigration removes what was told of a migration that is over.
 func (p *pass) endMigration(ctx context.Context) error {
 	cm := corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: p.deps.Namespace, Name: facts.MTUMigrationConfigMap}
@@ -94,7 +94,7 @@ func progressOf(told agentconfig.Config, s store, nodes map[string]node) (facts.
 		case !reports:
 			waiting = append(waiting, fmt.Sprintf("the agent of node %s does not report", name))
 		case !a.Ready || a.Step != progress.Step || a.MTU != progress.MTU:
-			waiting = append(waiting, fmt.Sprintf("node %s has MTU %d and is not there yet", name, a.MTU))
+			waiting = append(waiting, fmt.Sprintf("node %s still has MTU %d", name, a.MTU))
 		}
 	}
 	progress.Done = len(waiting) == 0 && len(nodes) > 0

@@ -34,7 +34,7 @@ func TestAMigrationNamesItsPhaseAndWhomItWaitsFor(t *testing.T) {
 		{"a node is not Ready", gone, agentconfig.Config{MTU: 1450}, at(0, 1450), at(0, 1450), true, false, reasonPreflight, []string{"from 1450 to 1400 (0 %)", "1 of 2 nodes are done: node b is not Ready"}},
 		{"an agent is silent", gone, agentconfig.Config{MTU: 1450}, at(0, 1450), nil, false, false, reasonPreflight, []string{"the agent of node b does not report"}},
 		{"all may begin", gone, agentconfig.Config{MTU: 1450}, at(0, 1450), at(0, 1450), false, true, reasonPreflight, []string{"Preflight"}},
-		{"half way between", gone, between, at(1, 1450), at(0, 1450), false, false, reasonRouting, []string{"(30 %)", "take packets of 1450 bytes, and send at most 1400", "node b has MTU 1450 and is not there yet"}},
+		{"half way between", gone, between, at(1, 1450), at(0, 1450), false, false, reasonRouting, []string{"(30 %)", "take packets of 1450 bytes, and send at most 1400", "node b still has MTU 1450"}},
 		{"one has finished", gone, steady(2, 1400), at(2, 1400), at(1, 1450), false, false, reasonFinishing, []string{"(75 %)", "get MTU 1400", "node b"}},
 		{"all have", gone, steady(2, 1400), at(2, 1400), at(2, 1400), false, true, reasonFinished, []string{"The MTU of all pods is 1400. Remove spec.migration"}},
 		{"the way back", back, agentconfig.Config{MTU: 1450, Migration: &agentconfig.MTUMigration{Step: 3, RoutableMTU: 1400}}, at(3, 1450), at(2, 1400), false, false, reasonRouting, []string{"spec.migration was removed: the MTU of pods goes back to 1450"}},

@@ -26,7 +26,7 @@ func (c *Controller) watchRequests(mgr manager.Manager, loop controller.Controll
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("make cache of requests for %s controller: %w", Name, err)
+		return fmt.Errorf("create cache of requests for %s controller: %w", Name, err)
 	}
 	if err := mgr.Add(requests); err != nil {
 		return fmt.Errorf("add cache of requests for %s controller: %w", Name, err)

@@ -25,7 +25,7 @@ const Name = "flannel"
 func (c *Controller) Setup(mgr manager.Manager) error {
 	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: c})
 	if err != nil {
-		return fmt.Errorf("make %s controller: %w", Name, err)
+		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	if err := loop.Watch(c.trigger.Source()); err != nil {
 		return fmt.Errorf("watch etcd for %s controller: %w", Name, err)
@@ -61,7 +61,7 @@ func (c *Controller) concerns(o client.Object) bool {
 	return o.GetNamespace() == record.Namespace || o.GetNamespace() == c.deps.Namespace && o.GetName() != status.ConfigMapName
 }
 
-// nodeChanged lets through what the loop goes by: a kubelet's heartbeat is not.
+// nodeChanged lets through what the loop uses: a kubelet's heartbeat is not.
 func nodeChanged(e event.UpdateEvent) bool {
 	before, ok := e.ObjectOld.(*corev1.Node)
 	after, also := e.ObjectNew.(*corev1.Node)

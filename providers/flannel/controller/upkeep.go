@@ -196,7 +196,7 @@ func (p *pass) crowding(members []stored, now time.Time) string {
 		p.upkeep = upkeep{rest: now.Add(betweenMembers)}
 	}
 	if crowded(members) {
-		return fmt.Sprintf("compaction and defragmentation did not bring every database below %d MiB; find and delete the keys that fill it, see \"etcd is full\" in docs/providers/flannel.md", int64(roomy>>20))
+		return fmt.Sprintf("compaction and defragmentation did not reduce every database below %d MiB; find and delete the keys that fill it, see \"etcd is full\" in docs/providers/flannel.md", int64(roomy>>20))
 	}
 	return "the operator repeats compaction and defragmentation after a pause"
 }

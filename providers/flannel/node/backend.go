@@ -36,7 +36,7 @@ func (m *manager) AcquireLease(ctx context.Context, attrs *lease.LeaseAttrs) (*l
 }
 
 // GetStoredMacAddresses keeps the MAC address of the vxlan device over a restart of the node, so that the other
-// nodes need not learn a new one. IPv6 gets a device and a MAC address of its own, which is chosen anew.
+// nodes need not learn a new one. IPv6 gets a device and a MAC address of its own, which is chosen again.
 func (m *manager) GetStoredMacAddresses(context.Context) (v4, v6 string) { return m.vtepMAC, "" }
 
 func (m *manager) GetStoredPublicIP(context.Context) (v4, v6 string) { return "", "" }
@@ -89,7 +89,7 @@ func register(ctx context.Context, config agentconfig.Config, m *manager, ext *b
 	}
 	be, err := build(m, ext)
 	if err != nil {
-		return links{}, 0, fmt.Errorf("make backend %s: %w", config.Backend.Type, err)
+		return links{}, 0, fmt.Errorf("create backend %s: %w", config.Backend.Type, err)
 	}
 	var wg sync.WaitGroup
 	network, err := be.RegisterNetwork(ctx, &wg, m.config)

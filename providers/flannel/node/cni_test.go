@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 )
 
-// addPod starts a pod's network as a container runtime does: with the first configuration in the folder.
+// addPod starts a pod's network as a container runtime does: with the first configuration in the directory.
 func addPod(t *testing.T, m *machine) (etcdtest.Netns, netip.Addr) {
 	t.Helper()
 	files, err := libcni.ConfFiles(m.config.CNI.ConfDir, []string{".conf", ".conflist", ".json"})

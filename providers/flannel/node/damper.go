@@ -8,7 +8,7 @@ const (
 	dampForget = 5 * time.Minute
 )
 
-// damper says how long to wait before doing something again that somebody else keeps undoing: not at all the first
+// damper says how long to wait before doing something again that a third party keeps undoing: not at all the first
 // time, then longer and longer. An operator that forgets a node which goes on running would otherwise fight with
 // its agent without end. The zero value is ready.
 type damper struct {

@@ -59,7 +59,7 @@ var (
 	subnet6 = netip.MustParsePrefix("fd00:10:0:15::/64")
 )
 
-// peerLease is a lease of another node; index tells them apart. v6 and data may be empty.
+// peerLease is a lease of another node; index distinguishes them. v6 and data may be empty.
 func peerLease(v4, address, v6, address6, kind, data string) store.Lease {
 	l := store.Lease{IPv4: netip.MustParsePrefix(v4), Attrs: lease.LeaseAttrs{BackendType: kind, PublicIP: ip.MustParseIP4(address)}}
 	if v6 != "" {
@@ -161,7 +161,7 @@ func TestRoutesAreComparedWithTheKernels(t *testing.T) {
 	}{
 		{"nothing is there", nil, 1, 0},
 		{"it is there", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", true)}, 0, 0},
-		{"it is there, made by somebody else", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", false)}, 0, 0},
+		{"it is there, made by a third party", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth0", false)}, 0, 0},
 		{"it leads elsewhere", []kernelRoute{r("10.1.20.0/24", "192.168.0.201", "eth0", true)}, 1, 0},
 		{"it leads out of another interface", []kernelRoute{r("10.1.20.0/24", "192.168.0.200", "eth1", true)}, 1, 0},
 		{"a node that is gone", []kernelRoute{r("10.1.21.0/24", "192.168.0.201", "eth0", true)}, 1, 1},

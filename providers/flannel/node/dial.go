@@ -46,7 +46,7 @@ func dial(config agentconfig.Etcd, own *tls.Certificate) (*clientv3.Client, erro
 		})},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make etcd client: %w", err)
+		return nil, fmt.Errorf("create etcd client: %w", err)
 	}
 	return client, nil
 }

@@ -3,7 +3,7 @@
 // other programs read.
 //
 // Input: the configuration that the operator wrote, etcd, the kernel. Output: the node's lease, its reservation
-// if nobody made one, its report, all in etcd; routes, neighbours and firewall rules; subnet.env, the CNI
+// if no one made one, its report, all in etcd; routes, neighbours and firewall rules; subnet.env, the CNI
 // configuration, and a file with the last good state.
 //
 // It uses flannel's own packages: the backends make devices and say what is in a lease, the traffic manager makes
@@ -11,7 +11,7 @@
 // that routes are repaired at once and what fails is reported.
 //
 // It must never give up the node's routes because etcd cannot be reached or the program ends, never take a subnet
-// that another node holds, and never touch files in the folder of network configurations but its own.
+// that another node holds, and never touch files in the directory of network configurations but its own.
 //
 // What is wanted is computed by pure functions (*_desired.go), done at the edges (*_apply.go), and gathered for
 // the report (status.go).

@@ -48,7 +48,7 @@ func (a *agent) talkToEtcd(ctx context.Context) error {
 		err = group.Wait()
 		_ = client.Close() // nothing is in flight any more
 		if ctx.Err() == nil {
-			a.Log.Info("connecting to etcd anew", "reason", err)
+			a.Log.Info("reconnecting to etcd", "reason", err)
 		}
 	}
 	return nil
@@ -66,7 +66,7 @@ func (a *agent) holdSubnet(ctx context.Context, st *store.Store) error {
 		case t.wanted == nil:
 			wait(ctx, changed, nil, nil)
 		case p.lost(t):
-			a.Log.Warn("the node's lease is gone from etcd, taking it again", "subnet", t.ipv4, "in", losses.next(a.Now()).String())
+			a.Log.Warn("the node's lease is missing in etcd and is acquired again", "subnet", t.ipv4, "in", losses.next(a.Now()).String())
 			pause(ctx, losses.wait, nil)
 			a.unconfirm()
 		case !t.confirmed():
@@ -170,7 +170,7 @@ func (a *agent) follow(ctx context.Context, st *store.Store, reread <-chan error
 	return nil
 }
 
-// endWatch ends a watch when everything must be read again: because somebody says so, or because it is time to
+// endWatch ends a watch when everything must be read again: because someone says so, or because it is time to
 // forget the nodes that are not in etcd any more and have been kept for now.
 func endWatch(ctx context.Context, end context.CancelCauseFunc, reread <-chan error, kept bool) {
 	var forget <-chan time.Time

@@ -48,7 +48,7 @@ func readConflicting(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read folder of CNI configurations: %w", err)
+		return nil, fmt.Errorf("read directory of CNI configurations: %w", err)
 	}
 	names := make([]string, 0, len(entries))
 	for _, e := range entries {

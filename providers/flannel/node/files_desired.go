@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// confName is the name of the agent's own file in the folder of network configurations, networkName the name of
+// confName is the name of the agent's own file in the directory of network configurations, networkName the name of
 // the network in it. The address manager keeps its records under the network's name.
 const (
 	confName    = "10-flannel.conflist"
@@ -101,7 +101,7 @@ func neededPlugins(config agentconfig.Config) []string {
 	return names
 }
 
-// conflicting returns those of the files in the folder of network configurations that container runtimes read
+// conflicting returns those of the files in the directory of network configurations that container runtimes read
 // before the agent's own: runtimes take the first in the order of names.
 func conflicting(names []string) []string {
 	var out []string

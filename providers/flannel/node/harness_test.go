@@ -78,7 +78,7 @@ func (s *segment) bridge(name string, addresses ...string) {
 	s.netns.Run("ip", "link", "set", name, "up")
 }
 
-// machine is a node: a namespace with an interface eth0 on the segment, and folders of its own.
+// machine is a node: a namespace with an interface eth0 on the segment, and directories of its own.
 type machine struct {
 	t       testing.TB
 	seg     *segment

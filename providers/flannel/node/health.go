@@ -21,7 +21,7 @@ func handler(read func() board, beat func() time.Time, now func() time.Time, m *
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if last := beat(); !last.IsZero() && now().Sub(last) > stuckAfter {
-			answer(w, http.StatusInternalServerError, "the kernel's routes were last looked at "+last.Format(time.RFC3339))
+			answer(w, http.StatusInternalServerError, "the kernel's routes were last checked "+last.Format(time.RFC3339))
 			return
 		}
 		answer(w, http.StatusOK, "ok")

@@ -76,7 +76,7 @@ func TestADeletedRouteIsBackWithinTwoSeconds(t *testing.T) {
 	one.netns.Run("ip", "link", "set", "eth0", "down")
 	one.netns.Run("ip", "link", "set", "eth0", "up")
 	one.hasRoute(to(two), true, 2*time.Second)
-	// Somebody else's idea of the way is put right.
+	// A third party's idea of the way is repaired.
 	one.netns.Run("ip", "route", "replace", two.subnet().String(), "via", "192.168.0.55")
 	one.hasRoute(to(two), true, 2*time.Second)
 }
@@ -91,7 +91,7 @@ func TestRoutesOfNodesThatWentWhileTheAgentWasDownAreRemoved(t *testing.T) {
 	m.stop()
 	m.hasRoute(gone, true, time.Second) // the end of the program takes nothing away
 	seg.remove(prefix + "/subnets/10.1.77.0-24")
-	// An administrator's route into the network is nobody's business but theirs.
+	// An administrator's route into the network is no one's business but theirs.
 	own := "10.1.88.0/24 via 192.168.0.88 dev eth0 proto static"
 	m.netns.Run("ip", "route", "add", "10.1.88.0/24", "via", "192.168.0.88", "proto", "static")
 	m.ready()
@@ -159,6 +159,6 @@ func TestFilesAreWrittenAndNoOthersTouched(t *testing.T) {
 		names = append(names, e.Name())
 	}
 	if diff := cmp.Diff([]string{"00-other.conf", "10-flannel.conflist", "99-other.conflist", "README"}, names); diff != "" {
-		t.Errorf("folder of configurations (-want +got):\n%s", diff)
+		t.Errorf("directory of configurations (-want +got):\n%s", diff)
 	}
 }

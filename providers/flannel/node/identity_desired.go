@@ -31,7 +31,7 @@ type signingRequest struct {
 func newKey() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("make key for etcd: %w", err)
+		return nil, fmt.Errorf("create key for etcd: %w", err)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -65,7 +65,7 @@ func newRequest(node string, key []byte) (signingRequest, error) {
 	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: record.NodeUser(node)}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, signer)
 	if err != nil {
-		return signingRequest{}, fmt.Errorf("make request for a certificate: %w", err)
+		return signingRequest{}, fmt.Errorf("create request for a certificate: %w", err)
 	}
 	public, err := x509.MarshalPKIXPublicKey(signer.Public())
 	if err != nil {

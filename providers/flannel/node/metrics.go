@@ -27,8 +27,8 @@ func newMetrics(version string, read func() board) *metrics {
 			Namespace: "flanneld", Name: "lease_renewals_total", Help: "Renewals of the node's lease, by result.",
 		}, []string{"result"}),
 		routesSet:  counter("routes_set_total", "Routes and neighbours that were set, for new peers or because they were gone."),
-		routesGone: counter("routes_removed_total", "Routes and neighbours of nodes that are gone that were removed."),
-		firewall:   counter("firewall_repairs_total", "How often firewall rules were made again because some were gone."),
+		routesGone: counter("routes_removed_total", "Routes and neighbours of deleted nodes that were removed."),
+		firewall:   counter("firewall_repairs_total", "How often firewall rules were restored because some were missing."),
 		passes: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "flanneld", Name: "kernel_pass_seconds", Help: "How long it took to compare the kernel with what is wanted and to correct it.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 8),

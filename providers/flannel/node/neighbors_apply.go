@@ -12,7 +12,7 @@ import (
 )
 
 // applyNeighbors makes the fixed entries of the vxlan devices as wanted. Interfaces that are not vxlan devices
-// are left alone.
+// are not changed.
 func (out *outcome) applyNeighbors(on links, want []neighbor, sweep bool) {
 	names := []string{on.IPv4, on.IPv6}
 	slices.Sort(names)

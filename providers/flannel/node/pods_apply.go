@@ -11,8 +11,8 @@ import (
 )
 
 // applyPodMTU gives the bridge, the pods on it and their routes their MTUs: mtu is what interfaces take, routable what is
-// sent, 0 for the same. The pods are found by their ends of the links on the bridge, in the namespaces of a folder;
-// others in that folder are left alone. Everything is tried; the errors of all pods are joined. A bridge that does not
+// sent, 0 for the same. The pods are found by their ends of the links on the bridge, in the namespaces of a directory;
+// others in that directory are not changed. Everything is tried; the errors of all pods are joined. A bridge that does not
 // exist has no pods.
 func applyPodMTU(bridge, namespaces string, mtu, routable int) error {
 	br, err := netlink.LinkByName(bridge)
@@ -50,15 +50,15 @@ func applyPodMTU(bridge, namespaces string, mtu, routable int) error {
 	return errors.Join(errs...)
 }
 
-// openNamespaces opens all network namespaces in a folder, by the numbers under which this one knows them.
-func openNamespaces(folder string) (map[int]netns.NsHandle, error) {
-	entries, err := os.ReadDir(folder)
+// openNamespaces opens all network namespaces in a directory, by the numbers under which this one knows them.
+func openNamespaces(directory string) (map[int]netns.NsHandle, error) {
+	entries, err := os.ReadDir(directory)
 	if err != nil {
 		return nil, fmt.Errorf("look for the namespaces of pods: %w", err)
 	}
 	handles := map[int]netns.NsHandle{}
 	for _, e := range entries {
-		h, err := netns.GetFromPath(filepath.Join(folder, e.Name()))
+		h, err := netns.GetFromPath(filepath.Join(directory, e.Name()))
 		if err != nil {
 			continue // it is gone, or is none
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// Remove takes away what an agent with this configuration has left on the node, and what plugins have made for its pods:
+// Remove removes what an agent with this configuration has left on the node, and what plugins have made for its pods:
 // the configuration of the container runtime first, so that no pod is started while the rest goes, then routes, devices,
 // firewall rules and files. What is not there is no error; what cannot be removed does not keep the rest. No agent may
 // run meanwhile. Plugins stay: other networks use the same.

@@ -63,7 +63,7 @@ func TestACleanedNodeIsAsItWas(t *testing.T) {
 		}
 	}
 	one.cleanup()
-	// Somebody's own route into the network stays.
+	// Someone's own route into the network stays.
 	one.pristine(static)
 	one.cleanup() // what is gone already is no error
 	two.cleanup()

@@ -107,7 +107,7 @@ type kernelRoute struct {
 }
 
 // compareRoutes returns what to set, and what to delete: routes into the network by one of our interfaces that
-// nobody needs any more. Routes with another protocol than ours are never deleted.
+// no one needs any more. Routes with another protocol than ours are never deleted.
 func compareRoutes(network agentconfig.Network, on links, want []route, have []kernelRoute) (set []route, remove []route) {
 	wanted := make(map[netip.Prefix]route, len(want))
 	for _, r := range want {

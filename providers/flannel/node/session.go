@@ -26,7 +26,7 @@ const (
 var (
 	errMoved     = errors.New("the node has another subnet")
 	errInterface = errors.New("the interface or its addresses have changed")
-	errDevice    = errors.New("the backend's device is gone")
+	errDevice    = errors.New("the backend's device is missing")
 )
 
 // session is one set-up of the backend: it lasts as long as subnet, interface and device stay the same.
@@ -263,7 +263,7 @@ func (s *session) keepFirewall(ctx context.Context) {
 	s.note(topicFirewall, err)
 	if repaired {
 		s.metrics.firewall.Inc()
-		s.Log.Warn("firewall rules were gone and have been made again")
+		s.Log.Warn("firewall rules were missing and have been restored")
 	}
 }
 

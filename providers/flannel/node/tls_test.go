@@ -20,7 +20,7 @@ func authority(t *testing.T, name string) *certs.Authority {
 	return a
 }
 
-// issue writes a certificate of an authority into a folder, trusting the given authorities.
+// issue writes a certificate of an authority into a directory, trusting the given authorities.
 func issue(t *testing.T, dir string, from *certs.Authority, trusted ...*certs.Authority) etcdtest.Files {
 	t.Helper()
 	pair, err := from.Issue(certs.Request{

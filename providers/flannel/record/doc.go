@@ -18,7 +18,7 @@ const (
 	MembersConfigMap = "flannel-etcd-members"
 	MembersKey       = "members.json"
 	// CopyLabel marks the ConfigMaps of single members. Each has a copy of the Membership under MembersKey, from
-	// which the loop restores it if somebody deletes it.
+	// which the loop restores it if someone deletes it.
 	CopyLabel = "networkoperator.openshift.io/etcd-members-copy"
 	// ClientSecret is what agents and the operator present to etcd, of type kubernetes.io/tls with BundleKey.
 	ClientSecret = "flannel-etcd-client"
@@ -41,5 +41,5 @@ func MemberDeployment(node string) string { return "flannel-etcd-" + node }
 // MemberSecret is the name of the Secret with the certificate of the member on a node.
 func MemberSecret(node string) string { return "flannel-etcd-member-" + node }
 
-// ConfigHash is the annotation of pod templates that makes pods start anew when what they read once has changed.
+// ConfigHash is the annotation of pod templates that makes pods start again when what they read once has changed.
 const ConfigHash = "networkoperator.openshift.io/config-hash"

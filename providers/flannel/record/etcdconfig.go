@@ -16,7 +16,7 @@ const Quota = 512 << 20
 
 // Paths are where a member finds its files.
 type Paths struct {
-	// Data is the folder that holds the member's own folder, TLS the one with tls.crt, tls.key and ca.crt.
+	// Data is the directory that holds the member's own directory, TLS the one with tls.crt, tls.key and ca.crt.
 	Data, TLS string
 	// MetricsURL is where it answers probes.
 	MetricsURL string
@@ -57,7 +57,7 @@ type etcdSecurity struct {
 }
 
 // EtcdConfig returns the configuration file with which a member starts. What it says of the cluster counts only
-// when the member's folder is empty; afterwards etcd goes by what it has on disk.
+// when the member's directory is empty; afterwards etcd uses what it has on disk.
 func (m Membership) EtcdConfig(member Member, p Paths) (string, error) {
 	if _, err := netip.ParseAddr(member.Address); err != nil {
 		return "", fmt.Errorf("configure etcd member %s: %w", member.Name, err)
@@ -68,7 +68,7 @@ func (m Membership) EtcdConfig(member Member, p Paths) (string, error) {
 		state = "new"
 	}
 	if cluster == "" {
-		// A founder knows nobody else. Should it lose its disk in a cluster of several, it finds nobody to join
+		// A founder knows no one else. Should it lose its disk in a cluster of several, it finds no one to join
 		// with this, and stops, which is what it ought to do.
 		cluster = member.Name + "=" + member.PeerURL
 	}

@@ -24,7 +24,7 @@ func Seats(candidates int) int {
 	return min(candidates, 1)
 }
 
-// Found returns the membership of a cluster that is founded anew on the first of the candidates, with seats promised
+// Found returns the membership of a cluster that is founded again on the first of the candidates, with seats promised
 // to those that follow. The token must not have been used before, here or for any member. It has no members without
 // candidates.
 func Found(candidates []Candidate, m Managed, token string) Membership {

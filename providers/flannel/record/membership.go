@@ -42,7 +42,7 @@ const (
 
 // Member is one member of the managed etcd.
 type Member struct {
-	// Name is the member's name in etcd and of its folder on the node. No two members ever have the same, also not
+	// Name is the member's name in etcd and of its directory on the node. No two members ever have the same, also not
 	// one after the other on one node, so that none finds the data of the one before.
 	Name string `json:"name"`
 	// Node and UID tell the node it runs on; UID is that of the Node object.

@@ -33,7 +33,7 @@ type Managed struct {
 	Image string `json:"image"`
 }
 
-// External is an etcd that somebody else runs.
+// External is an etcd that a third party runs.
 type External struct {
 	Endpoints []string `json:"endpoints"`
 	// CAConfigMap and ClientSecret name objects in the operator's namespace. Both are empty with http endpoints;

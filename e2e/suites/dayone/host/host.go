@@ -42,7 +42,7 @@ type Host struct {
 // New makes a host that is off, with an empty disk over a root file system. It is off for good at the end of the test.
 func New(t testing.TB, root, name string) *Host {
 	t.Helper()
-	// Not the test's own folder: a comma in the name of a test would be one in the options of a mount.
+	// Not the test's own directory: a comma in the name of a test would be one in the options of a mount.
 	disk, err := os.MkdirTemp("", "host-") //nolint:usetesting // sockets lie in it, whose paths must be short
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func (h *Host) Boot() {
 }
 
 // errGone is the answer to a question about a program that has ended, or has not begun.
-var errGone = errors.New("the first process is not there")
+var errGone = errors.New("the first process does not exist")
 
 // child is the only child of a process.
 func child(pid int) (int, error) {
@@ -162,7 +162,7 @@ func (h *Host) Run(name string, args ...string) string {
 	return out
 }
 
-// Write writes a file of the host, which must be on. Folders are made as needed.
+// Write writes a file of the host, which must be on. Directories are made as needed.
 func (h *Host) Write(path, content string, mode os.FileMode) {
 	h.t.Helper()
 	real := h.Path(path)

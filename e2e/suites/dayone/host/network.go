@@ -77,7 +77,7 @@ func (h *Host) plug(s *Segment, card, cable, mac string) error {
 		return err
 	}
 	defer inSwitch.Close()
-	// The kernel takes down the pair of the life before when it comes to it; nobody waits for that.
+	// The kernel takes down the pair of the life before when it comes to it; no one waits for that.
 	h.Eventually(30*time.Second, "the old end of "+cable+" is gone", func() error {
 		old, err := inSwitch.LinkByName(cable)
 		if err != nil {
@@ -94,7 +94,7 @@ func (h *Host) plug(s *Segment, card, cable, mac string) error {
 		PeerName:  card, PeerHardwareAddr: address, PeerNamespace: netlink.NsPid(h.pid),
 	}
 	if err := inSwitch.LinkAdd(pair); err != nil {
-		return fmt.Errorf("make the cable: %w", err)
+		return fmt.Errorf("create the cable: %w", err)
 	}
 	if err := inSwitch.LinkSetUp(pair); err != nil {
 		return fmt.Errorf("set the cable up: %w", err)

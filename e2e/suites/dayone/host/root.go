@@ -23,7 +23,7 @@ func packages() []string {
 	}
 }
 
-// Root is a folder with the root file system that all hosts share, without a word written by one of them. It is made in
+// Root is a directory with the root file system that all hosts share, without a word written by one of them. It is made in
 // the cache when it is not there. Nothing is installed on the machine, and no maintainer script runs.
 func Root(ctx context.Context, cache string, progress func(string)) (string, error) {
 	work, err := os.MkdirTemp("", "host-root-")
@@ -81,7 +81,7 @@ func onlyLayer(archive string) (string, error) {
 	}
 }
 
-// unpack writes a layer to a folder, and adds what the packages' scripts would have added.
+// unpack writes a layer to a directory, and adds what the packages' scripts would have added.
 func unpack(ctx context.Context, archive, layer, work, to string) error {
 	if err := os.Mkdir(to, 0o755); err != nil {
 		return err
@@ -119,7 +119,7 @@ func addUser(root, name string, id int) error {
 	return nil
 }
 
-// keep moves a folder to its place in the cache, whose disk may be another, in one last step. Another process may have
+// keep moves a directory to its place in the cache, whose disk may be another, in one last step. Another process may have
 // been faster, with the same content.
 func keep(ctx context.Context, from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {

@@ -124,7 +124,7 @@ func (h *Host) StartManager(dns bool) *Daemon {
 	return d
 }
 
-// awaitNameless waits until a name of the bus belongs to nobody. The bus may hear later than Kill that a daemon has died,
+// awaitNameless waits until a name of the bus belongs to no one. The bus may hear later than Kill that a daemon has died,
 // and the next one gives up at once if its name is taken.
 func (h *Host) awaitNameless(name string) {
 	h.t.Helper()

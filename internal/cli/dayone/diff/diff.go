@@ -33,11 +33,11 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Show what changes from one configuration to another",
-		Long: `Compares two documents, or two sets of them (folders, MachineConfigs, HostNetworkConfigs) file by file:
-by interface, address, route, rule and resolver. The order and the spelling make no difference.
+		Long: `Compares two documents, or two sets of them (directories, MachineConfigs, HostNetworkConfigs) file by
+file: by interface, address, route, rule and resolver. Order and spelling are ignored.
 
 Exit status: 0 compared (with --exit-code: 0 the same, 1 different), 1 one of them is no document,
-2 it cannot be read or the call is wrong.`,
+2 it cannot be read, or the command line is wrong.`,
 		Example: "  cno dayone diff master-0.yml new/master-0.yml\n  cno dayone diff 10-br-ex-master.yaml new/",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -22,9 +22,9 @@ type options struct {
 	host              thishost.Source
 }
 
-var errPlain = errors.New("this is a document, or no YAML at all, and nothing to take documents out of; \"cno dayone validate\" checks it, and -o hostnetworkconfig makes an object of it")
+var errPlain = errors.New("the file is a document, or not YAML, and contains no documents to extract; \"cno dayone validate\" checks it, and -o hostnetworkconfig converts it to an object")
 
-// preBootRole is the folder of documents that are for the time before the boot.
+// preBootRole is the directory of documents that are for the time before the boot.
 const preBootRole = "preboot"
 
 // New makes the command.
@@ -32,20 +32,21 @@ func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
 		Use:   "import (-f FILE... | --live)",
-		Short: "Take documents out of MachineConfigs, install-configs or this host",
-		Long: `Writes what is there already as documents:
+		Short: "Extract documents from MachineConfigs, install-configs or this host",
+		Long: `Writes existing configurations as documents:
 
   MachineConfigs   their files below ` + placement.Dir + `, decoded; of two objects with one
                    file the one whose name comes last counts, as on a node
-  install-config   the networkConfig of each host, which is for the time before the boot
-  --live           the network of the host that this runs on: interfaces, addresses that did not
-                   come by themselves, bridges of Open vSwitch, routes and name servers
+  install-config   the networkConfig of each host, which is used before the boot
+  --live           the network of the host on which the command runs: interfaces, addresses that are
+                   not automatic, bridges of Open vSwitch, routes and name servers
 
-Without --dir everything goes to standard output, one YAML document a file. With it files are
-DIR/ROLE/NAME.yml, and DIR/preboot/HOST.yml. With -o hostnetworkconfig the output is an object a
-role, with a host for each file; values and a template make it shorter later.
+Without --dir everything goes to standard output, one YAML document for each file. With it the files
+are DIR/ROLE/NAME.yml and DIR/preboot/HOST.yml. With -o hostnetworkconfig the output is one object
+for each role, with a host for each file; values and a template can shorten it later.
 
-Exit status: 0 done, 1 something cannot be taken out, 2 the input cannot be read or the call is wrong.`,
+Exit status: 0 done, 1 a document cannot be extracted, 2 the input cannot be read, or the command line
+is wrong.`,
 		Example: "  oc get machineconfig -o yaml | cno dayone import -f - --dir hosts/\n" +
 			"  cno dayone import -f install-config.yaml -o hostnetworkconfig\n  cno dayone import --live > $(hostname -s).yml",
 		Args:              cobra.NoArgs,
@@ -54,8 +55,8 @@ Exit status: 0 done, 1 something cannot be taken out, 2 the input cannot be read
 	}
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "a file of MachineConfigs or an install-config, - for standard input; may be repeated")
-	f.BoolVar(&o.live, "live", false, "describe the host that this runs on")
-	f.StringVar(&o.dir, "dir", "", "the folder to write to, instead of standard output")
+	f.BoolVar(&o.live, "live", false, "describe the host on which the command runs")
+	f.StringVar(&o.dir, "dir", "", "the directory to write to, instead of standard output")
 	f.StringVar(&o.role, "role", "", "only this role")
 	f.StringVarP(&o.output, "output", "o", "files", "files or hostnetworkconfig")
 	o.host.Add(cmd)
@@ -159,10 +160,10 @@ func (o *options) write(cmd *cobra.Command, all []output) error {
 		}
 		path := filepath.Join(o.dir, filepath.FromSlash(out.name))
 		if !filepath.IsLocal(filepath.FromSlash(out.name)) {
-			return fmt.Errorf("%s is not a name below a folder", out.name)
+			return fmt.Errorf("%s is not a name below a directory", out.name)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("make folder: %w", err)
+			return fmt.Errorf("create directory: %w", err)
 		}
 		if err := os.WriteFile(path, out.content, 0o644); err != nil {
 			return fmt.Errorf("write document: %w", err)

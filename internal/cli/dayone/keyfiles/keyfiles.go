@@ -26,10 +26,10 @@ func New() *cobra.Command {
 	var form answer.Form
 	cmd := &cobra.Command{
 		Use:   "keyfiles [-f] FILE",
-		Short: "Turn an NMState document into keyfiles of NetworkManager",
+		Short: "Convert an NMState document to NetworkManager keyfiles",
 		Long: `Writes the connection profiles that NMState's own generator (nmstatectl gc) makes of a document,
 in the order of activation; the differences are in docs/day-one-keyfiles.md. Warnings and errors
-go to standard error, one a line with file, line and path, all at once.
+go to standard error, one per line with file, line and path, all at once.
 
 A document for which NetworkManager drops a file is written with a warning, as NMState does it; --strict
 refuses it, as "cno dayone validate" does.
@@ -37,7 +37,7 @@ refuses it, as "cno dayone validate" does.
 With --dir the files are written there with mode 0600, without which NetworkManager ignores them.
 With --output json or yaml they are printed as {"NetworkManager": [["NAME", "CONTENT"], ...]}.
 
-Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call is wrong.`,
+Exit status: 0 done, 1 the document is refused, 2 it cannot be read, or the command line is wrong.`,
 		Example: "  cno dayone keyfiles -f worker-0.yml\n  cno dayone keyfiles -f worker-0.yml --dir system-connections",
 		Args:    roles.FileArgs(&files),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,7 +60,7 @@ Exit status: 0 done, 1 the document is refused, 2 it cannot be read or the call 
 	cmd.Flags().StringArrayVarP(&files, "file", "f", nil, "NMState document in YAML or JSON, an install-config, an agent-config or an NMStateConfig, - for standard input")
 	cmd.Flags().StringVar(&host, "host", "", "the host, of an install-config, an agent-config or NMStateConfigs with several")
 	cmd.Flags().BoolVar(&strict, "strict", false, "refuse documents for which NetworkManager drops a file")
-	cmd.Flags().StringVar(&dir, "dir", "", "folder to write the files to; made if it is not there")
+	cmd.Flags().StringVar(&dir, "dir", "", "directory to write the files to; created if it does not exist")
 	form.Add(cmd)
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
@@ -101,7 +101,7 @@ func generate(cmd *cobra.Command, file, host string, strict bool) ([]nmconn.File
 func choose(file string, data []byte, name string) (metal.Host, nmstate.Problems, error) {
 	if !metal.IsInput(data) {
 		if name != "" {
-			return metal.Host{}, nil, fmt.Errorf("--host is of no use with %s, which is one document", file)
+			return metal.Host{}, nil, fmt.Errorf("--host cannot be used with %s, which is one document", file)
 		}
 		return metal.Host{File: file, Document: data}, nil, nil
 	}

@@ -98,7 +98,7 @@ func TestARefusedDocumentHasALineForEachErrorAndNoFiles(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the folder was made: %v", err)
+		t.Errorf("the directory was made: %v", err)
 	}
 }
 

@@ -56,7 +56,7 @@ func (o *options) machineConfigs(cmd *cobra.Command) error {
 // checkedRoles reads the documents for the first boot; what is wrong with them is printed.
 func (o *options) checkedRoles(cmd *cobra.Command) (roles.Found, error) {
 	if o.base != "" || len(o.hosts) > 0 {
-		return roles.Found{}, fmt.Errorf("--base and --host are of no use with --as %s: it takes all documents of a role", o.as)
+		return roles.Found{}, fmt.Errorf("--base and --host cannot be used with --as %s: it takes all documents of a role", o.as)
 	}
 	found, err := (&roles.Reader{Stdin: cmd.InOrStdin(), Role: o.role}).Read(o.files)
 	if err != nil {

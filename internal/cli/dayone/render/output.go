@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// output is what a form makes of hosts: files in a folder, or the same as one stream.
+// output is what a form makes of hosts: files in a directory, or the same as one stream.
 type output struct {
 	files  []file
 	stream [][]byte
@@ -18,7 +18,7 @@ type output struct {
 }
 
 type file struct {
-	// name is a slash path below the folder.
+	// name is a slash path below the directory.
 	name    string
 	content []byte
 }
@@ -30,7 +30,7 @@ func (o output) write(stdout io.Writer, dir string) error {
 		return o.writeFiles(dir)
 	}
 	if len(o.stream) > 1 && o.separator == "" {
-		return fmt.Errorf("standard output takes %s, and there are %d: name one with --host, or a folder with --dir", o.about, len(o.stream))
+		return fmt.Errorf("standard output takes %s, and there are %d: name one with --host, or a directory with --dir", o.about, len(o.stream))
 	}
 	for i, part := range o.stream {
 		if i > 0 {

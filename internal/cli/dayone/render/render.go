@@ -61,20 +61,20 @@ func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
 		Use:   "render --as FORM [-f] FILE...",
-		Short: "Write documents of hosts in the form in which a boot takes them",
+		Short: "Render documents of hosts for boot images, MachineConfigs or a cluster",
 		Long: `Renders NMState documents of hosts. For the time before their first boot:
 
   keyfiles       NetworkManager's profiles
-  ignition       the Ignition configuration (3.2.0) that a boot image carries
+  ignition       the Ignition configuration (3.2.0) that a boot image contains
   secret         the Secret that a BareMetalHost names
   baremetalhost  the BareMetalHost that names the Secret, and the Secret of its management controller
   kargs          kernel arguments (ip=, vlan=, bond=, ...), on one line; what they cannot express is refused
 
 For the first boot of the installed system:
 
-  machineconfig  the MachineConfig that brings the documents of all hosts of a role to its nodes;
-                 cluster.yml is for hosts that have none of their own. What "cno dayone validate"
-                 finds wrong is refused, unless --allow-unsound turns it into a warning.
+  machineconfig  the MachineConfig that installs the documents of all hosts of a role on its nodes;
+                 cluster.yml is for hosts that have none of their own. Errors of "cno dayone
+                 validate" are refused, unless --allow-unsound turns them into warnings.
                  --host-network-image adds the MachineConfig with which nodes apply the documents
                  by host-network in place of the stock service
 
@@ -92,7 +92,7 @@ What cannot work before the boot (Open vSwitch, captures, what only the running 
 is refused, with the reason.
 
 Exit status: 0 rendered, 1 a document is invalid or cannot be used before the boot, 2 the input
-cannot be read or the call is wrong.`,
+cannot be read, or the command line is wrong.`,
 		Example: `  cno dayone render --as ignition -f worker-0.yml > worker-0.ign
   cno dayone render --as secret -f worker-0.yml | kubectl apply -f -
   cno dayone render --as ignition -f install-config.yaml --dir ignition/
@@ -106,7 +106,7 @@ cannot be read or the call is wrong.`,
 	f.StringArrayVar(&o.hosts, "host", nil, "only this host, or, with one document, the name of its host; may be repeated")
 	f.StringVar(&o.namespace, "namespace", metal.Namespace, "the namespace of Secrets and BareMetalHosts")
 	f.StringVar(&o.base, "base", "", "an Ignition configuration (3.0 to 3.2) that is merged with that of each host")
-	f.StringVar(&o.dir, "dir", "", "the folder to write files to, instead of standard output")
+	f.StringVar(&o.dir, "dir", "", "the directory to write files to, instead of standard output")
 	f.StringVar(&o.role, "role", "", "the role of the documents, for a MachineConfig or an NNCP")
 	f.BoolVar(&o.withoutBridge, "without-bridge", false, "the cluster's network needs no br-ex (all but OVN-Kubernetes), for a MachineConfig or an NNCP")
 	f.StringVar(&o.image, "host-network-image", "", "also render the MachineConfig that installs host-network from this image and masks the stock service, for a MachineConfig")
@@ -131,7 +131,7 @@ func (o *options) run(cmd *cobra.Command) error {
 		return err
 	}
 	if o.withoutBridge || o.allowUnsound {
-		return fmt.Errorf("--without-bridge and --allow-unsound are of no use with --as %s: only a MachineConfig and an NNCP are checked for them", o.as)
+		return fmt.Errorf("--without-bridge and --allow-unsound cannot be used with --as %s: only a MachineConfig and an NNCP are checked for them", o.as)
 	}
 	source := source{stdin: cmd.InOrStdin(), only: o.hosts, named: chosen.named || o.dir != ""}
 	hosts, problems, err := source.hosts(o.files)
@@ -158,7 +158,7 @@ func (o *options) form() (form, error) {
 	for _, f := range forms() {
 		if f.word == o.as {
 			if o.base != "" && f.word != "ignition" {
-				return form{}, fmt.Errorf("--base is of no use with --as %s: only an Ignition configuration can be merged", f.word)
+				return form{}, fmt.Errorf("--base cannot be used with --as %s: only an Ignition configuration can be merged", f.word)
 			}
 			return f, nil
 		}

@@ -106,7 +106,7 @@ func TestWhatCannotWorkBeforeTheBootIsRefusedInEveryForm(t *testing.T) {
 			t.Errorf("%s: status %d, %q", as, status, out)
 		}
 		for _, want := range []string{
-			"testdata/br-ex.yml:6: interfaces[1].type: br-ex is of type ovs-bridge: Open vSwitch is not there before the boot",
+			"testdata/br-ex.yml:6: interfaces[1].type: br-ex is of type ovs-bridge: Open vSwitch is not available before the boot",
 			"testdata/br-ex.yml:13: interfaces[2].type: br-ex is of type ovs-interface",
 		} {
 			if !strings.Contains(said, want) {
@@ -173,11 +173,11 @@ func TestCallsThatMakeNoSense(t *testing.T) {
 	}{
 		{"no form of that name", []string{"--as", "iso", "-f", "testdata/br-ex.yml"}, "is not one of keyfiles, ignition"},
 		{"a file that is not there", []string{"--as", "secret", "-f", "testdata/none.yml"}, "no such file"},
-		{"an empty folder", []string{"--as", "secret", "-f", none}, "no host in"},
+		{"an empty directory", []string{"--as", "secret", "-f", none}, "no host in"},
 		{"a host that is not there", []string{"--as", "secret", "-f", "testdata/hosts", "--host", "x"}, "no file is of a host of that name"},
 		{"standard input of no name", []string{"--as", "secret", "-f", "-"}, "--host must name"},
 		{"several configurations in one stream", []string{"--as", "ignition", "-f", "testdata/hosts"}, "and there are 2"},
-		{"a base for something else", []string{"--as", "secret", "-f", "testdata/hosts", "--base", "testdata/base.ign"}, "--base is of no use"},
+		{"a base for something else", []string{"--as", "secret", "-f", "testdata/hosts", "--base", "testdata/base.ign"}, "--base cannot be used"},
 		{"a base that is none", []string{"--as", "ignition", "-f", "testdata/hosts", "--base", "testdata/br-ex.yml"}, "not an Ignition configuration"},
 	} {
 		if out, said, status := run(t, "", c.args...); status != exit.Unusable || !strings.Contains(said, c.want) || out != "" {
@@ -212,7 +212,7 @@ func TestOutputThatCannotBeWrittenIsAnError(t *testing.T) {
 	}
 	out := output{files: []file{{"../x", nil}}}
 	if err := out.write(nil, t.TempDir()); err == nil {
-		t.Error("a file was written outside the folder")
+		t.Error("a file was written outside the directory")
 	}
 	if err := (output{stream: [][]byte{{}}}).write(broken{}, ""); err == nil {
 		t.Error("a stream that broke was not noticed")

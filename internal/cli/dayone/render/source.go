@@ -57,7 +57,7 @@ func (s *source) hosts(files []string) ([]metal.Host, nmstate.Problems, error) {
 	return kept, s.problems, nil
 }
 
-// expand replaces folders by the documents in them.
+// expand replaces directories by the documents in them.
 func expand(files []string) ([]string, error) {
 	var out []string
 	for _, file := range files {
@@ -69,7 +69,7 @@ func expand(files []string) ([]string, error) {
 		}
 		entries, err := os.ReadDir(file)
 		if err != nil {
-			return nil, fmt.Errorf("read folder: %w", err)
+			return nil, fmt.Errorf("read directory: %w", err)
 		}
 		for _, e := range entries {
 			if ext := filepath.Ext(e.Name()); !e.IsDir() && (ext == ".yml" || ext == ".yaml") {

@@ -52,11 +52,11 @@ changes nothing. It prints what each capture finds, and the document that the ho
 
 The state of the host is a file, with --current: the output of "nmstatectl show" or of
 "cno dayone import --live", or a NodeNetworkState of a cluster (kubectl get nns NODE -o yaml).
-With --live it is that of the host that this runs on; then copy-mac-from, and interfaces that are
-found by an address, are also replaced by what they are on it.
+With --live it is that of the host on which the command runs; then copy-mac-from, and interfaces
+that are identified by an address, are also replaced by their values on that host.
 
-Of a directory, a MachineConfig or a HostNetworkConfig, the file counts that --host and --mac
-choose, by the rule that the node uses. A document without captures is printed as it is.
+From a directory, a MachineConfig or a HostNetworkConfig, --host and --mac select the file, by the
+rule that the node uses. A document without captures is printed unchanged.
 
 Exit status: 0 resolved, 1 a capture or a reference cannot be resolved on that host, 2 the input cannot
 be read or the invocation is wrong.`,
@@ -69,7 +69,7 @@ be read or the invocation is wrong.`,
 	f := cmd.Flags()
 	f.StringArrayVarP(&o.files, "file", "f", nil, "a policy, a directory of documents, a MachineConfig or a HostNetworkConfig, - for standard input")
 	f.StringVar(&o.current, "current", "", "the state of a host, - for standard input")
-	f.BoolVar(&o.live, "live", false, "use the state of the host that this runs on")
+	f.BoolVar(&o.live, "live", false, "use the state of the host on which the command runs")
 	f.StringVar(&o.role, "role", "", "the role, if the file has several")
 	f.StringVar(&o.host.Name, "host", "", "the name of the host, if there are several documents")
 	f.StringArrayVar(&o.host.MACs, "mac", nil, "a MAC address of the host; may be repeated")

@@ -63,7 +63,7 @@ type Reader struct {
 	found   Found
 }
 
-// Read reads files and folders; - is standard input. What cannot be used is in Problems; what cannot be read is an error.
+// Read reads files and directories; - is standard input. What cannot be used is in Problems; what cannot be read is an error.
 func (r *Reader) Read(paths []string) (Found, error) {
 	r.files, r.configs, r.found = map[string]placement.Files{}, nil, Found{}
 	for _, path := range paths {

@@ -35,13 +35,13 @@ func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
 		Use:   "select --host NAME (--dir DIR | -f FILE [--role ROLE])",
-		Short: "Say which file configures a host, and why",
-		Long: `Chooses as the node does: the file of the host's full name, else of its short name, else the one
-that hosts-by-mac.json gives to one of its MAC addresses, else cluster.yml, else none. The file is
-used whole; nothing is merged.
+		Short: "Show which file configures a host, and why",
+		Long: `Selects as the node does: the file of the host's full name, else of its short name, else the one
+that hosts-by-mac.json assigns to one of its MAC addresses, else cluster.yml, else none. The file
+is used as a whole; nothing is merged.
 
-Exit status: 0 chosen (or there is none, which is said), 1 the files contradict themselves,
-2 they cannot be read or the call is wrong.`,
+Exit status: 0 a file is selected, or none applies, which is printed; 1 the files contradict one
+another; 2 they cannot be read, or the command line is wrong.`,
 		Example: "  cno dayone select --dir /etc/nmstate/openshift --host master-0\n" +
 			"  cno dayone select -f 10-br-ex-master.yaml --host master-0.example.com --show",
 		Args:              cobra.NoArgs,
@@ -49,12 +49,12 @@ Exit status: 0 chosen (or there is none, which is said), 1 the files contradict 
 		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.dir, "dir", "", "a folder as "+placement.Dir+" on a node")
+	f.StringVar(&o.dir, "dir", "", "a directory as "+placement.Dir+" on a node")
 	f.StringVarP(&o.file, "file", "f", "", "a MachineConfig or a HostNetworkConfig, - for standard input")
 	f.StringVar(&o.role, "role", "", "the role, if the file has several")
 	f.StringVar(&o.host.Name, "host", "", "the name of the host, short or full; empty for one without a name")
 	f.StringArrayVar(&o.host.MACs, "mac", nil, "a MAC address of the host; may be repeated")
-	f.BoolVar(&o.show, "show", false, "print what is in the file, too")
+	f.BoolVar(&o.show, "show", false, "also print the content of the file")
 	o.form.Add(cmd)
 	cmd.MarkFlagsOneRequired("dir", "file")
 	cmd.MarkFlagsMutuallyExclusive("dir", "file")
@@ -83,7 +83,7 @@ func (o *options) run(cmd *cobra.Command) error {
 func (o *options) files(cmd *cobra.Command) (placement.Files, error) {
 	if o.dir != "" {
 		if _, err := os.Stat(o.dir); err != nil {
-			return nil, fmt.Errorf("read folder: %w", err)
+			return nil, fmt.Errorf("read directory: %w", err)
 		}
 		return placement.ReadDir(os.DirFS(o.dir))
 	}
@@ -95,7 +95,7 @@ func (o *options) files(cmd *cobra.Command) (placement.Files, error) {
 		return nil, err
 	}
 	if found.Plain {
-		return nil, &exit.Code{Status: exit.Refused, Err: fmt.Errorf("%s is a document, or no YAML at all, and there is nothing to select from; give its directory with --dir, a MachineConfig or a HostNetworkConfig", o.file)}
+		return nil, &exit.Code{Status: exit.Refused, Err: fmt.Errorf("%s is a document, or not YAML, and contains no files to select from; give its directory with --dir, a MachineConfig or a HostNetworkConfig", o.file)}
 	}
 	role, err := roles.One(found, o.role)
 	return role.Files, err
@@ -112,7 +112,7 @@ func (o *options) print(stdout, stderr io.Writer, choice placement.Choice) error
 	}
 	name, reason := choice.File.Name, choice.Reason
 	if choice.Rule == placement.ByNone {
-		name, reason = "none", reason+"; the host makes "+placement.Bridge+" by itself"
+		name, reason = "none", reason+"; the host creates "+placement.Bridge+" automatically"
 	}
 	if _, err := fmt.Fprintf(stdout, "%s: %s\n", name, reason); err != nil {
 		return err

@@ -32,24 +32,25 @@ func New() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
 		Use:   "validate ([-f] FILE... | --dir DIR)",
-		Short: "Say everything that is wrong with the network of hosts that are yet to boot",
-		Long: `Checks documents, folders of documents, MachineConfigs, HostNetworkConfigs and the hosts of an
-install-config, each by itself and all together: that each can be read, makes a sound br-ex,
-uses no reserved name and gives no address to two hosts; that a shared file has no address;
-that names and sizes are right; and that a host keeps its address from before the boot.
+		Short: "Validate the network configuration of hosts before they boot",
+		Long: `Checks documents, directories of documents, MachineConfigs, HostNetworkConfigs and the hosts of an
+install-config, each separately and all together: each must be readable, have a valid br-ex and
+use no reserved name; no address may belong to two hosts, or stand in a shared file; names and
+sizes must be valid; and a host must keep its address from before the boot.
 
 If everything is valid, the last line has the numbers of hosts, phases and warnings.
 
-An install-config among the files also says the machine networks and the virtual addresses.
+An install-config among the files also provides the machine networks and the virtual addresses.
 
-Exit status: 0 valid (there may be warnings), 1 invalid, 2 the input cannot be read or the call is wrong.`,
+Exit status: 0 valid (there may be warnings), 1 invalid, 2 the input cannot be read, or the command
+line is wrong.`,
 		Example: "  cno dayone validate --dir master/\n  cno dayone validate -f install-config.yaml -f 10-br-ex-master.yaml",
 		Args:    roles.FileArgs(&o.files, &o.dir),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
 	}
 	f := cmd.Flags()
-	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a folder of documents, or a file of objects, - for standard input; may be repeated")
-	f.StringVar(&o.dir, "dir", "", "a folder of documents, as -f")
+	f.StringArrayVarP(&o.files, "file", "f", nil, "a document, a directory of documents, or a file of objects, - for standard input; may be repeated")
+	f.StringVar(&o.dir, "dir", "", "a directory of documents, as -f")
 	f.StringVar(&o.role, "role", "", "the role of documents that name none")
 	f.StringArrayVar(&o.hosts, "host", nil, "a host of the role; if any is named, all must be; may be repeated")
 	f.StringArrayVar(&o.networks, "machine-network", nil, "a network in which hosts have their addresses, for example 192.168.111.0/24; may be repeated")

@@ -38,15 +38,15 @@ func Noise(n int) []byte {
 // Image makes an image of files by slash path. Names are written in upper case and with a version, as the standard
 // asks.
 func Image(files map[string][]byte) []byte {
-	w := &writer{folders: map[string][]string{"": nil}, files: files, at: map[string]int{}}
+	w := &writer{directories: map[string][]string{"": nil}, files: files, at: map[string]int{}}
 	for _, name := range sortedKeys(files) {
 		w.link(name)
 	}
 	// The system area, the primary descriptor and the terminator come first.
 	w.out = make([]byte, 18*sector)
-	for _, dir := range sortedKeys(w.folders) {
+	for _, dir := range sortedKeys(w.directories) {
 		w.at[dir] = len(w.out)
-		// A folder of at most one sector is enough for tests.
+		// A directory of at most one sector is enough for tests.
 		w.out = append(w.out, make([]byte, sector)...)
 	}
 	for _, name := range sortedKeys(files) {
@@ -54,18 +54,18 @@ func Image(files map[string][]byte) []byte {
 		w.out = append(w.out, files[name]...)
 		w.out = append(w.out, make([]byte, (sector-len(w.out)%sector)%sector)...)
 	}
-	for dir := range w.folders {
-		w.folder(dir)
+	for dir := range w.directories {
+		w.directory(dir)
 	}
 	w.descriptors()
 	return w.out
 }
 
 type writer struct {
-	out     []byte
-	files   map[string][]byte
-	folders map[string][]string // by path: what is in them, by path
-	at      map[string]int      // by path: the first byte
+	out         []byte
+	files       map[string][]byte
+	directories map[string][]string // by path: what is in them, by path
+	at          map[string]int      // by path: the first byte
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -77,39 +77,39 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// link notes a path in its folder, and the folder in the one above.
+// link notes a path in its directory, and the directory in the one above.
 func (w *writer) link(name string) {
 	dir := strings.TrimPrefix(path.Dir("/"+name), "/")
-	if slices.Contains(w.folders[dir], name) {
+	if slices.Contains(w.directories[dir], name) {
 		return
 	}
-	w.folders[dir] = append(w.folders[dir], name)
+	w.directories[dir] = append(w.directories[dir], name)
 	if dir != "" {
 		w.link(dir)
 	}
 }
 
-func (w *writer) folder(dir string) {
+func (w *writer) directory(dir string) {
 	at := w.at[dir]
 	records := append(w.record("\x00", dir), w.record("\x01", dir)...)
-	for _, name := range w.folders[dir] {
+	for _, name := range w.directories[dir] {
 		id := strings.ToUpper(path.Base(name))
-		if _, isFolder := w.folders[name]; !isFolder {
+		if _, isDirectory := w.directories[name]; !isDirectory {
 			id += ";1"
 		}
 		records = append(records, w.record(id, name)...)
 	}
 	if len(records) > sector {
-		panic("isotest: more files in a folder than one sector holds")
+		panic("isotest: more files in a directory than one sector holds")
 	}
 	copy(w.out[at:], records)
 }
 
-// record is the entry of a path in a folder.
+// record is the entry of a path in a directory.
 func (w *writer) record(id, name string) []byte {
 	r := make([]byte, (33+len(id)+1)/2*2)
 	size, flags := len(w.files[name]), byte(0)
-	if _, isFolder := w.folders[name]; isFolder {
+	if _, isDirectory := w.directories[name]; isDirectory {
 		size, flags = sector, 2
 	}
 	r[0] = byte(len(r))

@@ -19,7 +19,7 @@ func TestChoose(t *testing.T) {
 		{name: "NetworkManager where it runs", asked: Auto, runs: true, want: NetworkManager},
 		{name: "netlink on a host without it", asked: Auto, want: Netlink},
 		{name: "what is asked for, though NetworkManager runs", asked: Netlink, runs: true, want: Netlink},
-		{name: "no netlink behind the back of somebody who asked for NetworkManager", asked: NetworkManager, wantError: ErrNotRunning},
+		{name: "no netlink behind the back of someone who asked for NetworkManager", asked: NetworkManager, wantError: ErrNotRunning},
 		{name: "who began a change ends it", asked: Auto, runs: true, begun: Netlink, want: Netlink},
 		{name: "a change that NetworkManager began waits for it", asked: Auto, begun: NetworkManager, wantError: ErrNotRunning},
 	} {
@@ -59,7 +59,7 @@ func TestUnreadableMemoryIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Choose(Auto, dir, true); err == nil {
-		t.Error("a change is under way, nobody knows whose, and another backend is chosen")
+		t.Error("a change is under way, no one knows whose, and another backend is chosen")
 	}
 	if err := os.WriteFile(filepath.Join(dir, "backend"), []byte("auto\n"), 0o600); err != nil {
 		t.Fatal(err)

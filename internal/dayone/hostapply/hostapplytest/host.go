@@ -116,7 +116,7 @@ func (h *Host) Restore(_ context.Context, _ hostapply.Change, snapshot hostapply
 	return json.Unmarshal(snapshot, &h.State)
 }
 
-// PowerCut boots the host anew.
+// PowerCut boots the host again.
 func (h *Host) PowerCut() { h.State = clone(h.Boots) }
 
 // Probe fails for silent targets.

@@ -1,5 +1,5 @@
 // Package install puts the program host-network and its units on a host, which need not be the one it runs on: a container
-// installs on the root folder of its node, an image builder on that of an image. Nothing is started.
+// installs on the root directory of its node, an image builder on that of an image. Nothing is started.
 package install
 
 import (

@@ -26,7 +26,7 @@ type Reader struct {
 	ResolvConf string
 }
 
-// attempts is how often a reading is begun anew because the network changed in the middle of it.
+// attempts is how often a reading is begun again because the network changed in the middle of it.
 const attempts = 10
 
 // Read returns the state without Open vSwitch's part.

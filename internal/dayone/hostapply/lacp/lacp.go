@@ -24,7 +24,7 @@ const (
 )
 
 // Await returns when every port with a link, of each of some bonds of mode 802.3ad, collects and distributes on both sides; at
-// the latest after five seconds, with a warning in the log: a bond may work in part, and whoever verifies sees how far. Names
+// the latest after five seconds, with a warning in the log: a bond may work in part, and anyone who verifies sees how far. Names
 // of anything else are passed over. sys is /sys/class/net, and wait returns after a while or with the context's error.
 func Await(ctx context.Context, sys fs.FS, bonds []string, wait func(context.Context, time.Duration) error, log *slog.Logger) error {
 	for left := limit; ; left -= poll {

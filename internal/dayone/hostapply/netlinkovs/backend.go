@@ -28,7 +28,7 @@ type Backend struct {
 	ResolvConf string
 	// Sys is /sys/class/net.
 	Sys fs.FS
-	// Leases is the folder in which the leases are written down that Keep renews. It does not outlive the boot.
+	// Leases is the directory in which the leases are written down that Keep renews. It does not outlive the boot.
 	Leases string
 	Now    func() time.Time
 	Log    *slog.Logger

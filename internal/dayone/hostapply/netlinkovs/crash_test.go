@@ -19,7 +19,7 @@ func TestDocumentThatDoesNotWorkIsRolledBack(t *testing.T) {
 		name, document, says string
 		cut                  bool // pull the cable
 	}{
-		{name: "no such gateway: the address is right, and nobody answers", document: brokenBridge, says: "gateway 192.168.111.9 on br-ex does not answer"},
+		{name: "no such gateway: the address is right, and no one answers", document: brokenBridge, says: "gateway 192.168.111.9 on br-ex does not answer"},
 		{name: "an MTU that the card cannot have: a step in the middle fails", says: "mtu",
 			document: strings.Replace(bridgeOverCard, "- name: enp2s0\n  type: ethernet\n", "- name: enp2s0\n  type: ethernet\n  mtu: 65500000\n", 1)},
 		{name: "a server that never answers: no lease", says: "ask for a lease",
@@ -87,7 +87,7 @@ func (l *lab) isNew() error {
 }
 
 // TestKilledAtEveryStep kills the program at its first step, its second, and so on, until it gets through. Whatever it
-// leaves, the next pass brings the host to the new state; or to the old one, where the document was taken away in the meantime, and
+// leaves, the next pass brings the host to the new state; or to the old one, where the document was removed in the meantime, and
 // where the document never works.
 func TestKilledAtEveryStep(t *testing.T) {
 	t.Parallel()
@@ -181,7 +181,7 @@ func (l *lab) reset(before string) {
 	l.isOld(before)
 }
 
-// TestPowerCutAtEveryStep takes away all but the disk at every step: the kernel's state is lost, Open vSwitch's database is not.
+// TestPowerCutAtEveryStep removes all but the disk at every step: the kernel's state is lost, Open vSwitch's database is not.
 // The card has its first address again after the boot, as the programs that start a host give it.
 func TestPowerCutAtEveryStep(t *testing.T) {
 	t.Parallel()

@@ -44,9 +44,9 @@ type familyGoal struct {
 	// owned families have these addresses, and routes of this goal, and nothing else. Link-local IPv6 addresses are the kernel's.
 	owned     bool
 	addresses []livestate.Address
-	// lease asks for an address by DHCP; what it brings is not taken away.
+	// lease asks for an address by DHCP; what it brings is not removed.
 	lease *lease
-	// advertised addresses come from routers and are not taken away.
+	// advertised addresses come from routers and are not removed.
 	advertised bool
 }
 

@@ -76,7 +76,7 @@ func kernelLink(l *livestate.Link, attrs netlink.LinkAttrs) (netlink.Link, error
 	case l.Kind == "dummy":
 		return &netlink.Dummy{LinkAttrs: attrs}, nil
 	}
-	return nil, fmt.Errorf("a link of type %s cannot be made", l.Kind)
+	return nil, fmt.Errorf("a link of type %s cannot be created", l.Kind)
 }
 
 func kernelBond(l *livestate.Bond, attrs netlink.LinkAttrs) (netlink.Link, error) {

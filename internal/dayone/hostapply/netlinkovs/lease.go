@@ -56,7 +56,7 @@ func (b *Backend) writeRecords(all map[string]record) error {
 	return os.Rename(partial, b.recordsPath())
 }
 
-// dropLeases forgets the leases of links that are to have none, so that nobody renews them.
+// dropLeases forgets the leases of links that are to have none, so that no one renews them.
 func (b *Backend) dropLeases(g goal) error {
 	all, err := b.records()
 	if err != nil || len(all) == 0 {
@@ -168,8 +168,8 @@ func withLease(have livestate.DNS, given dhcp.Lease) livestate.DNS {
 	return out
 }
 
-// Keep renews leases until the context ends. It looks into the folder of leases again and again, so a lease that is given up by
-// another process is left alone from then on. A lease that cannot be renewed is asked for anew; if nobody answers, the
+// Keep renews leases until the context ends. It looks into the directory of leases repeatedly, so a lease that is given up by
+// another process is not changed from then on. A lease that cannot be renewed is asked for again; if no one answers, the
 // kernel takes the address away when its time is over.
 func (b *Backend) Keep(ctx context.Context, pause time.Duration, wait func(context.Context, time.Duration) error) error {
 	for {

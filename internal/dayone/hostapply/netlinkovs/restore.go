@@ -109,7 +109,7 @@ func specialRoutes(doc *nmstate.Document) []nmstate.Route {
 	return out
 }
 
-// rulesBefore takes away the rules that the document adds and the host had not, and brings back those that it had.
+// rulesBefore removes the rules that the document adds and the host had not, and brings back those that it had.
 func rulesBefore(g *goal, s snapshot, doc *nmstate.Document) {
 	var after goal
 	rulesOf(&after, doc)

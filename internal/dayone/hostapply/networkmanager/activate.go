@@ -20,7 +20,7 @@ const (
 )
 
 // errFailed is the end of an activation that did not reach a device's addresses.
-var errFailed = errors.New("NetworkManager gave up (\"journalctl -u NetworkManager\" says why)")
+var errFailed = errors.New("NetworkManager failed (\"journalctl -u NetworkManager\" shows why)")
 
 // activate brings a profile up, if it is not up with these very settings, and waits until only addresses are missing.
 func (b *Backend) activate(ctx context.Context, uuid, device string) error {

@@ -31,7 +31,7 @@ func (p plan) early() []profile {
 func (b *Backend) adopt(ctx context.Context, p profile) error {
 	d, err := b.awaitDevice(ctx, p.device)
 	if err != nil {
-		return fmt.Errorf("wait for NetworkManager to see %s, which Open vSwitch makes: %w", p.device, err)
+		return fmt.Errorf("wait for NetworkManager to see %s, which Open vSwitch creates: %w", p.device, err)
 	}
 	if d.Type == nmdbus.TypeGeneric && p.kind != "generic" {
 		p = forGeneric(p)
@@ -45,7 +45,7 @@ func (b *Backend) adopt(ctx context.Context, p profile) error {
 	return b.Bus.Manage(ctx, d.Path)
 }
 
-// awaitDevice returns a device when NetworkManager has it. If NetworkManager is stuck with a placeholder, the device is made anew.
+// awaitDevice returns a device when NetworkManager has it. If NetworkManager is stuck with a placeholder, the device is recreated.
 func (b *Backend) awaitDevice(ctx context.Context, name string) (nmdbus.Device, error) {
 	var stuck time.Duration
 	for {
@@ -65,7 +65,7 @@ func (b *Backend) awaitDevice(ctx context.Context, name string) (nmdbus.Device, 
 		}
 		if stuck >= patience {
 			if err := b.makeAnew(ctx, name); err != nil {
-				return nmdbus.Device{}, fmt.Errorf("make %s anew: %w", name, err)
+				return nmdbus.Device{}, fmt.Errorf("recreate %s: %w", name, err)
 			}
 			stuck = 0
 		}
@@ -96,7 +96,7 @@ func (b *Backend) makeAnew(ctx context.Context, name string) error {
 		return nil // gone meanwhile
 	}
 	bridge := contents.Bridges[at]
-	b.Log.Warn("NetworkManager does not take a device that is there; its bridge is made anew", "device", name, "bridge", bridge.Name)
+	b.Log.Warn("NetworkManager does not accept an existing device; its bridge is recreated", "device", name, "bridge", bridge.Name)
 	if err := b.OVS.Ensure(ctx, ovsbridge.Change{Absent: []string{bridge.Name}}); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Backend struct {
 	Netlink *netlink.Handle
 	// OVS is Open vSwitch's database. Bridges are made in it only where NetworkManager cannot make them.
 	OVS ovsbridge.Database
-	// Etc and Run are NetworkManager's folders of profiles on disk and in memory; see DefaultEtc and DefaultRun.
+	// Etc and Run are NetworkManager's directories of profiles on disk and in memory; see DefaultEtc and DefaultRun.
 	Etc, Run string
 	// Sys is /sys/class/net.
 	Sys fs.FS
@@ -35,7 +35,7 @@ type Backend struct {
 	Log *slog.Logger
 }
 
-// NetworkManager's folders of profiles.
+// NetworkManager's directories of profiles.
 const (
 	DefaultEtc = "/etc/NetworkManager/system-connections"
 	DefaultRun = "/run/NetworkManager/system-connections"
@@ -50,7 +50,7 @@ type plan struct {
 	absent, down []string
 	// bridges are those among the absent that are of Open vSwitch.
 	bridges map[string]bool
-	// bySwitch tells that bridges are made in Open vSwitch's database.
+	// bySwitch reports that bridges are made in Open vSwitch's database.
 	bySwitch bool
 }
 
@@ -59,7 +59,7 @@ func (b *Backend) plan(ctx context.Context, change hostapply.Change) (plan, erro
 	doc := change.Document
 	files, problems := nmconn.Profiles(doc)
 	if err := problems.Err(); err != nil {
-		return plan{}, fmt.Errorf("make profiles of the document: %w", err)
+		return plan{}, fmt.Errorf("render the profiles of the document: %w", err)
 	}
 	p := plan{profiles: profilesOf(files, change.Volatile), bridges: map[string]bool{}}
 	for _, i := range doc.Interfaces {

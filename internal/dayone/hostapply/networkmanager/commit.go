@@ -62,7 +62,7 @@ func (b *Backend) keep(ctx context.Context, p plan) error {
 			return fmt.Errorf("keep a profile: %w", err)
 		}
 	}
-	if err := syncFolder(b.Etc); err != nil {
+	if err := syncDirectory(b.Etc); err != nil {
 		return fmt.Errorf("keep profiles: %w", err)
 	}
 	for _, q := range p.profiles {
@@ -76,13 +76,13 @@ func (b *Backend) keep(ctx context.Context, p plan) error {
 			return fmt.Errorf("remove a replaced profile: %w", err)
 		}
 	}
-	if err := syncFolder(b.Etc); err != nil {
+	if err := syncDirectory(b.Etc); err != nil {
 		return fmt.Errorf("keep profiles: %w", err)
 	}
 	return b.Bus.Reload(ctx)
 }
 
-// tidy leaves a profile in one of the two folders. One on disk is moved to memory where it is late.
+// tidy leaves a profile in one of the two directories. One on disk is moved to memory where it is late.
 func (b *Backend) tidy(q profile, late bool) error {
 	if !late {
 		return removeKeyfile(b.Run, q.file)

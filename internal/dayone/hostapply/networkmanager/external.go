@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// external is what somebody else than NetworkManager gave a device: no profile brings it back.
+// external is what a third party than NetworkManager gave a device: no profile brings it back.
 type external struct {
 	Interface string            `json:"interface"`
 	Addresses []netip.Prefix    `json:"addresses,omitempty"`

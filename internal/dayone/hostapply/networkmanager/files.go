@@ -12,9 +12,9 @@ import (
 // keyfileMode is the only one that NetworkManager reads: keyfiles may hold secrets.
 const keyfileMode = 0o600
 
-// readFolder returns the keyfiles of a folder by name, also the links by which NetworkManager hides profiles; none if
-// there is no such folder.
-func readFolder(dir string) (map[string][]byte, error) {
+// readDirectory returns the keyfiles of a directory by name, also the links by which NetworkManager hides profiles; none if
+// there is no such directory.
+func readDirectory(dir string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -34,9 +34,9 @@ func readFolder(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// writeFolder makes the keyfiles of a folder those that are given. It reports whether it changed anything.
-func writeFolder(dir string, want map[string][]byte) (bool, error) {
-	have, err := readFolder(dir)
+// writeDirectory makes the keyfiles of a directory those that are given. It reports whether it changed anything.
+func writeDirectory(dir string, want map[string][]byte) (bool, error) {
+	have, err := readDirectory(dir)
 	if err != nil {
 		return false, err
 	}
@@ -62,10 +62,10 @@ func writeFolder(dir string, want map[string][]byte) (bool, error) {
 	if !changed {
 		return false, nil
 	}
-	return true, syncFolder(dir)
+	return true, syncDirectory(dir)
 }
 
-// writeKeyfile puts a keyfile in place in one step: NetworkManager, and whoever comes after a power cut, sees the old or
+// writeKeyfile puts a keyfile in place in one step: NetworkManager, and anyone who comes after a power cut, sees the old or
 // the new one.
 func writeKeyfile(dir, name string, content []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -90,8 +90,8 @@ func removeKeyfile(dir, name string) error {
 	return nil
 }
 
-// syncFolder flushes names. A folder that is not there has none.
-func syncFolder(dir string) error {
+// syncDirectory flushes names. A directory that is not there has none.
+func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

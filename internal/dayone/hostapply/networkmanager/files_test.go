@@ -10,11 +10,11 @@ import (
 
 func TestFolderIsMadeWhatItWas(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "system-connections")
-	if changed, err := writeFolder(dir, nil); err != nil || changed {
-		t.Fatalf("a folder that is not there has nothing to restore: %t, %v", changed, err)
+	if changed, err := writeDirectory(dir, nil); err != nil || changed {
+		t.Fatalf("a directory that is not there has nothing to restore: %t, %v", changed, err)
 	}
 	want := map[string][]byte{"a.nmconnection": []byte("a"), "b.nmconnection": []byte("b")}
-	if changed, err := writeFolder(dir, want); err != nil || !changed {
+	if changed, err := writeDirectory(dir, want); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
 	for name, content := range map[string]string{"a.nmconnection": "edited", "new.nmconnection": "new", "README": "not a profile", ".b.nmconnection": "nor this"} {
@@ -22,17 +22,17 @@ func TestFolderIsMadeWhatItWas(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if changed, err := writeFolder(dir, want); err != nil || !changed {
+	if changed, err := writeDirectory(dir, want); err != nil || !changed {
 		t.Fatal(changed, err)
 	}
-	got, err := readFolder(dir)
+	got, err := readDirectory(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if changed, err := writeFolder(dir, want); err != nil || changed {
+	if changed, err := writeDirectory(dir, want); err != nil || changed {
 		t.Errorf("what is right is written again: %t, %v", changed, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "README")); err != nil {

@@ -45,7 +45,7 @@ func (b *Backend) Live(ctx context.Context) (livestate.State, error) {
 	return state, b.resolvers(ctx, &state)
 }
 
-// methods tells how a device gets its addresses.
+// methods reports how a device gets its addresses.
 func methods(s nmdbus.Settings) (v4, v6 livestate.Method) {
 	v4 = livestate.Method{
 		DHCP: s.Text("ipv4", "method") == "auto", ClientID: clientID(s.Text("ipv4", "dhcp-client-id")),

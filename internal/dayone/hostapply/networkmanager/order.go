@@ -15,7 +15,7 @@ type activation struct {
 	// agree waits until bonds have agreed with their switch.
 	agree func(ctx context.Context, bonds []string) error
 	log   *slog.Logger
-	// bonds are those that came up, and that nobody has waited for.
+	// bonds are those that came up, and that no one has waited for.
 	bonds []string
 }
 

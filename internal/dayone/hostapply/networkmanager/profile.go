@@ -9,12 +9,12 @@ import (
 
 // profile is a keyfile to be.
 type profile struct {
-	file    string // name without folder
+	file    string // name without directory
 	content string
 	uuid    string
 	kind    string // NetworkManager's word for the type
 	device  string // the interface name; empty if the device is found by its MAC address
-	// active tells whether the profile is activated; profiles of interfaces that are down are not.
+	// active reports whether the profile is activated; profiles of interfaces that are down are not.
 	active bool
 	// internal marks the internal port of an Open vSwitch bridge.
 	internal bool

@@ -54,16 +54,16 @@ func (b *Backend) rollBack(ctx context.Context, s snapshot) error {
 // come last, when their devices are there.
 func (b *Backend) restoreFiles(ctx context.Context, s snapshot) error {
 	b.Log.Debug("restore profiles")
-	have, err := readFolder(b.Run)
+	have, err := readDirectory(b.Run)
 	if err != nil {
 		return fmt.Errorf("read profiles: %w", err)
 	}
 	early, late := s.inMemory(have)
-	run, err := writeFolder(b.Run, early)
+	run, err := writeDirectory(b.Run, early)
 	if err != nil {
 		return fmt.Errorf("restore profiles: %w", err)
 	}
-	etc, err := writeFolder(b.Etc, s.Etc)
+	etc, err := writeDirectory(b.Etc, s.Etc)
 	if err != nil {
 		return fmt.Errorf("restore profiles: %w", err)
 	}

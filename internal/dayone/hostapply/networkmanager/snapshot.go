@@ -38,10 +38,10 @@ type deviceThen struct {
 func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostapply.Snapshot, error) {
 	var s snapshot
 	var err error
-	if s.Etc, err = readFolder(b.Etc); err != nil {
+	if s.Etc, err = readDirectory(b.Etc); err != nil {
 		return nil, fmt.Errorf("read profiles: %w", err)
 	}
-	if s.Run, err = readFolder(b.Run); err != nil {
+	if s.Run, err = readDirectory(b.Run); err != nil {
 		return nil, fmt.Errorf("read profiles: %w", err)
 	}
 	view, err := b.look(ctx)

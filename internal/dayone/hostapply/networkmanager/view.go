@@ -97,7 +97,7 @@ func (v view) activeOf(uuid string) (nmdbus.Active, bool) {
 	return nmdbus.Active{}, false
 }
 
-// activated reports whether a device runs with a profile that somebody wrote.
+// activated reports whether a device runs with a profile that someone wrote.
 func (v view) activated(d nmdbus.Device) bool {
 	for _, a := range v.active {
 		if a.Path == d.Active {

@@ -116,7 +116,7 @@ func (d Database) Ensure(ctx context.Context, change Change) error {
 }
 
 // ForgetOVN clears where OVN's controller gets its flows from, as it was told before this boot: what it would fetch from there is
-// as old. Whoever starts OVN tells it anew. Nothing is done where nothing was told; ErrAbsent is that there is no Open vSwitch.
+// as old. Anyone who starts OVN tells it again. Nothing is done where nothing was told; ErrAbsent is that there is no Open vSwitch.
 func (d Database) ForgetOVN(ctx context.Context) error {
 	const key, nowhere = "ovn-remote", " "
 	contents, err := d.Read(ctx)

@@ -39,7 +39,7 @@ func server(t *testing.T) Database {
 		}
 	}
 	if _, err := d.Read(t.Context()); !errors.Is(err, ErrAbsent) {
-		t.Errorf("a database that nobody initialized: %v", err)
+		t.Errorf("a database that no one initialized: %v", err)
 	}
 	follow(t, d)
 	return d

@@ -37,8 +37,8 @@ func (p Prober) Probe(ctx context.Context, target hostapply.Target) error {
 	return fmt.Errorf("nothing probes %q", target.Kind)
 }
 
-// gateway asks the kernel to find a neighbour anew: what it knows of it is forgotten first, for that may be of before the
-// change. Any packet makes it look; one to the discard port disturbs nobody.
+// gateway asks the kernel to find a neighbour again: what it knows of it is forgotten first, for that may be of before the
+// change. Any packet makes it look; one to the discard port disturbs no one.
 func (p Prober) gateway(ctx context.Context, target hostapply.Target) error {
 	addr, err := netip.ParseAddr(target.Address)
 	if err != nil {

@@ -41,7 +41,7 @@ func TestGatewayMustAnswerNowAndNotOnlyBefore(t *testing.T) {
 	p := Prober{Netlink: handle}
 	gateway := hostapply.Target{Kind: hostapply.Gateway, Address: "192.0.2.1", Interface: "up0"}
 	if probe(t, p, gateway) == nil {
-		t.Error("a gateway that nobody is answers")
+		t.Error("a gateway that no one is answers")
 	}
 	run("ip neigh replace 192.0.2.1 lladdr 52:54:00:00:00:01 dev up0 nud reachable")
 	if probe(t, p, gateway) == nil {
@@ -49,7 +49,7 @@ func TestGatewayMustAnswerNowAndNotOnlyBefore(t *testing.T) {
 	}
 	run("ip neigh replace 192.0.2.1 lladdr 52:54:00:00:00:01 dev up0 nud permanent")
 	if err := probe(t, p, gateway); err != nil {
-		t.Errorf("a gateway that somebody set by hand is asked: %v", err)
+		t.Errorf("a gateway that someone set by hand is asked: %v", err)
 	}
 	for _, bad := range []hostapply.Target{
 		{Kind: hostapply.Gateway, Address: "2001:db8::1", Interface: "up0"}, {Kind: hostapply.Gateway, Address: "192.0.2.1", Interface: "none"},
@@ -87,7 +87,7 @@ func TestAnyAnswerOfADNSServerIsOne(t *testing.T) {
 		t.Errorf("a server that refuses: %v", err)
 	}
 	if probe(t, Prober{}, hostapply.Target{Kind: hostapply.DNS, Address: "127.77.0.54"}) == nil {
-		t.Error("nobody answers, and that is an answer")
+		t.Error("no one answers, and that is an answer")
 	}
 }
 

@@ -11,21 +11,21 @@ import (
 // Unit is the service with which the machine-config operator's nodes select and apply documents.
 const Unit = "nmstate-configuration.service"
 
-// folders of systemd, those of the administrator first: what is in them counts.
-func folders() []string {
+// directories of systemd, those of the administrator first: what is in them counts.
+func directories() []string {
 	return []string{"etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"}
 }
 
 // Enabled returns an error if Unit starts at boot: two programs that each undo and redo the other's work leave a host with
-// neither's network. root is the host's root folder; its symbolic links are not followed.
+// neither's network. root is the host's root directory; its symbolic links are not followed.
 func Enabled(root fs.FS) error {
-	for _, dir := range folders() {
+	for _, dir := range directories() {
 		if target, err := fs.ReadLink(root, path.Join(dir, Unit)); err == nil && target == "/dev/null" {
 			return nil
 		}
 	}
 	var found []string
-	for _, dir := range folders() {
+	for _, dir := range directories() {
 		for _, kind := range []string{"wants", "requires"} {
 			names, err := fs.Glob(root, path.Join(dir, "*."+kind))
 			if err != nil {

@@ -159,7 +159,7 @@ func (e *Etcd) dial(ctx context.Context, _ string) (conn net.Conn, err error) {
 	return conn, errors.Join(inside)
 }
 
-// Binary returns the program. It is looked for in the folder that the environment variable CNO_TEST_ASSETS names,
+// Binary returns the program. It is looked for in the directory that the environment variable CNO_TEST_ASSETS names,
 // else in _output/lab/bin at the root of the module.
 func Binary(t testing.TB) string {
 	t.Helper()
@@ -174,7 +174,7 @@ func Binary(t testing.TB) string {
 	return file
 }
 
-// Root returns the folder of the module.
+// Root returns the directory of the module.
 func Root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

@@ -14,14 +14,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// Install copies every file of the folder from to the folder to, as programs. A file that is there with the same
-// content is left alone; any other is replaced in one step, so that the container runtime may start it at any
+// Install copies every file of the directory from to the directory to, as programs. A file that is there with the same
+// content is not changed; any other is replaced in one step, so that the container runtime may start it at any
 // moment, and one that is running goes on. Nothing is ever removed. All failures are reported, not only the
 // first.
 func Install(from, to string, log *slog.Logger) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
-		return fmt.Errorf("read folder of plugins: %w", err)
+		return fmt.Errorf("read directory of plugins: %w", err)
 	}
 	var errs []error
 	found := false
@@ -41,7 +41,7 @@ func Install(from, to string, log *slog.Logger) error {
 		log.Info("plugin is in place", "plugin", target, "replaced", written)
 	}
 	if !found {
-		errs = append(errs, fmt.Errorf("folder %s holds no plugins", from))
+		errs = append(errs, fmt.Errorf("directory %s contains no plugins", from))
 	}
 	return errors.Join(errs...)
 }
@@ -98,7 +98,7 @@ func sameContent(in io.Reader, target string) (bool, error) {
 	}
 }
 
-// Missing returns those of the named plugins that are not in the folder.
+// Missing returns those of the named plugins that are not in the directory.
 func Missing(dir string, names ...string) []string {
 	var missing []string
 	for _, name := range names {

@@ -41,7 +41,7 @@ func TestPluginsAreReplacedOnlyWhenTheyDiffer(t *testing.T) {
 	if err := os.Symlink(filepath.Join(from, "fresh"), filepath.Join(from, "link")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(from, "folder"), 0o755); err != nil {
+	if err := os.Mkdir(filepath.Join(from, "directory"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	write(t, to, "same", "1", 0o755)
@@ -101,10 +101,10 @@ func TestAProgramThatRunsGoesOnWhileItIsReplaced(t *testing.T) {
 func TestAFolderWithoutPluginsIsAnError(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	if err := plugins.Install(t.TempDir(), t.TempDir(), log); err == nil {
-		t.Error("an empty folder is no error")
+		t.Error("an empty directory is no error")
 	}
 	if err := plugins.Install(filepath.Join(t.TempDir(), "none"), t.TempDir(), log); err == nil {
-		t.Error("no folder is no error")
+		t.Error("no directory is no error")
 	}
 }
 

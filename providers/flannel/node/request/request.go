@@ -36,7 +36,7 @@ type Client struct {
 func New(config *rest.Config) (*Client, error) {
 	api, err := certificates.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("make client of the Kubernetes API: %w", err)
+		return nil, fmt.Errorf("create client of the Kubernetes API: %w", err)
 	}
 	return &Client{api.CertificateSigningRequests()}, nil
 }

@@ -152,12 +152,12 @@ func choose(network netip.Prefix, length int, node string, previous netip.Prefix
 	}
 	subnet, ok := agentconfig.Pick(network, length, node, taken)
 	if !ok {
-		return netip.Prefix{}, fmt.Errorf("network %s has no free subnet of length %d: %d are taken by leases and reservations; delete the reservations of nodes that are gone", network, length, len(taken))
+		return netip.Prefix{}, fmt.Errorf("network %s has no free subnet of length %d: %d are taken by leases and reservations; delete the reservations of deleted nodes", network, length, len(taken))
 	}
 	return subnet, nil
 }
 
-// ownership tells which leases are a node's own.
+// ownership reports which leases are a node's own.
 type ownership struct {
 	node string
 	// address is the node's address, former the one that its reservation was last used under.

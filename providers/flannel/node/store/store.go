@@ -80,7 +80,7 @@ func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
 			return held, nil
 		}
 		snap = next
-		// Somebody else was first. A short random pause keeps many nodes from meeting again and again.
+		// A third party was first. A short random pause keeps many nodes from meeting repeatedly.
 		select {
 		case <-ctx.Done():
 			return Held{}, s.giveBack(ctx, id, ctx.Err())
