@@ -30,7 +30,7 @@ func called(t *testing.T, root, conf string, env ...string) (int, map[string]any
 // short is a directory for sockets, whose paths are at most 108 bytes long.
 func short(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "cni")
+	dir, err := os.MkdirTemp("", "cni") //nolint:usetesting // t.TempDir has the name of the test in its path, which is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -203,7 +203,7 @@ func paced(action plan.Action, live *unstructured.Unstructured) bool {
 	}
 	own := false
 	for _, e := range live.GetManagedFields() {
-		if e.FieldsV1 == nil || !strings.Contains(string(e.FieldsV1.Raw), `"f:updateStrategy"`) {
+		if e.FieldsV1 == nil || !strings.Contains(e.FieldsV1.GetRawString(), `"f:updateStrategy"`) {
 			continue
 		}
 		if !strings.HasPrefix(e.Manager, network.FieldManager) {

@@ -50,7 +50,7 @@ func TestThePaceOfARolloutIsNoDrift(t *testing.T) {
 				if err := unstructured.SetNestedField(o.Object, int64(1), "spec", "updateStrategy", "rollingUpdate", "maxUnavailable"); err != nil {
 					t.Error(err)
 				}
-				o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:updateStrategy":{}}}`)}}})
+				o.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: manager, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:updateStrategy":{}}}`)}})
 				return o, true
 			}, err
 		}

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -30,7 +31,7 @@ func standsOn(operands provider.Operands) []kept {
 	namespaces := append([]string{operatorNamespace, courierNamespace}, operands.Installed()...)
 	protected := operands.Names(func(n provider.OperandNamespace) bool { return n.Protected && !n.Installed })
 	everywhere := []string{strings.TrimSuffix(prefix, "-") + "*"}
-	rights := append(everywhere, "host-network")
+	rights := slices.Concat(everywhere, []string{"host-network"})
 	return []kept{
 		{group: "operator.openshift.io", resource: "networks", names: []string{"cluster"}},
 		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", names: []string{"networks.operator.openshift.io",

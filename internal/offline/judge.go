@@ -93,7 +93,7 @@ func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
 	if spec == nil {
 		return nil
 	}
-	res, _ := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate) //nolint:errcheck // Validate returns it
+	res, _ := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate) // Validate returns the error
 	advice, _ := in.Problems(res.Advice)
 	return advice
 }

@@ -126,7 +126,6 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 		"an operand":                    daemonSet("openshift-flannel", func(p *corev1.PodSpec) { p.HostNetwork = true }),
 		"Secrets beside an OperatorPKI": roleBinding("with-pki", roleOfPKIs, roleOfPKIs),
 	} {
-		o := o
 		c.eventually("it may create "+why, func() bool { return try(o) == nil })
 	}
 }

@@ -11,7 +11,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -165,7 +164,7 @@ func (c *Controller) sharing(ctx context.Context, changed client.Object) []recon
 		key := client.ObjectKeyFromObject(o)
 		shared := slices.ContainsFunc(addressesOf(o), func(a netip.Addr) bool { return slices.Contains(wanted, a) })
 		if shared && key != client.ObjectKeyFromObject(r) {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName(key)})
+			requests = append(requests, reconcile.Request{NamespacedName: key})
 		}
 	}
 	return requests

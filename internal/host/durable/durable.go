@@ -13,7 +13,7 @@ import (
 )
 
 // temporary is what the names of unfinished files contain. They begin with a dot, so that programs that read
-// whole directorys skip them.
+// whole directories skip them.
 const temporary = ".unfinished-"
 
 // WriteFile replaces a file. Directories above it are made as needed. The file has exactly the given permissions.
