@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
@@ -62,6 +63,23 @@ func (k KernelVersion) AtLeast(major, minor int) bool {
 	return k.Major > major || k.Major == major && k.Minor >= minor
 }
 
+func (k KernelVersion) String() string { return fmt.Sprintf("%d.%d", k.Major, k.Minor) }
+
+// ParseKernelVersion reads the beginning of a version such as 5.14.0-427.el9.x86_64.
+func ParseKernelVersion(version string) (v KernelVersion, ok bool) {
+	major, rest, ok := strings.Cut(version, ".")
+	if !ok {
+		return KernelVersion{}, false
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	x, err := strconv.Atoi(major)
+	y, err2 := strconv.Atoi(rest[:end])
+	return KernelVersion{Major: x, Minor: y}, err == nil && err2 == nil
+}
+
 // HostPort is a host (a name or an address without brackets) and a TCP port.
 type HostPort struct {
 	Host string
@@ -80,6 +98,9 @@ type Node struct {
 // entry without a name, if there is one, stands for every variable that is not listed; the sequence %s in it
 // is replaced by the variable's name. Offline rendering makes placeholders with it.
 type Images map[string]string
+
+// OperatorImage is the environment variable that names the operator's own image, whose programs run on nodes, too.
+const OperatorImage = "NETWORK_OPERATOR_IMAGE"
 
 // ErrNoImage is wrapped by the error of Images.Get.
 var ErrNoImage = errors.New("image not given")

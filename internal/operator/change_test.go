@@ -223,7 +223,7 @@ func TestAnImageThatWasMissingIsNoUpgradeThatHasToWait(t *testing.T) {
 	c.eventually("the node is asked for its MTU", func() bool { return c.answerProbes(1450) == 1 })
 	c.eventually("kube-proxy has no image", c.is("Degraded", osv1.ConditionTrue, "RenderError"))
 	r.stop()
-	c.start(withRegistry(networks.Registry()), with(facts.Images{"KUBE_PROXY_IMAGE": "k:v1"}))
+	c.start(withRegistry(networks.Registry()), with(facts.Images{operatorImage: "o:v1", "KUBE_PROXY_IMAGE": "k:v1"}))
 	c.eventually("with the image it is installed", func() bool {
 		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}, &appsv1.DaemonSet{}) == nil
 	})

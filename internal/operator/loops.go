@@ -22,11 +22,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/controller/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/nodemtu"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 // operatorImage is the environment variable that names the operator's own image, which the MTU probes run.
-const operatorImage = "NETWORK_OPERATOR_IMAGE"
+const operatorImage = facts.OperatorImage
 
 // hostNetworkImage is the environment variable that names the image of what runs on nodes for HostNetworkConfigs.
 const hostNetworkImage = "HOST_NETWORK_IMAGE"

@@ -19,7 +19,7 @@ const (
 	// TargetImageVariable names that of the targets.
 	TargetImageVariable = "NETWORK_CHECK_TARGET_IMAGE"
 	// OwnImageVariable names the operator's own image, which has both programs, for where the others are not set.
-	OwnImageVariable = "NETWORK_OPERATOR_IMAGE"
+	OwnImageVariable = facts.OperatorImage
 )
 
 // Component is the diagnostics as a component. The zero value is ready for use.

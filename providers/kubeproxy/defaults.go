@@ -18,6 +18,7 @@ const (
 
 	modeNFTables = "nftables"
 	modeIPTables = "iptables"
+	modeIPVS     = "ipvs"
 )
 
 // Default makes explicit whether kube-proxy is deployed, and if so its bind address, its period and its mode. The
@@ -76,9 +77,13 @@ func syncPeriod(settings *osv1.ProxyConfig) string {
 	return defaultSyncPeriod.String()
 }
 
-// defaultMode is the mode for the nodes that there are. kube-proxy refuses nftables before Linux 5.13.
+// nftablesKernel is the version of Linux before which kube-proxy refuses nftables.
+func nftablesKernel() facts.KernelVersion { return facts.KernelVersion{Major: 5, Minor: 13} }
+
+// defaultMode is the mode for the nodes that there are.
 func defaultMode(f facts.Cluster) string {
-	if unknown := f.OldestKernel == (facts.KernelVersion{}); unknown || f.OldestKernel.AtLeast(5, 13) {
+	least := nftablesKernel()
+	if unknown := f.OldestKernel == (facts.KernelVersion{}); unknown || f.OldestKernel.AtLeast(least.Major, least.Minor) {
 		return modeNFTables
 	}
 	return modeIPTables

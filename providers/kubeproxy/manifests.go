@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -50,13 +52,17 @@ func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.
 	if err != nil {
 		return provider.Output{}, err
 	}
+	own, err := f.Images.Get(facts.OperatorImage, "the check of the kernel before kube-proxy starts")
+	if err != nil {
+		return provider.Output{}, err
+	}
 	var out list
 	add[corev1.Namespace](&out, "namespace", nil)
 	add[corev1.ServiceAccount](&out, "serviceaccount", nil)
 	add[rbacv1.ClusterRole](&out, "clusterrole", nil)
 	add[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
 	add(&out, "configmap", func(m *corev1.ConfigMap) { m.Data = map[string]string{ConfigKey: text, UnprivilegedConfigKey: running} })
-	add(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer) })
+	add(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer); setCheck(d, own, c, spec) })
 	return provider.Output{Objects: out.objects}, out.err
 }
 
@@ -64,12 +70,43 @@ func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort)
 	hash := sha256.Sum256([]byte(config))
 	d.Spec.Template.Annotations[hashAnnotation] = hex.EncodeToString(hash[:8])
 	pod := &d.Spec.Template.Spec
-	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+	for _, containers := range [][]corev1.Container{pod.InitContainers[1:], pod.Containers} {
 		for i := range containers {
 			containers[i].Image = image
 			containers[i].Env = append(containers[i].Env, apiServer(api)...)
 		}
 	}
+}
+
+// setCheck sets the first init container, which checks that the kernel has what the mode needs.
+func setCheck(d *appsv1.DaemonSet, image string, c *config, spec *operatorv1.NetworkSpec) {
+	check := &d.Spec.Template.Spec.InitContainers[0]
+	check.Image = image
+	check.Args = append([]string{"check-proxy-mode", "--mode=" + string(c.Mode)}, families(spec)...)
+	switch {
+	case string(c.Mode) == modeNFTables:
+		check.Args = append(check.Args, "--minimum-kernel="+nftablesKernel().String())
+	case string(c.Mode) == modeIPVS && c.IPVS.Scheduler != "":
+		check.Args = append(check.Args, "--ipvs-scheduler="+c.IPVS.Scheduler)
+	}
+}
+
+// families are the flags for the families of the pools for pods; IPv4 if there is none, as kube-proxy binds then.
+func families(spec *operatorv1.NetworkSpec) []string {
+	var out []string
+	for _, cidr := range poolCIDRs(spec) {
+		flag := "--ipv4"
+		if p, err := netaddr.ParseCIDR(cidr); err == nil && p.Addr().Is6() {
+			flag = "--ipv6"
+		}
+		if !slices.Contains(out, flag) {
+			out = append(out, flag)
+		}
+	}
+	if len(out) == 0 {
+		return []string{"--ipv4"}
+	}
+	return out
 }
 
 // apiServer points kube-proxy at the API server itself: the address of its service is what kube-proxy is there to

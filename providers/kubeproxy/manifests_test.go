@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the expected outputs again")
 func cluster() facts.Cluster {
 	return facts.Cluster{
 		APIServer: facts.HostPort{Host: "192.0.2.10", Port: 6443},
-		Images:    facts.Images{ImageVariable: "registry.example.com/kube-proxy:v1"},
+		Images:    facts.Images{ImageVariable: "registry.example.com/kube-proxy:v1", facts.OperatorImage: "registry.example.com/cno:v1"},
 	}
 }
 
@@ -215,5 +215,39 @@ func TestWithoutTheAddressOfTheAPIServerTheServiceIsUsed(t *testing.T) {
 				t.Errorf("%s is %q", e.Name, e.Value)
 			}
 		}
+	}
+}
+
+// Every start of kube-proxy removes the rules of other modes: the check of the kernel is what runs before the first one.
+func TestKernelIsCheckedFirst(t *testing.T) {
+	v4, v6 := []string{"10.128.0.0/14"}, []string{"fd00:128::/48"}
+	for _, tc := range []struct {
+		name      string
+		pools     []string
+		arguments map[string]osv1.ProxyArgumentList
+		want      []string
+		why       string
+	}{
+		{"nftables", v4, nil, []string{"--mode=nftables", "--ipv4", "--minimum-kernel=5.13"}, "kube-proxy refuses older kernels after its cleanup"},
+		{"iptables, IPv6", v6, map[string]osv1.ProxyArgumentList{"proxy-mode": {"iptables"}}, []string{"--mode=iptables", "--ipv6"}, "the family is that of the pools"},
+		{"ipvs, both families", slices.Concat(v6, v4), map[string]osv1.ProxyArgumentList{"proxy-mode": {"ipvs"}}, []string{"--mode=ipvs", "--ipv6", "--ipv4"}, "both families have rules"},
+		{"ipvs with a scheduler", v4, map[string]osv1.ProxyArgumentList{"proxy-mode": {"ipvs"}, "ipvs-scheduler": {"lc"}},
+			[]string{"--mode=ipvs", "--ipv4", "--ipvs-scheduler=lc"}, "each scheduler is a module"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := &operatorv1.NetworkSpec{}
+			for _, cidr := range tc.pools {
+				spec.ClusterNetwork = append(spec.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: cidr})
+			}
+			spec.KubeProxyConfig = &osv1.ProxyConfig{ProxyArguments: tc.arguments}
+			containers := daemonSet(t, render(t, filledFor(t, spec, nil), cluster())).Spec.Template.Spec.InitContainers
+			check := containers[0]
+			if want := append([]string{"check-proxy-mode"}, tc.want...); !slices.Equal(check.Args, want) || check.Image != "registry.example.com/cno:v1" {
+				t.Errorf("%s: the first container is %s with %v, want %v", tc.why, check.Image, check.Args, want)
+			}
+			if check.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
+				t.Error("the message of the check does not reach the status of the pod")
+			}
+		})
 	}
 }

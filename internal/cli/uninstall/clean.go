@@ -23,7 +23,7 @@ import (
 )
 
 // ownImage is the variable of the operator's image, which keeps a cleaned node's pod running.
-const ownImage = "NETWORK_OPERATOR_IMAGE"
+const ownImage = facts.OperatorImage
 
 // leaver is a DaemonSet that leaves something on nodes, and the one that takes it away; nil if there is none.
 type leaver struct {

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"net/netip"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -24,7 +22,7 @@ func Facts(known facts.Cluster, nodes []*corev1.Node, hostMTU int) facts.Cluster
 		if isControlPlane(n) {
 			controlPlane = append(controlPlane, n)
 		}
-		if k, ok := kernel(n.Status.NodeInfo.KernelVersion); ok && (f.OldestKernel == facts.KernelVersion{} || older(k, f.OldestKernel)) {
+		if k, ok := facts.ParseKernelVersion(n.Status.NodeInfo.KernelVersion); ok && (f.OldestKernel == facts.KernelVersion{} || older(k, f.OldestKernel)) {
 			f.OldestKernel = k
 		}
 	}
@@ -53,21 +51,6 @@ func addresses(n *corev1.Node) []netip.Addr {
 		}
 	}
 	return found
-}
-
-// kernel reads the beginning of a version such as 5.14.0-427.el9.x86_64.
-func kernel(version string) (facts.KernelVersion, bool) {
-	major, rest, ok := strings.Cut(version, ".")
-	if !ok {
-		return facts.KernelVersion{}, false
-	}
-	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		end = len(rest)
-	}
-	x, err := strconv.Atoi(major)
-	y, err2 := strconv.Atoi(rest[:end])
-	return facts.KernelVersion{Major: x, Minor: y}, err == nil && err2 == nil
 }
 
 func older(a, b facts.KernelVersion) bool {
