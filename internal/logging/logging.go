@@ -1,7 +1,7 @@
 // Package logging sets up the one log of a program: structured lines on a writer, to which the loggers of
 // controller-runtime and of client-go are bridged. Its level can change while the program runs.
 //
-// Info says that something changed, Debug what was decided. Errors are logged by anyone who handles them, once.
+// Info says that something changed, Debug what was decided. Errors are logged where they are handled, once.
 package logging
 
 import (

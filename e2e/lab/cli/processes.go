@@ -59,7 +59,7 @@ func underlayProcess() *cobra.Command {
 	}
 }
 
-// inherit takes up a listener that anyone who started this process opened.
+// inherit takes over a listener that the parent of this process opened.
 func inherit(fd uintptr) (net.Listener, error) {
 	file := os.NewFile(fd, "listener")
 	l, err := net.FileListener(file)

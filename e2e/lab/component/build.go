@@ -86,7 +86,7 @@ func (b Builder) build(ctx context.Context, c Component, dir string) error {
 }
 
 // buildEnv makes programs that run in any image and build anywhere alike. The
-// workspace and flags of anyone who calls must not leak into the build.
+// workspace and flags of the caller must not leak into the build.
 func buildEnv() []string {
 	return []string{"CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOWORK=off"}
 }

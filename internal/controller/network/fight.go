@@ -129,7 +129,7 @@ func (fs fights) wrote(a plan.Action, now time.Time) {
 	f.until = now.Add(f.truce)
 }
 
-// blame notes who has changed an object, as its managed fields tell: anyone who wrote it last. Their times are in seconds; of
+// blame notes who has changed an object, as its managed fields show: the client that wrote it last. Their times are in seconds; of
 // two writes within one, that of the other client counts.
 func (f *fight) blame(fields []metav1.ManagedFieldsEntry) {
 	var own, other metav1.ManagedFieldsEntry

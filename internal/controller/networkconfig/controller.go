@@ -5,7 +5,7 @@
 // deletion forces a pending change, as that of applied-cluster does. Output: the Network, by server-side apply;
 // the status of the NetworkConfig; that ConfigMap.
 //
-// It must never fight over a field: anyone who else has set a field of the Network is right, and the NetworkConfig
+// It must never fight over a field: another client that has set a field of the Network is right, and the NetworkConfig
 // says in one condition that it is not followed. It never deletes the Network.
 package networkconfig
 

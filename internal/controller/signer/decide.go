@@ -110,7 +110,7 @@ func Decide(csr *certificatesv1.CertificateSigningRequest, node Node, policy Pol
 	return d
 }
 
-// Finished reports whether there is nothing left to do for a request, anyone who has done it.
+// Finished reports whether there is nothing left to do for a request, no matter which client did it.
 func Finished(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) > 0 || has(csr, certificatesv1.CertificateDenied) || has(csr, certificatesv1.CertificateFailed)
 }
