@@ -26,11 +26,12 @@ import (
 // Component is the part of the network that the NetworkGuard belongs to.
 const Component = "Admission"
 
-// The keys of the data that are no path of a field.
+// Keys of the data: paths of fields, and what is no field.
 const (
 	keyAcknowledged = "acknowledged"
 	keyGrow         = "pools-grow"
 	keyConvert      = "families-convert"
+	keyType         = "spec.defaultNetwork.type"
 	keyEtcd         = "spec.defaultNetwork.flannelConfig.etcd"
 	keyCIDRs        = "spec.clusterNetwork.cidr"
 	keyHostPrefixes = "spec.clusterNetwork.hostPrefix"

@@ -94,7 +94,7 @@ func configProblems() problems {
 	p.announcedElsewhere()
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
 	p.variable("networkType", "object.?spec.?networkType.orValue('')")
-	p.changed("spec.networkType", "spec.defaultNetwork.type", "variables.networkType",
+	p.changed("spec.networkType", keyType, "variables.networkType",
 		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", "pods would lose their network"+putBack, pipeline.RuleTypeChange)
 	return p
 }

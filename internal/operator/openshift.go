@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/config/monitoring"
 	"github.com/cluster-network-operator/cno/internal/controller/dashboards"
 	"github.com/cluster-network-operator/cno/internal/controller/machineconfig"
+	"github.com/cluster-network-operator/cno/internal/controller/networkfeatures"
 	"github.com/cluster-network-operator/cno/internal/controller/tlsprofile"
 	settings "github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
@@ -18,10 +19,12 @@ import (
 func openShiftLoops(s *shared) []loop {
 	pools := &machineconfig.Controller{Namespace: s.Namespace, Board: s.board, Log: s.Log.With("loop", machineconfig.Name)}
 	console := &dashboards.Controller{Dashboards: monitoring.Dashboards(), Board: s.board, Log: s.Log.With("loop", dashboards.Name)}
+	features := &networkfeatures.Controller{Policies: s.Registry.PolicySupport, Board: s.board, Log: s.Log.With("loop", networkfeatures.Name)}
 	profile := &tlsprofile.Controller{Started: s.Facts.TLS, Restart: s.end, Board: s.board, Log: s.Log.With("loop", tlsprofile.Name)}
 	return []loop{
 		{name: dashboards.Name, needs: dashboards.Needs(), setup: console.Setup, owns: dashboards.Owns()},
 		{name: machineconfig.Name, needs: machineconfig.Needs(), setup: pools.Setup, owns: machineconfig.Owns()},
+		{name: networkfeatures.Name, needs: networkfeatures.Needs(), setup: features.Setup, owns: networkfeatures.Owns()},
 		{name: tlsprofile.Name, needs: []schema.GroupKind{tlsprofile.Kind}, setup: profile.Setup, owns: tlsprofile.Owns()},
 	}
 }

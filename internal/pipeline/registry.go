@@ -57,6 +57,16 @@ func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
 	return thirdParty{t}
 }
 
+// PolicySupport returns what a type of network enforces of NetworkPolicies, and whether the operator installs that type.
+func (r Registry) PolicySupport(t operatorv1.NetworkType) (support provider.PolicySupport, installed bool) {
+	for _, p := range r.Providers {
+		if traits := p.Traits(); traits.Type == t {
+			return traits.Policies, traits.NotBuilt == ""
+		}
+	}
+	return provider.PolicySupport{}, false
+}
+
 // MTUMigrator returns the provider of a type as one that changes the MTU itself; nil if it does not.
 func (r Registry) MTUMigrator(t operatorv1.NetworkType) provider.MTUMigrator {
 	own, _ := r.provider(t).(provider.MTUMigrator)

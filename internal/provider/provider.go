@@ -37,6 +37,8 @@ type Traits struct {
 	// ServiceCIDRs is true if Services may have addresses of ServiceCIDR objects that spec.serviceNetwork does not contain.
 	// Without it the API server refuses such objects while the network is in use.
 	ServiceCIDRs bool
+	// Policies is what the network enforces of NetworkPolicies. The console of OpenShift offers only that.
+	Policies PolicySupport
 	// MTUMigration is true if the provider understands spec.migration.mtu.
 	MTUMigration bool
 	// HostMTU is true if the provider's defaults need facts.Cluster.HostMTU on a fresh cluster. While that is 0 and
@@ -48,6 +50,14 @@ type Traits struct {
 	// NotBuilt, if not empty, is the sentence with which a type that is known but cannot be installed yet
 	// answers. No stage of such a provider after Validate is ever called.
 	NotBuilt string
+}
+
+// PolicySupport is what a network enforces of NetworkPolicies. The zero value is a network without egress policies.
+type PolicySupport struct {
+	// Egress is true if egress rules are enforced.
+	Egress bool
+	// IPBlockExceptions is true if spec.{ingress,egress}[].{from,to}[].ipBlock.except is enforced.
+	IPBlockExceptions bool
 }
 
 // Provider is a network that the operator can install. Validate, Default and CheckChange are pure, never

@@ -77,13 +77,13 @@ func TestUninstalledInWhateverOrder(t *testing.T) {
 			out := cno(t, 0, append([]string{"uninstall", "--yes"}, row.flags...)...)
 			gone(t)
 			if row.unclean {
-				if !strings.Contains(out, "what DaemonSet openshift-flannel/flanneld has made") {
+				if !strings.Contains(out, "what DaemonSet openshift-flannel/flanneld created") {
 					t.Errorf("it does not say what stays on nodes:\n%s", out)
 				}
 			} else {
 				clean(t)
 			}
-			if out := cno(t, 0, "uninstall"); !strings.Contains(out, "nothing to remove") {
+			if out := cno(t, 0, "uninstall"); !strings.Contains(out, "nothing to delete") {
 				t.Errorf("a second time it says:\n%s", out)
 			}
 			install(t)

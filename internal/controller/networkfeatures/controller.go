@@ -1,0 +1,169 @@
+// Package networkfeatures publishes which kinds of NetworkPolicy rules the network enforces, for the console of OpenShift: its form
+// for NetworkPolicies offers only these.
+//
+// Input: the applied type of network, in the NetworkGuard. Output: the ConfigMap openshift-network-features in
+// openshift-config-managed. What a third party changes there is changed back.
+//
+// It must never claim a feature of a network that the operator does not install: there is no ConfigMap then. Where the namespace does
+// not exist, there is nothing to do.
+package networkfeatures
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strconv"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+const (
+	// Name is the name of the controller in logs and on the board.
+	Name = "networkfeatures"
+	// Namespace and ConfigMapName are where the console reads.
+	Namespace     = "openshift-config-managed"
+	ConfigMapName = "openshift-network-features"
+	// keyEgress and keyExceptions are the keys that the console knows; their values are "true" or "false".
+	keyEgress     = "policy_egress"
+	keyExceptions = "policy_peer_ipblock_exceptions"
+	// component is the part of the network that the ConfigMap and findings belong to.
+	component = "NetworkFeatures"
+	// fieldManager owns the fields of the ConfigMap.
+	fieldManager = client.FieldOwner("cluster-network-operator/networkfeatures")
+	// checkAgain is how often the controller looks for the namespace.
+	checkAgain = 5 * time.Minute
+)
+
+// Needs are the kinds by which the controller knows OpenShift, for whose console the ConfigMap is.
+func Needs() []schema.GroupKind {
+	return []schema.GroupKind{{Group: configv1.GroupName, Kind: "ClusterOperator"}}
+}
+
+// Owns are the kinds that the controller reads from its own cache: its ConfigMap.
+func Owns() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
+		Namespaces: map[string]cache.Config{Namespace: {LabelSelector: labels.SelectorFromSet(own())}},
+	}}
+}
+
+// own are the labels by which the controller knows its ConfigMap.
+func own() map[string]string {
+	return map[string]string{manifest.LabelManagedBy: manifest.ManagedBy, manifest.LabelComponent: component}
+}
+
+// Controller is the controller. All fields but Client must be set; Setup sets that.
+type Controller struct {
+	// Client reads from the controller's cache, and writes.
+	Client client.Client
+	// Policies returns what a type of network enforces of NetworkPolicies, and whether the operator installs it.
+	Policies func(operatorv1.NetworkType) (support provider.PolicySupport, installed bool)
+	Board    *report.Board
+	Log      *slog.Logger
+}
+
+// Setup adds the controller to a manager whose cache has what Owns lists.
+func (c *Controller) Setup(mgr manager.Manager) error {
+	c.Client = mgr.GetClient()
+	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
+	if err != nil {
+		return fmt.Errorf("create %s controller: %w", Name, err)
+	}
+	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{}}
+	})
+	begin := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(reconcile.Request{})
+		return nil
+	})
+	for _, s := range []source.Source{begin, source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), once),
+		source.Kind(mgr.GetCache(), client.Object(&networkoperatorv1.NetworkGuard{}), once)} {
+		if err := loop.Watch(s); err != nil {
+			return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}
+	}
+	return nil
+}
+
+// Reconcile writes or deletes the ConfigMap. While there is no NetworkGuard, no network is applied, and nothing changes.
+func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	var applied networkoperatorv1.NetworkGuard
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: networkoperatorv1.NetworkGuardName}, &applied); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return reconcile.Result{}, fmt.Errorf("read NetworkGuard: %w", err)
+		}
+		c.Board.Report(Name)
+		return reconcile.Result{}, nil
+	}
+	var live corev1.ConfigMap
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: Namespace, Name: ConfigMapName}, &live)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("read ConfigMap: %w", err)
+	}
+	support, installed := c.Policies(guard.TypeOf(&applied))
+	if !installed {
+		if err == nil {
+			if err := c.Client.Delete(ctx, &live); client.IgnoreNotFound(err) != nil {
+				return reconcile.Result{}, c.failed(fmt.Errorf("delete ConfigMap: %w", err))
+			}
+			c.Log.Info("network features deleted: a third party installs the network")
+		}
+		c.Board.Report(Name)
+		return reconcile.Result{}, nil
+	}
+	desired := map[string]string{keyEgress: strconv.FormatBool(support.Egress), keyExceptions: strconv.FormatBool(support.IPBlockExceptions)}
+	if err != nil || !contains(live.Data, desired) || !contains(live.Labels, own()) {
+		err := c.Client.Apply(ctx, corev1ac.ConfigMap(ConfigMapName, Namespace).WithLabels(own()).WithData(desired), fieldManager, client.ForceOwnership)
+		if apierrors.IsNotFound(err) { // the namespace
+			c.Board.Report(Name)
+			return reconcile.Result{RequeueAfter: checkAgain}, nil
+		}
+		if err != nil {
+			return reconcile.Result{}, c.failed(fmt.Errorf("apply ConfigMap: %w", err))
+		}
+		c.Log.Info("network features written", "features", desired)
+	}
+	c.Board.Report(Name)
+	return reconcile.Result{}, nil
+}
+
+// failed reports an error and returns it. The network works without the ConfigMap, so it affects nothing else.
+func (c *Controller) failed(err error) error {
+	c.Board.Report(Name, status.Finding{
+		Component: component, Effect: status.Degraded, Reason: "NetworkFeaturesError", Aside: true,
+		Message: "The console does not know which NetworkPolicies the network enforces: " + err.Error(),
+	})
+	return err
+}
+
+// contains reports whether a map has all pairs of another one.
+func contains(live, desired map[string]string) bool {
+	all := maps.Clone(live)
+	if all == nil {
+		all = map[string]string{}
+	}
+	maps.Copy(all, desired)
+	return maps.Equal(all, live)
+}
