@@ -136,7 +136,7 @@ func checkExpression(t *testing.T, where, expression string) {
 func ownMetrics(t *testing.T) (names []string) {
 	t.Helper()
 	literal := regexp.MustCompile(`"(cluster_network_operator_[a-z_]+)"`)
-	err := filepath.WalkDir(filepath.Join(root, "internal"), func(path string, entry fs.DirEntry, err error) error {
+	collect := func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -145,9 +145,11 @@ func ownMetrics(t *testing.T) (names []string) {
 			names = append(names, match[1])
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
+	}
+	for _, dir := range []string{"internal", "providers"} {
+		if err := filepath.WalkDir(filepath.Join(root, dir), collect); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return names
 }

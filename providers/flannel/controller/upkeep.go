@@ -38,6 +38,8 @@ type Database struct {
 type DatabaseSize struct {
 	Node        string
 	Size, InUse int64
+	// NoSpace is true while that member reports the alarm NOSPACE, which may be that of another one.
+	NoSpace bool
 }
 
 // Upkeep keeps the databases of an etcd small.
@@ -141,7 +143,7 @@ func (p *pass) reportSpace(v view, repair string) {
 	if p.deps.Databases != nil {
 		var sizes []DatabaseSize
 		for _, m := range members {
-			sizes = append(sizes, DatabaseSize{m.Node, m.Size, m.InUse})
+			sizes = append(sizes, DatabaseSize{m.Node, m.Size, m.InUse, m.NoSpace})
 		}
 		p.deps.Databases(sizes)
 	}

@@ -141,6 +141,9 @@ func TestAFullEtcdIsRepaired(t *testing.T) {
 	w := newWorld(t, &operatorv1.FlannelConfig{})
 	w.quota = 16 << 20
 	all := w.recording()
+	alarm := false
+	measure := func(s []DatabaseSize) { alarm = slices.ContainsFunc(s, func(d DatabaseSize) bool { return d.NoSpace }) }
+	w.loop.deps.Databases = measure
 	for i, name := range []string{"a", "b", "c"} {
 		w.node(name, i+1, true)
 	}
@@ -157,11 +160,18 @@ func TestAFullEtcdIsRepaired(t *testing.T) {
 	if len(all.done) > 0 {
 		t.Errorf("while a member does not answer: %v", all.done)
 	}
+	if !alarm {
+		t.Error("no member has the alarm in its metric")
+	}
 	w.off["a"] = false
 	w.until("it is compacted", func() bool { return slices.Contains(all.done, "defragment") })
 	w.restart() // the operator dies in the middle of it
+	w.loop.deps.Databases = measure
 	w.until("the alarm ends", func() bool { return slices.Contains(all.done, "disarm") })
 	w.until("it is no longer reported", func() bool { return w.says("EtcdNoSpace") == "" && w.says("EtcdMemberDown") == "" })
+	if alarm {
+		t.Error("a member still has the alarm in its metric")
+	}
 	if w.fill(root, "/elsewhere", 4) {
 		t.Error("etcd is still full")
 	}
@@ -206,13 +216,13 @@ func TestSizesOfDatabasesAreMetrics(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.Databases([]DatabaseSize{{Node: "former", Size: 1, InUse: 1}})
-		m.Databases([]DatabaseSize{{Node: "a", Size: 20, InUse: 10}})
+		m.Databases([]DatabaseSize{{Node: "a", Size: 20, InUse: 10, NoSpace: true}})
 	}
 	families, err := registry.Gather()
-	if err != nil || len(families) != 2 {
+	if err != nil || len(families) != 3 {
 		t.Fatalf("metrics are %v, %v", families, err)
 	}
-	for i, want := range []float64{20, 10} {
+	for i, want := range []float64{20, 10, 1} {
 		list := families[i].GetMetric()
 		if len(list) != 1 || list[0].GetLabel()[0].GetValue() != "a" || list[0].GetGauge().GetValue() != want {
 			t.Errorf("%s is %v", families[i].GetName(), list)
