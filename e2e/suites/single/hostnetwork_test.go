@@ -160,7 +160,7 @@ func TestCouriersBringTheFilesOfHostsAndTheirReports(t *testing.T) {
 			return err
 		}
 		for _, c := range config.Status.Conditions {
-			if c.Type == networkv1.ConditionValid && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "198.18.0.10 is taken") {
+			if c.Type == networkv1.ConditionValid && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, "198.18.0.10 is the address of") {
 				return nil
 			}
 		}

@@ -57,8 +57,16 @@ type AgentStatus struct {
 	ConflictingCNI []string `json:"conflictingCNI,omitempty"`
 	// DetachedPods is the number of pods whose link has no bridge, so that they reach nothing.
 	DetachedPods int `json:"detachedPods,omitempty"`
+	// UnansweredEtcd are the addresses of etcd, as host:port, to which the agent has not been able to connect for 30 seconds or longer:
+	// neither a connection nor a refusal came back. Sorted.
+	UnansweredEtcd []string `json:"unansweredEtcd,omitempty"`
 	// Errors are sentences about what does not work. Sorted.
 	Errors []string `json:"errors,omitempty"`
+}
+
+// Unanswered is the sentence for an address to which connections time out.
+func Unanswered(address string) string {
+	return fmt.Sprintf("cannot connect to %s (timeout); a firewall may drop it", address)
 }
 
 // Peer is another node.

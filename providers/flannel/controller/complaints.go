@@ -12,8 +12,9 @@ import (
 // named is how many nodes a finding names; the others are counted.
 const named = 5
 
-// complaints turns what agents report into findings: one of each kind, with a sentence for each node.
-func complaints(s store, nodes map[string]node) []status.Finding {
+// complaints turns what agents report into findings: one of each kind, with a sentence for each node. Members that do not
+// answer the operator either are down, which is reported once and not for each node.
+func complaints(s store, nodes map[string]node, down map[string]bool) []status.Finding {
 	var offLink, foreign, conflicts, detached, errs, silent []string
 	for _, name := range sorted(s.agents) {
 		a := s.agents[name]
@@ -31,6 +32,11 @@ func complaints(s store, nodes map[string]node) []status.Finding {
 		}
 		if a.DetachedPods > 0 {
 			detached = append(detached, fmt.Sprintf("node %s has %d pods without a connection to the network", name, a.DetachedPods))
+		}
+		for _, address := range a.UnansweredEtcd {
+			if !down[address] {
+				errs = append(errs, fmt.Sprintf("node %s: %s", name, agentconfig.Unanswered(address)))
+			}
 		}
 		for _, e := range a.Errors {
 			errs = append(errs, fmt.Sprintf("node %s: %s", name, e))

@@ -196,6 +196,8 @@ type pass struct {
 	etcd     Etcd
 	findings []status.Finding
 	again    time.Duration
+	// down are the addresses (host:port) of members that do not answer the operator.
+	down map[string]bool
 }
 
 // errStale ends a pass that has changed what it uses. It is none to the outside.

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/url"
 	"time"
+
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
 // probeTimeout is how long one attempt to learn why etcd does not answer may take.
@@ -31,17 +33,24 @@ func (c *connection) explain(err error, endpoints ...string) error {
 	return fmt.Errorf("connections are accepted, but there is no answer within %s; has it lost its quorum?", c.target.Timeout)
 }
 
+// probe connects once. That packets are lost shows before TLS begins: a member that accepts a connection and is silent then is stalled.
 func (c *connection) probe(address string) error {
-	dialer := &net.Dialer{Timeout: probeTimeout}
-	var conn net.Conn
-	var err error
-	if c.target.TLS == nil {
-		conn, err = dialer.Dial("tcp", address)
-	} else {
-		conn, err = tls.DialWithDialer(dialer, "tcp", address, c.target.TLS)
+	conn, err := (&net.Dialer{Timeout: probeTimeout}).Dial("tcp", address)
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return errors.New(agentconfig.Unanswered(address))
 	}
 	if err != nil {
 		return err
 	}
-	return conn.Close()
+	defer conn.Close()
+	if c.target.TLS == nil {
+		return nil
+	}
+	config := c.target.TLS.Clone()
+	if config.ServerName == "" {
+		config.ServerName, _, _ = net.SplitHostPort(address)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
+	defer cancel()
+	return tls.Client(conn, config).HandshakeContext(ctx)
 }

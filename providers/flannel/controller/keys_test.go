@@ -251,7 +251,8 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 		reservations: map[string]reservation{"silent": {}, "down": {}, "a": {}},
 		agents: map[string]agent{
 			"a": {AgentStatus: agentconfig.AgentStatus{Node: "a", Interface: "eth0", PublicIP: netip.MustParseAddr("192.0.2.1"), Backend: "host-gw", OffLink: []agentconfig.Peer{peer}, ForeignBackend: []agentconfig.Peer{peer}, DetachedPods: 2}},
-			"b": {AgentStatus: agentconfig.AgentStatus{Node: "b", ConflictingCNI: []string{"05-calico.conflist"}, Errors: []string{"nft is missing"}}},
+			"b": {AgentStatus: agentconfig.AgentStatus{Node: "b", ConflictingCNI: []string{"05-calico.conflist"}, Errors: []string{"nft is missing"},
+				UnansweredEtcd: []string{"10.0.0.1:12379", "10.0.0.2:12379"}}},
 			// A node that is gone has nothing to complain of.
 			"gone": {AgentStatus: agentconfig.AgentStatus{Node: "gone", Errors: []string{"lost"}}},
 		},
@@ -261,10 +262,11 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 		"PeersOtherBackend": "node a uses host-gw and cannot reach b",
 		"ConflictingCNI":    "node b has 05-calico.conflist, which its container runtime reads before flannel's",
 		"PodsDetached":      "node a has 2 pods without a connection to the network. They started before the network was installed again",
-		"AgentErrors":       "node b: nft is missing",
+		"AgentErrors":       "node b: cannot connect to 10.0.0.1:12379 (timeout); a firewall may drop it; node b: nft is missing",
 		"AgentSilent":       "node silent is Ready and holds",
 	}
-	got := complaints(s, nodes)
+	// The other member does not answer the operator either: that is reported of the member.
+	got := complaints(s, nodes, map[string]bool{"10.0.0.2:12379": true})
 	for _, f := range got {
 		if w, ok := want[f.Reason]; !ok || !strings.HasPrefix(f.Message, w) || f.Effect != status.Degraded || f.Component != "Flannel" {
 			t.Errorf("%s: %q, want %q", f.Reason, f.Message, w)
@@ -282,7 +284,7 @@ func TestComplaintsOfManyNodesStayReadable(t *testing.T) {
 		nodes[name] = node{}
 		s.agents[name] = agent{AgentStatus: agentconfig.AgentStatus{Errors: []string{"broken"}}}
 	}
-	got := complaints(s, nodes)
+	got := complaints(s, nodes, nil)
 	if len(got) != 1 || !strings.HasSuffix(got[0].Message, "node n04: broken; and 95 more") {
 		t.Errorf("%v", got)
 	}

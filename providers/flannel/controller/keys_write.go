@@ -50,7 +50,7 @@ func (p *pass) keys(ctx context.Context) error {
 	if err := p.forget(ctx, s); err != nil {
 		return err
 	}
-	p.findings = append(p.findings, complaints(s, p.in.nodes)...)
+	p.findings = append(p.findings, complaints(s, p.in.nodes, p.down)...)
 	p.contested(s)
 	return p.migration(ctx, s)
 }

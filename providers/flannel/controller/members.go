@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -243,12 +244,24 @@ func (p *pass) question(ctx context.Context, v *view) map[string]error {
 		v.actual, listErr = p.etcd.List(ctx)
 	})
 	group.Wait()
+	p.down = addresses(p.in.members, down)
 	if v.known = listErr == nil; v.known {
 		p.succeeded()
 	} else {
 		p.unreachable(listErr)
 	}
 	return down
+}
+
+// addresses returns the addresses that agents connect to, of the members on some nodes and of those that are only promised.
+func addresses(m record.Membership, nodes map[string]error) map[string]bool {
+	out := map[string]bool{}
+	for _, member := range m.Members {
+		if u, err := url.Parse(member.ClientURL); err == nil && (nodes[member.Node] != nil || !member.Runs()) {
+			out[u.Host] = true
+		}
+	}
+	return out
 }
 
 // reportMembers says which members do not answer. One that has never been in the cluster is only being started.

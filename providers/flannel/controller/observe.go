@@ -84,7 +84,7 @@ func (p *pass) observeKeys(ctx context.Context) {
 	}
 	p.succeeded()
 	s := readStore(p.in.agents.Etcd.Prefix, content)
-	p.findings = append(p.findings, complaints(s, p.in.nodes)...)
+	p.findings = append(p.findings, complaints(s, p.in.nodes, p.down)...)
 	p.contested(s)
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"strings"
@@ -24,9 +25,9 @@ import (
 // errAuthorities ends a connection whose members must be checked against other authorities from now on.
 var errAuthorities = errors.New("the file of certificate authorities has changed")
 
-// dial returns a client, which presents the node's own certificate if that is not nil. It does not wait for a member
-// to answer.
-func dial(config agentconfig.Etcd, own *tls.Certificate) (*clientv3.Client, error) {
+// dial returns a client, which presents the node's own certificate if that is not nil, and connects with connect. It does not
+// wait for a member to answer.
+func dial(config agentconfig.Etcd, own *tls.Certificate, connect func(context.Context, string) (net.Conn, error)) (*clientv3.Client, error) {
 	tlsConfig, err := tlsFor(config, own)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func dial(config agentconfig.Etcd, own *tls.Certificate) (*clientv3.Client, erro
 		// What fails is reported by who asked.
 		Logger: zap.NewNop(),
 		// Without this gRPC waits up to two minutes before it tries an endpoint again.
-		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(connect), grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second},
 			MinConnectTimeout: 3 * time.Second,
 		})},

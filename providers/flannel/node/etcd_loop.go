@@ -27,9 +27,10 @@ const (
 
 // talkToEtcd keeps the node's subnet and follows the other nodes', through one client after the other.
 func (a *agent) talkToEtcd(ctx context.Context) error {
+	attempts := &connections{now: a.Now, report: a.unansweredEtcd}
 	for ctx.Err() == nil {
 		pair, renewed := a.identity.get()
-		client, err := dial(a.Config.Etcd, pair)
+		client, err := dial(a.Config.Etcd, pair, attempts.dial)
 		if err != nil {
 			a.note(topicEtcd, err)
 			pause(ctx, retryPause, nil)

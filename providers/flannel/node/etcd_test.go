@@ -162,3 +162,26 @@ func TestANodeWhoseSubnetAnotherHoldsSaysSo(t *testing.T) {
 		return s.Ready && len(s.Errors) == 0 && s.Subnet.String() == "10.1.15.0/24"
 	})
 }
+
+// A firewall drops what a node sends to one of two members: the agent works with the other, and its report names the address.
+func TestAnAddressOfEtcdThatIsDroppedIsReported(t *testing.T) {
+	seg := newSegment(t)
+	m := seg.node("node1", "192.168.0.100")
+	dropped := gateway + ":2399"
+	m.config.Etcd.Endpoints = append(m.config.Etcd.Endpoints, "http://"+dropped)
+	m.netns.Run("iptables", "-A", "OUTPUT", "-p", "tcp", "--dport", "2399", "-j", "DROP")
+	m.ready()
+	m.until("the report names the address", time.Minute, func() (string, bool) {
+		out, _ := seg.get(agentconfig.AgentKey(prefix, m.name))
+		return out, strings.Contains(out, `"unansweredEtcd":["`+dropped+`"]`)
+	})
+	want := "cannot connect to " + dropped + " (timeout); a firewall may drop it"
+	if out := m.netns.Run("curl", "-s", "http://127.0.0.1:19099/readyz"); !strings.HasPrefix(out, "ready") || !strings.Contains(out, want) {
+		t.Errorf("readyz does not name the address: %s", out)
+	}
+	m.netns.Run("iptables", "-F", "OUTPUT")
+	m.until("the report no longer has it", time.Minute, func() (string, bool) {
+		out, found := seg.get(agentconfig.AgentKey(prefix, m.name))
+		return out, found && !strings.Contains(out, "unansweredEtcd")
+	})
+}

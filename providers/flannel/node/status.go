@@ -12,6 +12,7 @@ type topic string
 
 const (
 	topicEtcd       topic = "etcd"
+	topicMembers    topic = "members"
 	topicLease      topic = "lease"
 	topicIdentity   topic = "identity"
 	topicInterface  topic = "interface"
@@ -66,12 +67,12 @@ func (b *board) set(t topic, err error) bool {
 }
 
 // report is the status with the problems in it. That etcd cannot be reached is left out: by the time that the
-// report gets there it is no longer true.
+// report gets there it is no longer true. So are addresses of etcd that do not answer, which the report has a field for.
 func (b board) report() agentconfig.AgentStatus {
 	out := b.status
 	out.Errors = nil
 	for _, t := range slices.Sorted(maps.Keys(b.problems)) {
-		if t != topicEtcd {
+		if t != topicEtcd && t != topicMembers {
 			out.Errors = append(out.Errors, b.problems[t])
 		}
 	}
