@@ -30,6 +30,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		another   = `kube_daemonset_status_number_unavailable{namespace="default",daemonset="logger"}`
 		leaf      = `cluster_network_operator_certificate_expiration_timestamp_seconds{job="network-operator",namespace="a",name="b",certificate="certificate"}`
 		trusted   = `cluster_network_operator_trusted_ca_expiration_timestamp_seconds{job="network-operator"}`
+		full      = `cluster_network_operator_flannel_etcd_no_space{job="network-operator",node="cp-0"}`
 	)
 	type series = map[string]string
 	cases := []promtest.Case{
@@ -56,6 +57,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "a DaemonSet of a tenant is not available", After: 20 * minute, Series: series{another: always}},
 		{Name: "a certificate expires within a day", After: 20 * minute, Series: series{leaf: "80000x2000"}, Firing: []string{"NetworkCertificateExpires"}},
 		{Name: "a trusted CA expires within a week", After: 2 * time.Hour, Series: series{trusted: "500000x2000"}, Firing: []string{"NetworkTrustedCAExpires"}},
+		{Name: "flannel's etcd stays full", After: 20 * minute, Series: series{full: always}, Firing: []string{"NetworkEtcdNoSpace"}},
+		{Name: "flannel's etcd was full, and has been repaired", After: 20 * minute, Series: series{full: "1x10 0x60"}},
 		{Name: "there is no trusted CA", After: 2 * time.Hour, Series: series{trusted: never}},
 	}
 	promtest.Run(t, cases)
