@@ -91,7 +91,7 @@ func (c *cluster) collectOrphans(name string) error {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	return errors.New("no one asked for the pods to be not changed")
+	return errors.New("no one asked to keep the pods")
 }
 
 func TestDefinitionIsNeverMadeAnew(t *testing.T) {

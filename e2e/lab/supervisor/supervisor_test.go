@@ -116,7 +116,7 @@ func TestStartingWhatRunsChangesNothing(t *testing.T) {
 
 func TestMistakesAreAnswered(t *testing.T) {
 	c := newClient(t)
-	if err := c.Stop(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), `no unit is called "no one"`) {
+	if err := c.Stop(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), `no unit is called "nobody"`) {
 		t.Errorf("stop of an unknown unit: %v", err)
 	}
 	missing := Unit{Name: "missing", Path: "/no/such/program", Log: filepath.Join(t.TempDir(), "log")}
