@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// leaveIgnored takes ports that are to be not changed out of a controller's list, as NMState does. One that only a bond's
+// leaveIgnored takes ports that are to be ignored out of a controller's list, as NMState does. One that only a bond's
 // ports-config or a bond within Open vSwitch names stays there, and is refused.
 func (n *network) leaveIgnored(c *iface) {
 	list, _ := c.members()

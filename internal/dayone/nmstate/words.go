@@ -35,7 +35,7 @@ func (InterfaceType) refused() map[string]string {
 		"encrypt pods with the cluster's own IPsec (ipsecConfig of the Network), and tunnels of the host itself with a tool that runs after the boot"}
 }
 
-// State says whether an interface is to be active, to be there, or to be not changed. Empty is StateUp.
+// State says whether an interface is to be active, to exist, or to be ignored. Empty is StateUp.
 type State string
 
 // The states of an interface.
