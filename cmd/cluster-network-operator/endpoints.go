@@ -22,7 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/checkendpoints"
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 	"github.com/cluster-network-operator/cno/internal/logging"
-	"github.com/cluster-network-operator/cno/internal/scrape"
+	"github.com/cluster-network-operator/cno/internal/metricsauth"
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
@@ -71,7 +71,7 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)
 	}
-	readers, err := scrape.New(api, web, time.Now, log.With("loop", "metrics"))
+	readers, err := metricsauth.New(api, web, time.Now, log.With("loop", "metrics"))
 	if err != nil {
 		return err
 	}

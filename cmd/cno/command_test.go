@@ -105,7 +105,7 @@ func TestClustersAreNamedTheSameEverywhere(t *testing.T) {
 				t.Errorf("%s has --kubeconfig and no --%s", c.CommandPath(), name)
 			}
 		}
-		if f := c.Flags().Lookup("output"); f == nil || f.Value.Type() != "form" {
+		if f := c.Flags().Lookup("output"); f == nil || f.Value.Type() != "format" {
 			t.Errorf("%s cannot answer in JSON and YAML", c.CommandPath())
 		}
 	})

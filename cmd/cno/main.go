@@ -1,4 +1,4 @@
-// Command cno is the administrator's tool: it foresees and makes changes of a cluster's network, and says how it is. Under
+// Command cno is the administrator's tool: it previews, applies and inspects a cluster's network. Under
 // the name kubectl-cno it is a plugin of kubectl, under the name kubectl_complete-cno what completes that plugin's words.
 package main
 

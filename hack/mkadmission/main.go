@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/admission"
 	"github.com/cluster-network-operator/cno/internal/networks"
 )
 
 func main() {
 	all := networks.Registry()
-	if err := guard.Write(os.Stdout, all.Fields(""), all.Operands()); err != nil {
+	if err := admission.Write(os.Stdout, all.Fields(""), all.Operands()); err != nil {
 		fmt.Fprintf(os.Stderr, "mkadmission: %v\n", err)
 		os.Exit(1)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // ConfigMapName is the name of the ConfigMap, in the operator's namespace, in which the operator says what it renders
-// with: what cannot be read from elsewhere. By it, a tool outside the cluster foresees what the operator will do.
+// with: what cannot be read from elsewhere. By it, a tool outside the cluster previews what the operator will do.
 const ConfigMapName = "operator-facts"
 
 // The keys of that ConfigMap.

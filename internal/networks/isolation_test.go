@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/admission"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -94,7 +94,7 @@ func TestNamespacesOfOperandsAreIsolated(t *testing.T) {
 				if !slices.ContainsFunc(in.Policies, func(p *networkingv1.NetworkPolicy) bool { return p.Namespace == ns.Name && deniesAll(p) }) {
 					t.Errorf("namespace %s has no NetworkPolicy that denies all traffic", ns.Name)
 				}
-				if !slices.Contains(guard.Namespaces(Registry().Operands()), ns.Name) {
+				if !slices.Contains(admission.Namespaces(Registry().Operands()), ns.Name) {
 					t.Errorf("namespace %s: the operator may write no NetworkPolicy there", ns.Name)
 				}
 			}

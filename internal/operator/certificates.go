@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/admission"
 	"github.com/cluster-network-operator/cno/internal/controller/pki"
 	"github.com/cluster-network-operator/cno/internal/controller/signer"
-	"github.com/cluster-network-operator/cno/internal/guard"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -48,7 +48,7 @@ func (s *shared) setupPKI(mgr manager.Manager) error {
 
 // ofCluster reports whether a namespace is the cluster's. Only OpenShift keeps users from creating namespaces with its prefix.
 func ofCluster(namespace string, operands provider.Operands, openshift bool) bool {
-	return slices.Contains(guard.Namespaces(operands), namespace) || openshift && strings.HasPrefix(namespace, "openshift-")
+	return slices.Contains(admission.Namespaces(operands), namespace) || openshift && strings.HasPrefix(namespace, "openshift-")
 }
 
 func (s *shared) setupSigner(mgr manager.Manager) error {

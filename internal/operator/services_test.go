@@ -17,9 +17,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // real are the networks that ship, with an image for each.
@@ -70,7 +70,7 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 		c := newCluster(t, apitest.Options{})
 		c.installed()
 		planned := c.planner().plan(newNetwork(off))
-		if planned.Verdict != foresee.NeedsAcknowledgement || planned.Acknowledgement == "" {
+		if planned.Verdict != preview.NeedsAcknowledgement || planned.Acknowledgement == "" {
 			t.Fatalf("the plan says %s", planned.Verdict)
 		}
 		c.editSpec(off)
@@ -89,7 +89,7 @@ func TestKubeProxyIsRemovedOnlyWithAnAcknowledgementOrWhereAnotherServesServices
 		c := newCluster(t, apitest.Options{})
 		c.installed()
 		c.anotherProxy()
-		if planned := c.planner().plan(newNetwork(off)); planned.Verdict != foresee.Safe {
+		if planned := c.planner().plan(newNetwork(off)); planned.Verdict != preview.Safe {
 			t.Errorf("the plan says %s: %+v", planned.Verdict, planned.Errors)
 		}
 		c.editSpec(off)

@@ -26,7 +26,7 @@ func summary(changes []Change) (lines []string) {
 	return lines
 }
 
-func TestEveryChangeIsForeseen(t *testing.T) {
+func TestEveryChangeHasAPreview(t *testing.T) {
 	for _, tc := range []struct {
 		why        string
 		prev, next *operatorv1.NetworkSpec

@@ -19,8 +19,8 @@ type plan struct {
 	Objects         []struct{ Action, Kind, Namespace, Name, Diff string }
 }
 
-// foreseen is the plan for a configuration, whatever its verdict.
-func foreseen(t *testing.T, input string) plan {
+// planned is the plan for a configuration, whatever its verdict.
+func planned(t *testing.T, input string) plan {
 	t.Helper()
 	out, _, err := lab.CNO(context.Background(), input, "plan", "-f", "-", "-o", "json")
 	if err != nil {
@@ -37,7 +37,7 @@ func TestADisruptiveChangeIsMadeOnceItIsAcknowledged(t *testing.T) {
 	pods := lab.ServerOnEachNode(t, lab.Namespace(t), nil)
 	back(t)
 	vxlan := network("", "backend: vxlan")
-	p := foreseen(t, vxlan)
+	p := planned(t, vxlan)
 	if p.Verdict != "needs-acknowledgement" || p.Acknowledgement == "" {
 		t.Fatalf("the plan says %+v", p)
 	}
@@ -57,10 +57,10 @@ func TestADisruptiveChangeIsMadeOnceItIsAcknowledged(t *testing.T) {
 	cno(t, 1, other, "apply", "-f", "-", "--force-conflicts", "--acknowledge", p.Acknowledgement)
 }
 
-func TestWhatIsForeseenIsWhatHappens(t *testing.T) {
+func TestThePlanIsWhatHappens(t *testing.T) {
 	back(t)
 	debug := network("  logLevel: Debug\n", "")
-	p := foreseen(t, debug)
+	p := planned(t, debug)
 	if p.Verdict != "safe" || len(p.Changes) != 1 || p.Changes[0].Field != "spec.logLevel" || p.Changes[0].Disruption != "pods restart" {
 		t.Fatalf("the plan says %+v", p)
 	}

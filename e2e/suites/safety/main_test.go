@@ -55,7 +55,7 @@ func cno(t *testing.T, status int, input string, args ...string) string {
 // back puts the network back as the lab was made with it.
 func back(t *testing.T) {
 	t.Cleanup(func() {
-		plan := foreseen(t, network("", ""))
+		plan := planned(t, network("", ""))
 		args := []string{"apply", "-f", "-", "--force-conflicts", "--watch"}
 		if plan.Acknowledgement != "" {
 			args = append(args, "--acknowledge", plan.Acknowledgement)

@@ -9,14 +9,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/follow"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // options are what the command line says.
@@ -24,7 +24,7 @@ type options struct {
 	file, acknowledge string
 	force, watch      bool
 	timeout           time.Duration
-	form              answer.Form
+	form              output.Format
 	cluster           kubeconfig.Flags
 }
 
@@ -70,13 +70,13 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		if problems, err = in.Judge(ctx, p, problems); err != nil {
 			return err
 		}
-		return refuse(o.print(out, foresee.Malformed(problems), 0))
+		return refuse(o.print(out, preview.Malformed(problems), 0))
 	}
 	config, err := o.cluster.Config()
 	if err != nil {
 		return err
 	}
-	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	cluster, err := preview.Open(config, o.cluster.Namespace)
 	if err != nil {
 		return err
 	}
@@ -105,21 +105,21 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 
 // done is the answer in JSON and YAML: the plan, and whether it was applied, with the generation that came of it.
 type done struct {
-	foresee.Answer
+	preview.Result
 	Applied    bool  `json:"applied"`
 	Generation int64 `json:"generation,omitempty"`
 }
 
 // print writes a plan that is not applied.
-func (o *options) print(out io.Writer, plan foresee.Answer, generation int64) error {
+func (o *options) print(out io.Writer, plan preview.Result, generation int64) error {
 	if o.form.ForPeople() {
 		return plan.Write(out)
 	}
-	return o.form.Write(out, done{Answer: plan, Applied: generation > 0, Generation: generation})
+	return o.form.Write(out, done{Result: plan, Applied: generation > 0, Generation: generation})
 }
 
 // applied says that a plan is.
-func (o *options) applied(out io.Writer, plan foresee.Answer, generation int64) error {
+func (o *options) applied(out io.Writer, plan preview.Result, generation int64) error {
 	if o.form.ForPeople() {
 		_, err := fmt.Fprintln(out, "Applied.")
 		return err
@@ -128,7 +128,7 @@ func (o *options) applied(out io.Writer, plan foresee.Answer, generation int64) 
 }
 
 // follow reports how the rollout goes: on standard error, where the answer is for a program.
-func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, in offline.Input, generation int64) error {
+func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, in offline.Input, generation int64) error {
 	out := cmd.OutOrStdout()
 	if !o.form.ForPeople() {
 		out = cmd.ErrOrStderr()
@@ -145,16 +145,16 @@ func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, in offline
 	return nil
 }
 
-func (o *options) plan(ctx context.Context, p pipeline.Pipeline, cluster foresee.Cluster, in offline.Input) (foresee.Answer, error) {
+func (o *options) plan(ctx context.Context, p pipeline.Pipeline, cluster preview.Cluster, in offline.Input) (preview.Result, error) {
 	world, _, err := cluster.World(ctx, facts.Cluster{Platform: "None", HostMTU: 1500, HostMTUAssumed: true, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}})
 	if err != nil {
-		return foresee.Answer{}, err
+		return preview.Result{}, err
 	}
 	world.Input.Acknowledged = o.acknowledge
 	if o.acknowledge == "" {
 		world.Input.Acknowledged = in.Acknowledged()
 	}
-	return foresee.Foresee(ctx, p, in, world)
+	return preview.Run(ctx, p, in, world)
 }
 
 // refuse ends with the status for what is not applied, unless that could not even be said.

@@ -14,10 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // options are what the command line says.
@@ -26,7 +26,7 @@ type options struct {
 	external string
 	image    string
 	timeout  time.Duration
-	form     answer.Form
+	form     output.Format
 	cluster  kubeconfig.Flags
 }
 
@@ -74,7 +74,7 @@ no pod can be started, or the command line is wrong.`,
 	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long to test; cleaning up is not counted")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
-	_ = cmd.RegisterFlagCompletionFunc("node", foresee.CompleteNodes(&o.cluster))
+	_ = cmd.RegisterFlagCompletionFunc("node", preview.CompleteNodes(&o.cluster))
 	return cmd
 }
 

@@ -8,19 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // New makes the command.
 func New(p pipeline.Pipeline) *cobra.Command {
 	var flags kubeconfig.Flags
-	var form answer.Form
+	var form output.Format
 	cmd := &cobra.Command{
 		Use:   "diff",
 		Short: "Show how the cluster differs from its configuration",
@@ -41,12 +41,12 @@ Exit status: 0 no differences; 1 there are differences; 2 the cluster does not a
 	return cmd
 }
 
-func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form answer.Form) error {
+func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form output.Format) error {
 	config, err := flags.Config()
 	if err != nil {
 		return err
 	}
-	cluster, err := foresee.Open(config, flags.Namespace)
+	cluster, err := preview.Open(config, flags.Namespace)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form a
 	}
 	in := offline.Input{File: "Network/cluster", Network: &network}
 	world.Input.Acknowledged = in.Acknowledged()
-	found, err := foresee.Foresee(cmd.Context(), p, in, world)
+	found, err := preview.Run(cmd.Context(), p, in, world)
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func run(cmd *cobra.Command, p pipeline.Pipeline, flags kubeconfig.Flags, form a
 	} else {
 		err = form.Write(cmd.OutOrStdout(), found)
 	}
-	if err == nil && (found.Verdict != foresee.Unchanged || len(found.Objects) > 0) {
+	if err == nil && (found.Verdict != preview.Unchanged || len(found.Objects) > 0) {
 		return &exit.Code{Status: exit.Refused}
 	}
 	return err

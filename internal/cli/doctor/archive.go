@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
+	"github.com/cluster-network-operator/cno/internal/output"
 )
 
 // directory is what everything in the archive lies in.
@@ -34,7 +34,7 @@ func (f *collected) archive(w io.Writer, r report) error {
 	if err := r.print(&text); err != nil {
 		return err
 	}
-	if err := answer.JSON.Write(&data, r); err != nil {
+	if err := output.JSON.Write(&data, r); err != nil {
 		return err
 	}
 	files := map[string][]byte{"report.txt": text.Bytes(), "report.json": data.Bytes()}

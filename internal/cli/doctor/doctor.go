@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -26,7 +26,7 @@ import (
 type options struct {
 	file    string
 	timeout time.Duration
-	form    answer.Form
+	form    output.Format
 	cluster kubeconfig.Flags
 }
 

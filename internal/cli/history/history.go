@@ -17,18 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/applied"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // New makes the command.
 func New() *cobra.Command {
 	var cluster kubeconfig.Flags
-	var form answer.Form
+	var form output.Format
 	cmd := &cobra.Command{
 		Use:   "history [REVISION]",
 		Short: "List the networks that were rolled out",
@@ -39,7 +39,7 @@ configuration is printed, with every default.
 Exit status: 0 listed; 2 there is no such revision, or the cluster does not answer.`,
 		Example:           "  cno history\n  cno history 3 -o yaml",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: foresee.CompleteRevisions(&cluster),
+		ValidArgsFunction: preview.CompleteRevisions(&cluster),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			all, err := read(cmd.Context(), cluster)
 			if err != nil {
@@ -62,7 +62,7 @@ func read(ctx context.Context, flags kubeconfig.Flags) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := foresee.Open(config, flags.Namespace)
+	cluster, err := preview.Open(config, flags.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ type entry struct {
 }
 
 // entries are all revisions, the newest first. The conditions are those of the network.
-func entries(r foresee.Records, conditions []osv1.OperatorCondition) ([]entry, error) {
+func entries(r preview.Records, conditions []osv1.OperatorCondition) ([]entry, error) {
 	var all []entry
 	var before *applied.Revision
 	for i := range r.History {
@@ -142,7 +142,7 @@ func changedImages(old, updated map[string]string) []string {
 	return names
 }
 
-func list(w io.Writer, all []entry, form answer.Form) error {
+func list(w io.Writer, all []entry, form output.Format) error {
 	if !form.ForPeople() {
 		return form.Write(w, all)
 	}
@@ -204,13 +204,13 @@ func changed(e entry) string {
 }
 
 // one prints a revision.
-func one(w io.Writer, all []entry, name string, form answer.Form) error {
+func one(w io.Writer, all []entry, name string, form output.Format) error {
 	for _, e := range all {
 		if strconv.Itoa(e.Number) != name {
 			continue
 		}
 		if form.ForPeople() {
-			form = answer.YAML
+			form = output.YAML
 		}
 		return form.Write(w, e)
 	}

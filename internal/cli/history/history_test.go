@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	osv1 "github.com/openshift/api/operator/v1"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/applied"
-	"github.com/cluster-network-operator/cno/internal/foresee"
+	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -26,7 +26,7 @@ func TestAChangeOfImagesIsShown(t *testing.T) {
 		}
 		return r
 	}
-	records := foresee.Records{History: applied.History{
+	records := preview.Records{History: applied.History{
 		revision(1, "Normal", ""), revision(2, "Normal", "f:v1"), revision(3, "Normal", "f:v2"), revision(4, "Debug", "f:v3"),
 	}}
 	all, err := entries(records, nil)
@@ -34,7 +34,7 @@ func TestAChangeOfImagesIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := list(&out, all, answer.Text); err != nil {
+	if err := list(&out, all, output.Text); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\n")
@@ -58,7 +58,7 @@ func TestARolloutThatHasStoppedIsShown(t *testing.T) {
 		{"it is under way", applied.OutcomeApplied, osv1.OperatorCondition{Type: "FlannelDegraded", Status: osv1.ConditionFalse, Reason: status.AsExpected}, []string{"2 applied", "1 healthy"}},
 		{"it was seen to work, and what has stopped is another one", applied.OutcomeHealthy, hung, []string{"2 healthy", "1 healthy"}},
 	} {
-		records := foresee.Records{
+		records := preview.Records{
 			Record:  applied.Record{State: applied.StateApplied, Number: 2},
 			History: applied.History{{Number: 1, Spec: spec, Outcome: applied.OutcomeHealthy}, {Number: 2, Spec: spec, Outcome: tt.outcome}},
 		}

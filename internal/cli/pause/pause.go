@@ -14,17 +14,17 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // options are what the command line says.
 type options struct {
 	reason  string
-	form    answer.Form
+	form    output.Format
 	cluster kubeconfig.Flags
 	now     func() time.Time
 }
@@ -83,12 +83,12 @@ cluster does not answer, or the command line is wrong.`,
 }
 
 // run reads the network, changes it, and reports it.
-func (o *options) run(cmd *cobra.Command, change func(context.Context, foresee.Cluster, state) (state, error)) error {
+func (o *options) run(cmd *cobra.Command, change func(context.Context, preview.Cluster, state) (state, error)) error {
 	config, err := o.cluster.Config()
 	if err != nil {
 		return err
 	}
-	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	cluster, err := preview.Open(config, o.cluster.Namespace)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (o *options) run(cmd *cobra.Command, change func(context.Context, foresee.C
 	return next.print(cmd.OutOrStdout())
 }
 
-func (o *options) pause(ctx context.Context, cluster foresee.Cluster, _ state) (state, error) {
+func (o *options) pause(ctx context.Context, cluster preview.Cluster, _ state) (state, error) {
 	by, err := user(ctx, cluster)
 	if err != nil {
 		return state{}, err
@@ -125,7 +125,7 @@ func (o *options) pause(ctx context.Context, cluster foresee.Cluster, _ state) (
 	return next, cluster.Annotate(ctx, annotations)
 }
 
-func (o *options) resume(ctx context.Context, cluster foresee.Cluster, before state) (state, error) {
+func (o *options) resume(ctx context.Context, cluster preview.Cluster, before state) (state, error) {
 	if !before.Paused {
 		return before, nil
 	}
@@ -141,7 +141,7 @@ func stateOf(o *unstructured.Unstructured) state {
 }
 
 // user is the name that the API server knows the caller by.
-func user(ctx context.Context, cluster foresee.Cluster) (string, error) {
+func user(ctx context.Context, cluster preview.Cluster) (string, error) {
 	gvr := schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
 	question := &unstructured.Unstructured{Object: map[string]any{"apiVersion": gvr.GroupVersion().String(), "kind": "SelfSubjectReview"}}
 	review, err := cluster.API.Resource(gvr).Create(ctx, question, metav1.CreateOptions{})

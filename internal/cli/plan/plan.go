@@ -8,19 +8,19 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // options are what the command line says.
 type options struct {
 	file, applied, images, platform string
-	form                            answer.Form
+	form                            output.Format
 	hostMTU                         int
 	offline                         bool
 	cluster                         kubeconfig.Flags
@@ -77,14 +77,14 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 		if problems, err = in.Judge(cmd.Context(), p, problems); err != nil {
 			return err
 		}
-		return o.print(cmd.OutOrStdout(), foresee.Malformed(problems))
+		return o.print(cmd.OutOrStdout(), preview.Malformed(problems))
 	}
 	world, err := o.world(cmd.Context(), files, p)
 	if err != nil {
 		return err
 	}
 	world.Input.Acknowledged = in.Acknowledged()
-	answer, err := foresee.Foresee(cmd.Context(), p, in, world)
+	answer, err := preview.Run(cmd.Context(), p, in, world)
 	if err != nil {
 		return err
 	}
@@ -92,12 +92,12 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 }
 
 // world is the cluster, what a file says, or a fresh one.
-func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pipeline) (foresee.World, error) {
+func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pipeline) (preview.World, error) {
 	known := facts.Cluster{Platform: o.platform, HostMTU: o.hostMTU, ReleaseVersion: o.version, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}}
 	if o.images != "" {
 		images, err := files.Images(o.images)
 		if err != nil {
-			return foresee.World{}, err
+			return preview.World{}, err
 		}
 		known.Images = images
 	}
@@ -111,27 +111,27 @@ func (o *options) world(ctx context.Context, files offline.Files, p pipeline.Pip
 	if o.applied != "" {
 		var err error
 		if in.Applied, in.Revision, err = files.Applied(o.applied); err != nil {
-			return foresee.World{}, err
+			return preview.World{}, err
 		}
 	}
-	return foresee.Offline(ctx, p, in)
+	return preview.Offline(ctx, p, in)
 }
 
-func (o *options) live(ctx context.Context, known facts.Cluster) (foresee.World, error) {
+func (o *options) live(ctx context.Context, known facts.Cluster) (preview.World, error) {
 	config, err := o.cluster.Config()
 	if err != nil {
-		return foresee.World{}, err
+		return preview.World{}, err
 	}
-	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	cluster, err := preview.Open(config, o.cluster.Namespace)
 	if err != nil {
-		return foresee.World{}, err
+		return preview.World{}, err
 	}
 	world, _, err := cluster.World(ctx, known)
 	return world, err
 }
 
 // print writes the answer; what would not be applied is an exit status.
-func (o *options) print(w io.Writer, a foresee.Answer) error {
+func (o *options) print(w io.Writer, a preview.Result) error {
 	write := a.Write
 	if !o.form.ForPeople() {
 		write = func(w io.Writer) error { return o.form.Write(w, a) }

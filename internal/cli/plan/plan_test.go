@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -55,10 +55,10 @@ func planned(t *testing.T, applied, desired string, args ...string) (status int,
 }
 
 // answered is planned with the answer as JSON.
-func answered(t *testing.T, applied, desired string, args ...string) (int, foresee.Answer) {
+func answered(t *testing.T, applied, desired string, args ...string) (int, preview.Result) {
 	t.Helper()
 	status, out, stderr := planned(t, applied, desired, append(args, "-o", "json")...)
-	var a foresee.Answer
+	var a preview.Result
 	decoder := json.NewDecoder(strings.NewReader(out))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&a); err != nil {
@@ -72,41 +72,41 @@ func TestEveryVerdictHasItsExitStatus(t *testing.T) {
 	for _, row := range []struct {
 		why, applied, desired string
 		status                int
-		verdict               foresee.Verdict
+		verdict               preview.Verdict
 		field, rule           string
 		disruption            provider.Disruption
 		refits                int // fields that change with it
 	}{
-		{why: "a fresh cluster", desired: network, verdict: foresee.Safe},
-		{why: "the same again", applied: network, desired: network, verdict: foresee.Unchanged},
+		{why: "a fresh cluster", desired: network, verdict: preview.Safe},
+		{why: "the same again", applied: network, desired: network, verdict: preview.Unchanged},
 		{
-			why: "a default that is written out is no change", applied: network, verdict: foresee.Unchanged,
+			why: "a default that is written out is no change", applied: network, verdict: preview.Unchanged,
 			desired: edited("{type: Flannel}", "{type: Flannel, flannelConfig: {backend: host-gw}}"),
 		},
 		{
-			why: "a field that is left out keeps its value", applied: vxlan, desired: network, verdict: foresee.Unchanged,
+			why: "a field that is left out keeps its value", applied: vxlan, desired: network, verdict: preview.Unchanged,
 		},
 		{
-			why: "a harmless change", applied: network, desired: network + "  logLevel: Debug\n", verdict: foresee.Safe,
+			why: "a harmless change", applied: network, desired: network + "  logLevel: Debug\n", verdict: preview.Safe,
 			field: "spec.logLevel", disruption: provider.PodsRestart,
 		},
 		{
-			why: "a disruptive change", applied: network, desired: vxlan, status: exit.Refused, verdict: foresee.NeedsAcknowledgement,
+			why: "a disruptive change", applied: network, desired: vxlan, status: exit.Refused, verdict: preview.NeedsAcknowledgement,
 			field: "spec.defaultNetwork.flannelConfig.backend", rule: "flannel-backend-change", disruption: provider.Outage, refits: 2,
 		},
 		{
 			why: "an unsafe change", applied: network, desired: edited("10.96.0.0/16", "172.30.0.0/16"), status: exit.Refused,
-			verdict: foresee.Refused, field: "spec.serviceNetwork[0]", rule: "service-network-change", disruption: provider.Outage,
+			verdict: preview.Refused, field: "spec.serviceNetwork[0]", rule: "service-network-change", disruption: provider.Outage,
 		},
-		{why: "a wrong value", applied: network, desired: edited("10.96.0.0/16", "10.96.0.0/33"), status: exit.Refused, verdict: foresee.Invalid},
-		{why: "a field that no one knows", desired: edited("serviceNetwork", "serviceNetworks"), status: exit.Refused, verdict: foresee.Invalid},
+		{why: "a wrong value", applied: network, desired: edited("10.96.0.0/16", "10.96.0.0/33"), status: exit.Refused, verdict: preview.Invalid},
+		{why: "a field that no one knows", desired: edited("serviceNetwork", "serviceNetworks"), status: exit.Refused, verdict: preview.Invalid},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			status, a := answered(t, row.applied, row.desired)
 			if status != row.status || a.Verdict != row.verdict {
 				t.Fatalf("status %d, verdict %s; want %d, %s\n%+v", status, a.Verdict, row.status, row.verdict, a.Errors)
 			}
-			if (status != exit.OK) != (len(a.Errors) > 0) || (a.Filled == nil) != (a.Verdict == foresee.Invalid) {
+			if (status != exit.OK) != (len(a.Errors) > 0) || (a.Filled == nil) != (a.Verdict == preview.Invalid) {
 				t.Errorf("errors %+v, filled %+v", a.Errors, a.Filled)
 			}
 			if row.field == "" {
@@ -147,7 +147,7 @@ func TestWhatIsAppliedMayBeTheRecordOrAnObject(t *testing.T) {
 		"an object":          network,
 		"a ConfigMap's YAML": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: applied-cluster}\ndata: {applied: '" + string(record) + "'}\n",
 	} {
-		if status, a := answered(t, applied, network); status != exit.OK || a.Verdict != foresee.Unchanged {
+		if status, a := answered(t, applied, network); status != exit.OK || a.Verdict != preview.Unchanged {
 			t.Errorf("%s: status %d, verdict %s: %+v", what, status, a.Verdict, a.Errors)
 		}
 	}
@@ -174,7 +174,7 @@ func TestAnAcknowledgementIsForOneChangeAlone(t *testing.T) {
 // TestNothingIsRefusedBecauseOfLinksThatNobodyTold: without a cluster and --host-mtu, 1500 is only what defaults are made of.
 func TestNothingIsRefusedBecauseOfLinksThatNobodyTold(t *testing.T) {
 	jumbo := edited("{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: 8900}}")
-	if status, a := answered(t, "", jumbo); status != exit.OK || a.Verdict != foresee.Safe {
+	if status, a := answered(t, "", jumbo); status != exit.OK || a.Verdict != preview.Safe {
 		t.Errorf("status %d, %s: %v", status, a.Verdict, a.Errors)
 	}
 	if status, a := answered(t, "", jumbo, "--host-mtu", "1500"); status != exit.Refused || len(a.Errors) != 1 || a.Errors[0].Rule != pipeline.RuleLinks {

@@ -15,15 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/follow"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // options are what the command line says.
@@ -31,7 +31,7 @@ type options struct {
 	acknowledge   string
 	watch, dryRun bool
 	timeout       time.Duration
-	form          answer.Form
+	form          output.Format
 	cluster       kubeconfig.Flags
 }
 
@@ -53,7 +53,7 @@ Exit status: 0 done, or nothing to do; 1 the rollback is refused or not acknowle
 rollout stalls; 2 there is no such revision, or the cluster does not answer.`,
 		Example:           "  cno rollback --watch\n  cno rollback current\n  cno rollback 3 --dry-run",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: foresee.CompleteRevisions(&o.cluster, "current"),
+		ValidArgsFunction: preview.CompleteRevisions(&o.cluster, "current"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := ""
 			if len(args) == 1 {
@@ -78,7 +78,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 	if err != nil {
 		return err
 	}
-	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	cluster, err := preview.Open(config, o.cluster.Namespace)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 		return err
 	}
 	world.Input.Acknowledged = o.acknowledge
-	plan, err := foresee.Foresee(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, world)
+	plan, err := preview.Run(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, world)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 	if o.form.ForPeople() {
 		_, err = fmt.Fprintf(out, "Rolled back to revision %d.\n", target.Number)
 	} else {
-		err = o.form.Write(out, done{Answer: plan, Revision: target.Number, Applied: true, Generation: generation})
+		err = o.form.Write(out, done{Result: plan, Revision: target.Number, Applied: true, Generation: generation})
 	}
 	if err != nil || !o.watch {
 		return err
@@ -136,16 +136,16 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 // done is the answer in JSON and YAML: the plan, the revision it leads back to, and whether it was applied, with the
 // generation that came of it.
 type done struct {
-	foresee.Answer
+	preview.Result
 	Revision   int   `json:"revision"`
 	Applied    bool  `json:"applied"`
 	Generation int64 `json:"generation,omitempty"`
 }
 
 // nothing ends without a change: there is none to make, it is not to be made, or it may not be.
-func (o *options) nothing(out io.Writer, plan foresee.Answer, revision int) error {
+func (o *options) nothing(out io.Writer, plan preview.Result, revision int) error {
 	if !o.form.ForPeople() {
-		if err := o.form.Write(out, done{Answer: plan, Revision: revision}); err != nil {
+		if err := o.form.Write(out, done{Result: plan, Revision: revision}); err != nil {
 			return err
 		}
 	}
@@ -156,7 +156,7 @@ func (o *options) nothing(out io.Writer, plan foresee.Answer, revision int) erro
 }
 
 // follow reports how the rollout goes: on standard error, where the answer is for a program.
-func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, generation int64) error {
+func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, generation int64) error {
 	out := cmd.OutOrStdout()
 	if !o.form.ForPeople() {
 		out = cmd.ErrOrStderr()
@@ -174,7 +174,7 @@ func (o *options) follow(cmd *cobra.Command, cluster foresee.Cluster, generation
 const current = "current"
 
 // refused reports whether the operator refuses the specification as it is, for good or until it is acknowledged.
-func refused(ctx context.Context, p pipeline.Pipeline, w foresee.World, object map[string]any) bool {
+func refused(ctx context.Context, p pipeline.Pipeline, w preview.World, object map[string]any) bool {
 	var present operatorv1.Network
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
 		return false // reported by who reads it next
@@ -187,7 +187,7 @@ func refused(ctx context.Context, p pipeline.Pipeline, w foresee.World, object m
 
 // revision finds the one to return to: the one that is named, or else the last one that differs and was healthy, or at
 // least was applied.
-func revision(r foresee.Records, name string) (applied.Revision, error) {
+func revision(r preview.Records, name string) (applied.Revision, error) {
 	if name == current {
 		name = strconv.Itoa(r.Record.BaselineNumber())
 	}
@@ -219,7 +219,7 @@ func hashOf(r applied.Record) string {
 
 // back returns the merge patch for the specification that makes it what it was in a revision, and the Network that it
 // makes. What is written stays as it is written where it means the same.
-func back(ctx context.Context, p pipeline.Pipeline, w foresee.World, object map[string]any, target applied.Revision) (map[string]any, *operatorv1.Network, error) {
+func back(ctx context.Context, p pipeline.Pipeline, w preview.World, object map[string]any, target applied.Revision) (map[string]any, *operatorv1.Network, error) {
 	var present operatorv1.Network
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
 		return nil, nil, fmt.Errorf("read network: %w", err)
@@ -234,13 +234,13 @@ func back(ctx context.Context, p pipeline.Pipeline, w foresee.World, object map[
 	if res, err := p.Run(ctx, in, pipeline.Fill); err == nil {
 		base = res.Spec
 	}
-	patch, err := foresee.MergePatch(base, snapshot.Spec())
+	patch, err := preview.MergePatch(base, snapshot.Spec())
 	if err != nil {
 		return nil, nil, err
 	}
 	next := present.DeepCopy()
 	next.Annotations = nil
-	if err := foresee.Merge(&next.Spec, patch); err != nil {
+	if err := preview.Merge(&next.Spec, patch); err != nil {
 		return nil, nil, err
 	}
 	return patch, next, nil

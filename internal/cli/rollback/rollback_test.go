@@ -10,9 +10,9 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 // network is a Network with a service range and a log level.
@@ -43,7 +43,7 @@ func TestARefusedEditIsNotTheActiveRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := foresee.World{Input: pipeline.Input{Applied: res.Spec, Revision: 7, Cluster: known}}
+	w := preview.World{Input: pipeline.Input{Applied: res.Spec, Revision: 7, Cluster: known}}
 	for _, row := range []struct {
 		why, services, level string
 		want                 bool
@@ -72,7 +72,7 @@ func TestCurrentIsTheActiveRevision(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := foresee.Records{Record: record, History: applied.History{}.Append(active)}
+	r := preview.Records{Record: record, History: applied.History{}.Append(active)}
 	if got, err := revision(r, current); err != nil || got.Number != 2 {
 		t.Errorf("current is %d, %v", got.Number, err)
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
 )
 
 // The exit statuses besides those of all commands.
@@ -32,7 +32,7 @@ const interval = time.Second
 // options are what the command line says.
 type options struct {
 	cluster kubeconfig.Flags
-	form    answer.Form
+	form    output.Format
 	watch   bool
 }
 
@@ -136,7 +136,7 @@ func orExit(err error, v View) error {
 // printer prints answers.
 type printer struct {
 	w       io.Writer
-	form    answer.Form
+	form    output.Format
 	colored bool
 	now     func() time.Time
 }
@@ -145,7 +145,7 @@ func (p printer) print(v View) error {
 	if p.form.ForPeople() {
 		return v.print(p.w, p.now(), p.colored)
 	}
-	if p.form == answer.YAML {
+	if p.form == output.YAML {
 		if _, err := io.WriteString(p.w, "---\n"); err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func apps(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}
 }
 
-func admission(kind string) schema.GroupVersionKind {
+func registration(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind}
 }
 
@@ -99,7 +99,7 @@ func (r *remover) find(ctx context.Context) (parts, error) {
 
 func (r *remover) findDoors(ctx context.Context, p *parts) error {
 	for _, kind := range []string{"ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"} {
-		found, err := r.list(ctx, admission(kind), "", func(o *unstructured.Unstructured) bool {
+		found, err := r.list(ctx, registration(kind), "", func(o *unstructured.Unstructured) bool {
 			return strings.HasPrefix(o.GetName(), installed) || o.GetName() == hostReports
 		})
 		if err != nil {

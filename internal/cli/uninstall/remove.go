@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/internal/foresee"
-	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/admission"
+	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -30,7 +30,7 @@ const (
 
 // remover removes. say reports how far it is.
 type remover struct {
-	foresee.Cluster
+	preview.Cluster
 	operands provider.Operands
 	say      func(format string, args ...any)
 	stays    []string
@@ -84,7 +84,7 @@ func (r *remover) endOperator(ctx context.Context, p parts) error {
 		if err != nil {
 			return err
 		}
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, guard.AllowDeletion)
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"true"}}}`, admission.AllowDeletion)
 		if _, err := resource.Patch(ctx, o.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("annotate %s: %w", o, err)
 		}

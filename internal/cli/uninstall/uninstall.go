@@ -11,10 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -22,7 +22,7 @@ import (
 type options struct {
 	yes, force bool
 	timeout    time.Duration
-	form       answer.Form
+	form       output.Format
 	cluster    kubeconfig.Flags
 }
 
@@ -76,7 +76,7 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands) error {
 	if err != nil {
 		return err
 	}
-	cluster, err := foresee.Open(config, o.cluster.Namespace)
+	cluster, err := preview.Open(config, o.cluster.Namespace)
 	if err != nil {
 		return err
 	}

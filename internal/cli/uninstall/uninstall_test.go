@@ -14,10 +14,10 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/foresee"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/plan"
+	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
@@ -123,7 +123,7 @@ func TestACleanerIsTheAgentWithAnotherCommand(t *testing.T) {
 // opened returns a remover of what a namespace records.
 func opened(t *testing.T, namespace string) *remover {
 	t.Helper()
-	cluster, err := foresee.Open(apitest.Shared(t).Config, namespace)
+	cluster, err := preview.Open(apitest.Shared(t).Config, namespace)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
@@ -24,7 +24,7 @@ type findings struct {
 // New makes the command. It reads standard input for a file named "-".
 func New(p pipeline.Pipeline) *cobra.Command {
 	var files []string
-	var form answer.Form
+	var form output.Format
 	cmd := &cobra.Command{
 		Use:   "validate -f FILE...",
 		Short: "Validate a configuration without a cluster",
@@ -70,7 +70,7 @@ func validate(cmd *cobra.Command, p pipeline.Pipeline, files []string) (findings
 	return found, nil
 }
 
-func print(w io.Writer, form answer.Form, found findings) error {
+func print(w io.Writer, form output.Format, found findings) error {
 	if !form.ForPeople() {
 		if err := form.Write(w, found); err != nil {
 			return err

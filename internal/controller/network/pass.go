@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/admission"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/guard"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
@@ -105,7 +105,7 @@ func Desired(registry pipeline.Registry, res pipeline.Result, known facts.Cluste
 	for _, o := range res.Outputs {
 		objects = append(objects, o.Output.Objects...)
 	}
-	g, err := guard.Object(registry, guard.Applied{Spec: res.Spec, Traits: res.Traits, Cluster: known, Acknowledged: usedUp})
+	g, err := admission.Object(registry, admission.Applied{Spec: res.Spec, Traits: res.Traits, Cluster: known, Acknowledged: usedUp})
 	return append(objects, g), err
 }
 

@@ -33,7 +33,7 @@ import (
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/guard"
+	"github.com/cluster-network-operator/cno/internal/admission"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/report"
@@ -122,7 +122,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if client.IgnoreNotFound(err) != nil {
 		return reconcile.Result{}, fmt.Errorf("read ConfigMap: %w", err)
 	}
-	support, installed := c.Policies(guard.TypeOf(&applied))
+	support, installed := c.Policies(admission.TypeOf(&applied))
 	if !installed {
 		if err == nil {
 			if err := c.Client.Delete(ctx, &live); client.IgnoreNotFound(err) != nil {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
+	"github.com/cluster-network-operator/cno/internal/output"
 )
 
 // change is what changes in one file of a role.
@@ -28,7 +28,7 @@ type change struct {
 
 // New makes the command.
 func New() *cobra.Command {
-	var form answer.Form
+	var form output.Format
 	var asStatus bool
 	cmd := &cobra.Command{
 		Use:   "diff A B",
@@ -158,7 +158,7 @@ func read(cmd *cobra.Command, path string) (map[place]*nmstate.Document, bool, e
 	return docs, found.Plain, roles.Print(cmd.ErrOrStderr(), problems)
 }
 
-func print(w io.Writer, form answer.Form, changes []change) error {
+func print(w io.Writer, form output.Format, changes []change) error {
 	if !form.ForPeople() {
 		return form.Write(w, changes)
 	}

@@ -10,12 +10,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/output"
 )
 
 // New makes the command. It reads standard input for a file named "-".
@@ -23,7 +23,7 @@ func New() *cobra.Command {
 	var dir, host string
 	var files []string
 	var strict bool
-	var form answer.Form
+	var form output.Format
 	cmd := &cobra.Command{
 		Use:   "keyfiles [-f] FILE",
 		Short: "Convert an NMState document to NetworkManager keyfiles",
@@ -138,7 +138,7 @@ func read(stdin io.Reader, file string) ([]byte, error) {
 }
 
 // print writes the files to w.
-func print(w io.Writer, form answer.Form, files []nmconn.File) error {
+func print(w io.Writer, form output.Format, files []nmconn.File) error {
 	if !form.ForPeople() {
 		pairs := [][2]string{}
 		for _, f := range files {

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/thishost"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
@@ -22,6 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
 	"github.com/cluster-network-operator/cno/internal/dayone/running"
+	"github.com/cluster-network-operator/cno/internal/output"
 )
 
 type options struct {
@@ -31,7 +31,7 @@ type options struct {
 	role    string
 	host    placement.Host
 	this    thishost.Source
-	form    answer.Form
+	form    output.Format
 }
 
 // resolved is the JSON form of the output.

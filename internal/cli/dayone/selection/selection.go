@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/output"
 )
 
 // chosen is the JSON form of a choice.
@@ -25,7 +25,7 @@ type chosen struct {
 
 type options struct {
 	dir, file, role string
-	form            answer.Form
+	form            output.Format
 	host            placement.Host
 	show            bool
 }

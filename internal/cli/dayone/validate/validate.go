@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/answer"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/output"
 )
 
 // findings is the JSON form of what is found.
@@ -23,7 +23,7 @@ type findings struct {
 type options struct {
 	files, networks, vips, hosts []string
 	dir, role                    string
-	form                         answer.Form
+	form                         output.Format
 	withoutBridge                bool
 }
 

@@ -1,0 +1,95 @@
+package admission
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// kept are objects of one resource that a network in use depends on.
+type kept struct {
+	group, resource string
+	// namespaces are where they are; none for what has no namespace.
+	namespaces []string
+	// names are those of the objects. One that ends with * stands for all that begin with what is before it, one that begins
+	// with * for all that end with what is behind it.
+	names []string
+}
+
+const (
+	operatorNamespace = "openshift-network-operator"
+	courierNamespace  = "openshift-host-network"
+)
+
+// standsOn returns what a network in use depends on: the configuration, what installs the operator, and the namespaces of operands.
+// Policies are not in it, since no policy is asked about policies: the operator recreates those.
+func standsOn(operands provider.Operands) []kept {
+	namespaces := append([]string{operatorNamespace, courierNamespace}, operands.Installed()...)
+	protected := operands.Names(func(n provider.OperandNamespace) bool { return n.Protected && !n.Installed })
+	everywhere := []string{strings.TrimSuffix(prefix, "-") + "*"}
+	rights := slices.Concat(everywhere, []string{"host-network"})
+	return []kept{
+		{group: "operator.openshift.io", resource: "networks", names: []string{"cluster"}},
+		{group: "apiextensions.k8s.io", resource: "customresourcedefinitions", names: []string{"networks.operator.openshift.io",
+			"*.networkoperator.openshift.io", "*.network.operator.openshift.io", "podnetworkconnectivitychecks.controlplane.operator.openshift.io"}},
+		{resource: "namespaces", names: append(protected, namespaces...)},
+		{resource: "serviceaccounts", namespaces: namespaces, names: rights},
+		{resource: "configmaps", namespaces: []string{operatorNamespace}, names: []string{"network-operator-images*"}},
+		// Those of operands are restored by the operator.
+		{group: "networking.k8s.io", resource: "networkpolicies", namespaces: []string{operatorNamespace, courierNamespace}, names: []string{"default-deny"}},
+		{group: "apps", resource: "deployments", namespaces: []string{operatorNamespace}, names: []string{"network-operator"}},
+		{group: "rbac.authorization.k8s.io", resource: "roles", namespaces: namespaces, names: rights},
+		{group: "rbac.authorization.k8s.io", resource: "rolebindings", namespaces: namespaces, names: rights},
+		{group: "rbac.authorization.k8s.io", resource: "clusterroles", names: everywhere},
+		{group: "rbac.authorization.k8s.io", resource: "clusterrolebindings", names: everywhere},
+	}
+}
+
+// expression is a CEL expression for whether the object of a deletion is one of those. A deletion by collection names none: the
+// name is the name of the object.
+func (k kept) expression() string {
+	var any []string
+	for _, name := range k.names {
+		switch {
+		case strings.HasSuffix(name, "*"):
+			any = append(any, fmt.Sprintf("oldObject.metadata.name.startsWith(%q)", strings.TrimSuffix(name, "*")))
+		case strings.HasPrefix(name, "*"):
+			any = append(any, fmt.Sprintf("oldObject.metadata.name.endsWith(%q)", strings.TrimPrefix(name, "*")))
+		default:
+			any = append(any, fmt.Sprintf("oldObject.metadata.name == %q", name))
+		}
+	}
+	in := ""
+	if len(k.namespaces) > 0 {
+		in = fmt.Sprintf(` && oldObject.metadata.namespace in ["%s"]`, strings.Join(k.namespaces, `", "`))
+	}
+	return fmt.Sprintf("request.resource.resource == %q%s && (%s)", k.resource, in, strings.Join(any, " || "))
+}
+
+// cleaners are the users by whom Kubernetes deletes what was in a namespace, or what belonged to an object.
+const cleaners = `request.userInfo.username.startsWith("system:serviceaccount:kube-system:") || request.userInfo.username in ["system:kube-controller-manager", "system:apiserver"]`
+
+// deletions refuses to delete what a network in use depends on.
+func deletions(operands provider.Operands) admissionv1.ValidatingAdmissionPolicy {
+	var rules []admissionv1.NamedRuleWithOperations
+	var any []string
+	for _, k := range standsOn(operands) {
+		rules = append(rules, on(k.group, k.resource, []admissionv1.OperationType{admissionv1.Delete}))
+		any = append(any, k.expression())
+	}
+	out := policy("deletions", rules)
+	out.Spec.MatchConditions = append(out.Spec.MatchConditions,
+		admissionv1.MatchCondition{Name: "not-kubernetes-itself", Expression: "!(" + cleaners + ")"},
+		admissionv1.MatchCondition{Name: "of-the-network", Expression: strings.Join(any, " ||\n")})
+	out.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf("oldObject.metadata.?annotations[?%q].orValue('') == 'true'", AllowDeletion),
+		MessageExpression: fmt.Sprintf("request.resource.resource + ' ' + oldObject.metadata.name + ': must not be deleted while a network of type ' + params.data['spec.defaultNetwork.type'] + "+
+			"' is in use: the network would keep running, but no longer be managed. To remove the network from every node, run: cno uninstall. To delete this object only, annotate it with %s=true (deletion-in-use)'",
+			AllowDeletion),
+	}}
+	return out
+}

@@ -1,0 +1,208 @@
+package admission
+
+import (
+	"strings"
+	"testing"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+func announce(from, to uint32) func(*operatorv1.NetworkSpec) {
+	return func(s *operatorv1.NetworkSpec) {
+		s.Migration = &osv1.NetworkMigration{MTU: &osv1.MTUMigration{Network: &osv1.MTUMigrationValues{From: new(from), To: new(to)}}}
+	}
+}
+
+// The phases of a change of the MTU from 1500 to 1400, and of the way back.
+var phases = map[string]struct {
+	announced bool
+	progress  facts.MTUMigration
+}{
+	"announced": {true, facts.MTUMigration{}},
+	"preflight": {true, facts.MTUMigration{Active: true, MTU: 1500}},
+	"routing":   {true, facts.MTUMigration{Active: true, Step: 1, MTU: 1500, RoutableMTU: 1400}},
+	"finishing": {true, facts.MTUMigration{Active: true, Step: 2, MTU: 1400}},
+	"finished":  {true, facts.MTUMigration{Active: true, Step: 2, MTU: 1400, Done: true}},
+	"way back":  {false, facts.MTUMigration{Active: true, Step: 3, MTU: 1500, RoutableMTU: 1400}},
+}
+
+// during is a network in a phase.
+func during(t *testing.T, phase string) *door {
+	t.Helper()
+	n := inUse()
+	if phases[phase].announced {
+		announce(1500, 1400)(&n.Spec)
+	}
+	return newDoor(t, n, phases[phase].progress)
+}
+
+func TestTheDoorAndTheOperatorAgreeInEveryPhaseOfAMigration(t *testing.T) {
+	const each = 500
+	for phase := range phases {
+		t.Run(phase, func(t *testing.T) { during(t, phase).agrees(each, each/50) })
+	}
+}
+
+// TestAMigrationIsJudgedAtTheDoor reports what kubectl apply says, and that the operator says it, too.
+func TestAMigrationIsJudgedAtTheDoor(t *testing.T) {
+	both := func(edits ...func(*operatorv1.NetworkSpec)) func(*operatorv1.NetworkSpec) {
+		return func(s *operatorv1.NetworkSpec) {
+			for _, e := range edits {
+				e(s)
+			}
+		}
+	}
+	debug := func(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Debug }
+	spelled := func(s *operatorv1.NetworkSpec) { s.LogLevel = osv1.Normal }
+	grown := func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.244.0.0/15" }
+	override := func(s *operatorv1.NetworkSpec) {
+		s.Workloads = []operatorv1.Workload{{Name: "flanneld", PriorityClassName: "system-node-critical"}}
+	}
+	away := func(s *operatorv1.NetworkSpec) { s.Migration = nil }
+	mtu := func(v uint32) func(*operatorv1.NetworkSpec) {
+		return func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).MTU = new(v) }
+	}
+	type edit struct {
+		why    string
+		change func(*operatorv1.NetworkSpec)
+		// says is what the message has; empty if the edit is let through.
+		says string
+	}
+	for phase, edits := range map[string][]edit{
+		"": {
+			{"a start", announce(1500, 1400), ""},
+			{"from is not what is applied", announce(1450, 1400), "spec.migration.mtu.network.from: 1450 is not the MTU that is applied; set it to 1500 (migration-mtu)"},
+			{"longer than links are", announce(1500, 8000), `spec.migration.mtu.network.to: "1500" -> "8000": is more than the MTU of the nodes' links, less the overhead of the network; use 1500 or less`},
+			{"a pool grows with it", both(announce(1500, 1400), grown), `spec.clusterNetwork: "10.244.0.0/16" -> "10.244.0.0/15": nothing else may change during an MTU migration`},
+			{"too short", announce(1500, 500), "spec.migration.mtu.network.to: 500 is out of range; it must be 576 to 65535"},
+			{"nowhere", announce(1500, 1500), "1500 is the same as from"},
+			{"something else with it", both(announce(1500, 1400), debug), `spec.logLevel: "Normal" -> "Debug": nothing else may change`},
+			{"an override of a workload with it", both(announce(1500, 1400), override), "spec.workloads: nothing else may change"},
+			{"a default that is written down", both(announce(1500, 1400), spelled), ""},
+		},
+		"routing": {
+			{"another target", announce(1500, 1300), `spec.migration.mtu.network: "1500 -> 1400" -> "1500 -> 1300": cannot be changed during a migration; remove spec.migration or exchange from and to to go back (change-during-migration)`},
+			{"the way back by exchanging both", announce(1400, 1500), ""},
+			{"the way back by removing it", away, ""},
+			{"removing it with the new MTU, which is not applied yet", both(away, mtu(1400)), "spec.defaultNetwork.flannelConfig.mtu"},
+			{"a pool", grown, "(change-during-migration)"},
+			{"the MTU itself", mtu(1300), `spec.defaultNetwork.flannelConfig.mtu: "1500" -> "1300": must be left out, or be 1500 or 1400`},
+			{"machines", func(s *operatorv1.NetworkSpec) {
+				s.Migration.MTU.Machine = &osv1.MTUMigrationValues{To: new(uint32(1400))}
+			}, "spec.migration.mtu.machine"},
+		},
+		"finished": {
+			{"the end", away, ""},
+			{"the end with the new MTU", both(away, mtu(1400)), ""},
+			{"the end with the old MTU", both(away, mtu(1500)), `spec.defaultNetwork.flannelConfig.mtu: "1400" -> "1500"`},
+			{"another migration", announce(1400, 1300), ""},
+			{"another one from the old MTU", announce(1500, 1300), "set it to 1400"},
+		},
+		"way back": {
+			{"a new announcement", announce(1500, 1300), ""},
+			{"something else", debug, "(change-during-migration)"},
+		},
+	} {
+		t.Run("phase "+phase, func(t *testing.T) {
+			door := openIn(t, phase)
+			for _, e := range edits {
+				err := door.edit(e.change)
+				if (err == nil) != (e.says == "") || err != nil && !strings.Contains(err.Error(), e.says) {
+					t.Errorf("%s: %v, want %q", e.why, err, e.says)
+				}
+				if _, err := door.check(e.change); (err == nil) != (e.says == "") {
+					t.Errorf("the operator, %s: %v", e.why, err)
+				}
+				if acknowledged := door.edit(e.change, "0123456789abcdef"); (acknowledged == nil) != (e.says == "") {
+					t.Errorf("%s, acknowledged: %v", e.why, acknowledged)
+				}
+			}
+		})
+	}
+}
+
+// openIn is a network in a phase, or in none.
+func openIn(t *testing.T, phase string) *door {
+	t.Helper()
+	if phase == "" {
+		return newDoor(t, inUse())
+	}
+	return during(t, phase)
+}
+
+// TestTheShortFormHoldsStillDuringAMigration: NetworkConfig cannot announce one, and must not disturb one either.
+func TestTheShortFormHoldsStillDuringAMigration(t *testing.T) {
+	d := during(t, "routing")
+	config := shortForm()
+	d.Create(t, config)
+	for _, tt := range []struct {
+		why    string
+		change func(*networkoperatorv1.NetworkConfigSpec)
+		lets   bool
+	}{
+		{"the MTU that is applied", func(s *networkoperatorv1.NetworkConfigSpec) {
+			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(1500))}
+		}, true},
+		{"the MTU that is wanted", func(s *networkoperatorv1.NetworkConfigSpec) {
+			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(1400))}
+		}, true},
+		{"another one", func(s *networkoperatorv1.NetworkConfigSpec) {
+			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(1300))}
+		}, false},
+		{"a pool that grows", func(s *networkoperatorv1.NetworkConfigSpec) {
+			s.ClusterNetworks[0] = networkoperatorv1.ClusterNetwork{CIDR: "10.244.0.0/15", HostSubnetLength: 8}
+		}, false},
+		{"kube-proxy", func(s *networkoperatorv1.NetworkConfigSpec) {
+			s.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "20s"}
+		}, false},
+		{"a default that is written down", func(s *networkoperatorv1.NetworkConfigSpec) {
+			s.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "30s", BindAddress: "0.0.0.0"}
+		}, true},
+	} {
+		next := config.DeepCopy()
+		tt.change(&next.Spec)
+		if err := d.Client.Update(t.Context(), next, client.DryRunAll); (err == nil) != tt.lets {
+			t.Errorf("%s: %v", tt.why, err)
+		}
+	}
+}
+
+// TestEveryFieldHoldsStillDuringAMigration is about fields that are new: one whose change is not live has to be among those
+// that the policies compare.
+func TestEveryFieldHoldsStillDuringAMigration(t *testing.T) {
+	fields := networks.Registry().Fields(operatorv1.NetworkTypeFlannel)
+	compared := []string{keyArguments, "spec.clusterNetwork", "spec.serviceNetwork", "spec.migration", "spec.disableMultiNetwork", keyEtcd, keyWorkloads}
+	for _, l := range leaves() {
+		compared = append(compared, l.path)
+	}
+	for _, f := range fields {
+		if f.Class == provider.Live || f.Fixed != "" || f.Path == "spec.defaultNetwork" {
+			continue
+		}
+		found := false
+		for _, c := range append(compared, fixedPaths(fields)...) {
+			found = found || strings.HasPrefix(c, f.Path) || strings.HasPrefix(f.Path, c)
+		}
+		if !found {
+			t.Errorf("%s may change during a migration", f.Path)
+		}
+	}
+}
+
+func fixedPaths(fields []provider.Field) []string {
+	var all []string
+	for _, f := range fields {
+		if f.Fixed != "" {
+			all = append(all, f.Path)
+		}
+	}
+	return all
+}

@@ -1,0 +1,149 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// own begins the names of the policies for the operator's own account.
+const own = prefix + "own-"
+
+// The ClusterRoles that the operator may give to itself: each of them lets it read Secrets.
+const (
+	secretsRole = "cluster-network-operator-secrets"
+	pkiRole     = "cluster-network-operator-pki"
+)
+
+// Namespaces returns those in which the operator has its own objects.
+func Namespaces(operands provider.Operands) []string {
+	return append([]string{operatorNamespace, courierNamespace}, operands.Names(nil)...)
+}
+
+// names are what the operator writes, by name: everything else is not its own. A role cannot express it, since the name is not
+// considered when an object is created, and namespaces of operands come and go.
+type names struct {
+	namespaces, clusterRoles, clusterBindings, roleRefs []string
+	// secrets are the namespaces in which the operator may bind the role of Secrets to itself.
+	secrets []string
+}
+
+func namesOf(o provider.Operands) names {
+	return names{
+		namespaces: Namespaces(o), clusterRoles: o.ClusterRoles, clusterBindings: o.ClusterRoleBindings,
+		roleRefs: append([]string{"system:auth-delegator"}, o.ClusterRoles...), secrets: o.Installed(),
+	}
+}
+
+// permissions returns the policies that narrow what the operator's account may do with what its roles let it write.
+func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
+	n := namesOf(operands)
+	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), ownPKIs()}
+	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
+	for _, p := range policies {
+		b := admissionv1.ValidatingAdmissionPolicyBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
+			ObjectMeta: metav1.ObjectMeta{Name: p.Name},
+			Spec:       admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: p.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}},
+		}
+		if p.Spec.ParamKind != nil { // any one of the request's namespace
+			deny := admissionv1.DenyAction
+			b.Spec.ParamRef = &admissionv1.ParamRef{Selector: &metav1.LabelSelector{}, ParameterNotFoundAction: &deny}
+		}
+		bindings = append(bindings, b)
+	}
+	return policies, bindings
+}
+
+// ownPolicy is what these policies have in common. They fail closed, which affects the operator only.
+func ownPolicy(name string, rules ...admissionv1.NamedRuleWithOperations) admissionv1.ValidatingAdmissionPolicy {
+	fail := admissionv1.Fail
+	return admissionv1.ValidatingAdmissionPolicy{
+		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
+		ObjectMeta: metav1.ObjectMeta{Name: own + name},
+		Spec: admissionv1.ValidatingAdmissionPolicySpec{
+			FailurePolicy:    &fail,
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
+			MatchConditions:  []admissionv1.MatchCondition{{Name: "the-operator", Expression: fmt.Sprintf("request.userInfo.username == %q", operator)}},
+			Variables:        []admissionv1.Variable{{Name: "meta", Expression: "object != null ? object.metadata : oldObject.metadata"}},
+		},
+	}
+}
+
+var writes = []admissionv1.OperationType{admissionv1.Create, admissionv1.Update, admissionv1.Delete}
+
+// list is a CEL list of texts.
+func list(all []string) string { return `["` + strings.Join(all, `", "`) + `"]` }
+
+// ownWorkloads keeps DaemonSets and Deployments to the operands. Egress routers are in the namespaces of their users, and get nothing
+// of the node and no token there.
+func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("workloads", on("apps", "daemonsets", writes), on("apps", "deployments", writes))
+	p.Spec.Variables = append(p.Spec.Variables,
+		admissionv1.Variable{Name: "harmless", Expression: "object == null || object.spec.template.spec.?volumes.orValue([]).size() == 0" +
+			" && !object.spec.template.spec.?hostNetwork.orValue(false) && !object.spec.template.spec.?hostPID.orValue(false) && !object.spec.template.spec.?hostIPC.orValue(false)" +
+			" && object.spec.template.spec.?serviceAccountName.orValue('') in ['', 'default'] && object.spec.template.spec.?automountServiceAccountToken.orValue(true) == false" +
+			" && object.spec.template.spec.containers.all(c, !c.?securityContext.?privileged.orValue(false) && c.?securityContext.?capabilities.?add.orValue([]).size() == 0)" +
+			" && object.spec.template.spec.?initContainers.orValue([]).size() == 0"},
+		admissionv1.Variable{Name: "router", Expression: `request.resource.resource == "deployments" && variables.meta.name.startsWith("egress-router-") && variables.harmless`})
+	p.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf(`request.namespace in %s || request.namespace == "openshift-multus" && variables.meta.name == "cni-sysctl-allowlist-ds" || variables.router`, list(n.namespaces)),
+		Message:    "the network operator writes workloads of its operands and of EgressRouters only (own-workloads)",
+	}}
+	return p
+}
+
+// ownBindings keeps bindings to the operands, and those of the two roles of Secrets to RoleBindings of the operator alone.
+func (n names) ownBindings() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("bindings", on("rbac.authorization.k8s.io", "rolebindings", writes), on("rbac.authorization.k8s.io", "clusterrolebindings", writes))
+	add := func(name, expression string) {
+		p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: name, Expression: expression})
+	}
+	add("everywhere", `request.resource.resource == "clusterrolebindings"`)
+	add("role", `object == null ? "" : object.roleRef.name`)
+	add("subjects", "object == null ? [] : object.?subjects.orValue([])")
+	add("onlyItself", fmt.Sprintf(`variables.subjects.size() == 1 && variables.subjects.all(s, s.kind == "ServiceAccount" && s.name == "cluster-network-operator" && s.?namespace.orValue("") == %q)`, operatorNamespace))
+	add("operands", fmt.Sprintf(`variables.subjects.all(s, s.kind == "ServiceAccount" && s.?namespace.orValue("") in %s)`, list(n.namespaces)))
+	p.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf(`variables.everywhere ? variables.meta.name in %s : request.namespace in %s || variables.meta.name == %q`, list(n.clusterBindings), list(n.namespaces), pkiRole),
+		Message:    "the network operator writes bindings of its operands only (own-bindings)",
+	}, {
+		Expression: fmt.Sprintf(`variables.role != %q || !variables.everywhere && variables.onlyItself && request.namespace in %s`, secretsRole, list(n.secrets)),
+		Message:    "the network operator binds " + secretsRole + " only to itself, by a RoleBinding in " + strings.Join(n.secrets, " or ") + " (own-bindings)",
+	}, {
+		Expression: fmt.Sprintf(`variables.role != %[1]q || !variables.everywhere && variables.onlyItself && variables.meta.name == %[1]q`, pkiRole),
+		Message:    "the network operator binds " + pkiRole + " only to itself, by a RoleBinding of that name (own-bindings)",
+	}, {
+		Expression: fmt.Sprintf(`object == null || variables.role in %s || variables.role in %s && variables.operands`, list([]string{secretsRole, pkiRole}), list(n.roleRefs)),
+		Message:    "the network operator gives roles of its operands only, and only to service accounts of its operands (own-bindings)",
+	}}
+	return p
+}
+
+// ownObjects keeps what else has a role or makes room for workloads to the operands.
+func (n names) ownObjects() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("objects", on("", "namespaces", writes), on("", "serviceaccounts", writes), on("", "services", writes), on("networking.k8s.io", "networkpolicies", writes),
+		on("rbac.authorization.k8s.io", "clusterroles", writes),
+		on("", "configmaps", []admissionv1.OperationType{admissionv1.Delete}))
+	p.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf(`request.resource.resource == "clusterroles" ? variables.meta.name in %s : (request.resource.resource == "namespaces" ? variables.meta.name in %[2]s :`+
+			` (request.namespace in %[2]s || request.resource.resource == "configmaps" && request.namespace == "openshift-config-managed"))`, list(n.clusterRoles), list(n.namespaces)),
+		Message: "the network operator writes namespaces, service accounts, services, network policies and cluster roles of its operands only, and deletes no ConfigMaps elsewhere (own-objects)",
+	}}
+	return p
+}
+
+// ownPKIs lets the operator give itself the Secrets of a namespace only while there is an OperatorPKI. The API server looks for
+// one before it looks at conditions, so that the rule itself names the bindings, whose name ownBindings fixes.
+func ownPKIs() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("pkis", on("rbac.authorization.k8s.io", "rolebindings", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}, pkiRole))
+	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: networkv1.GroupVersion.String(), Kind: "OperatorPKI"}
+	p.Spec.Variables = nil
+	p.Spec.Validations = []admissionv1.Validation{{Expression: "params != null", Message: "the network operator reads the Secrets of a namespace only where an OperatorPKI is (own-pkis)"}}
+	return p
+}

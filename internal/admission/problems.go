@@ -1,0 +1,172 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// problems are CEL expressions, each of which is the text of what is wrong, or an empty text.
+type problems struct {
+	variables []admissionv1.Variable
+	texts     []string
+}
+
+// variable adds a variable that other expressions refer to as variables.<name>.
+func (p *problems) variable(name, expression string) {
+	p.variables = append(p.variables, admissionv1.Variable{Name: name, Expression: expression})
+}
+
+// changed adds the problem that a value is not the one that is applied. field is how users write its path, key that of
+// the applied value, value an expression for the new one as text, unless one that holds when nothing is wrong.
+func (p *problems) changed(field, key, value, unless, why, rule string) {
+	p.told(field, key, value, unless, told(why, rule))
+}
+
+// movable is changed for what may change in some way, but not during a change of the MTU, which then is the reason.
+func (p *problems) movable(field, key, value, unless, why, rule string) {
+	p.told(field, key, value, unless, fmt.Sprintf("(variables.moving ? %s : %s)", told(once, pipeline.RuleDuringMigration), told(why, rule)))
+}
+
+// told is the end of a problem's text.
+func told(why, rule string) string { return fmt.Sprintf("%q", fmt.Sprintf("\": %s (%s)", why, rule)) }
+
+// told adds a problem whose text ends with an expression.
+func (p *problems) told(field, key, value, unless, end string) {
+	p.problem(fmt.Sprintf("%[1]q in params.data && %[2]s != params.data[%[1]q] && !(%[3]s)", key, value, unless),
+		fmt.Sprintf("%q + params.data[%q] + '\" -> \"' + %s + %s", field+": \"", key, value, end))
+}
+
+// problem adds a text that is one when a condition holds.
+func (p *problems) problem(condition, text string) {
+	p.texts = append(p.texts, condition+" ? "+text+" : ''")
+}
+
+const (
+	putBack     = "; put the old value back"
+	acknowledge = putBack + ", or acknowledge the change with the annotation " + pipeline.AcknowledgeAnnotation + ", for which cno plan prints the hash"
+)
+
+// networkProblems are those of Network/cluster.
+func networkProblems(fields []provider.Field) problems {
+	var p problems
+	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
+	p.variable("hostPrefixes", "object.?spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
+	p.variable("services", services("object.?spec.?serviceNetwork.orValue([])"))
+	p.announcement("object.?spec.?migration.?mtu.hasValue()",
+		"string(object.?spec.?migration.?mtu.?network.?from.orValue(''))", "string(object.?spec.?migration.?mtu.?network.?to.orValue(''))")
+	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
+	p.fixed(fields)
+	p.migration()
+	p.nothingElse(true)
+	p.unserved()
+	p.variable("disableMultiNetwork", "string(object.?spec.?disableMultiNetwork.orValue(false))")
+	p.changed("spec.disableMultiNetwork", keyMulti, "variables.disableMultiNetwork", "false",
+		"running pods would keep networks that are no longer served, or lack networks that they should have"+putBack, "multi-network-change")
+	return p
+}
+
+// shortProblems are those of NetworkConfig/default.
+func shortProblems(fields []provider.Field) problems {
+	var p problems
+	p.variable("cidrs", pools("object.?spec.?clusterNetworks", "e.cidr"))
+	p.variable("hostPrefixes", "object.?spec.?clusterNetworks.orValue([]).map(e, string((cidr(e.cidr).ip().family() == 4 ? 32 : 128) - int(e.hostSubnetLength))).join(',')")
+	p.variable("services", services("[object.?spec.?serviceNetwork.orValue('')]"))
+	p.announcedElsewhere()
+	p.pools("spec.clusterNetworks", "spec.clusterNetworks[].hostSubnetLength (as a prefix)", "spec.serviceNetwork")
+	p.fixed(fields)
+	p.fittingMTU()
+	p.unserved()
+	p.nothingElse(false)
+	return p
+}
+
+// configProblems are those of Network.config/cluster.
+func configProblems() problems {
+	var p problems
+	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
+	p.variable("hostPrefixes", "object.?spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
+	p.variable("services", services("object.?spec.?serviceNetwork.orValue([])"))
+	p.announcedElsewhere()
+	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
+	p.variable("networkType", "object.?spec.?networkType.orValue('')")
+	p.changed("spec.networkType", keyType, "variables.networkType",
+		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", "pods would lose their network"+putBack, pipeline.RuleTypeChange)
+	return p
+}
+
+// pools writes networks without host bits, so that spelling does not matter.
+func pools(list, cidr string) string {
+	return fmt.Sprintf("%s.orValue([]).map(e, string(cidr(%s).masked())).join(',')", list, cidr)
+}
+
+func services(list string) string {
+	return fmt.Sprintf("%s.map(s, string(cidr(s).masked())).join(',')", list)
+}
+
+// pools adds the problems of address pools. Where the network can convert between one and two families, only the operator
+// can tell. A pool that may grow gets a shorter prefix and keeps its base, and the first one stays the first; which of
+// several has which hostPrefix, again only the operator can tell.
+func (p *problems) pools(cidrs, prefixes, services string) {
+	converts := fmt.Sprintf("!variables.moving && params.data[%q] == 'true' && variables.services.split(',').size() != params.data[%q].split(',').size()", keyConvert, keyServices)
+	p.variable("pools", "variables.cidrs.split(',')")
+	p.variable("poolsBefore", fmt.Sprintf("params.data[?%q].orValue('').split(',')", keyCIDRs))
+	p.variable("growable", fmt.Sprintf("!variables.moving && params.data[?%q].orValue('') == 'true' && variables.pools.size() == variables.poolsBefore.size()", keyGrow))
+	p.variable("grows", "variables.growable && "+grownFrom("variables.pools[0]", "variables.poolsBefore[0]")+
+		" && variables.pools.all(c, variables.poolsBefore.exists(o, "+grownFrom("c", "o")+"))")
+	corrected := fmt.Sprintf("!variables.moving && variables.services == params.data[?%q].orValue('')", keyServiceCIDR)
+	p.movable(services, keyServices, "variables.services", converts+" || "+corrected, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
+	p.movable(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts,
+		"pods would keep their old addresses"+putBack+", or, where the network's pools can grow, write a shorter prefix that begins at the same address", pipeline.RuleClusterChange)
+	p.movable(prefixes, keyHostPrefixes, "variables.hostPrefixes",
+		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1",
+		"nodes hold blocks of the old length"+putBack, pipeline.RuleHostPrefixChange)
+}
+
+// unserved adds the problem that kube-proxy is removed and nothing else serves Services.
+func (p *problems) unserved() {
+	p.problem(fmt.Sprintf("params.data[?%q].orValue('') == 'true' && string(object.?spec.?deployKubeProxy.orValue('')) == 'false' && !variables.acknowledged", keyUnserved),
+		fmt.Sprintf("%q", fmt.Sprintf("%s: no other component that serves Services was found: without kube-proxy new connections to Services fail%s (%s)", pipeline.ServiceProxyPath, acknowledge, pipeline.RuleUnserved)))
+}
+
+// grownFrom is an expression for whether a pool is another one, or that with a shorter prefix.
+func grownFrom(pool, before string) string {
+	return fmt.Sprintf("isCIDR(%[1]s) && isCIDR(%[2]s) && cidr(%[1]s).ip() == cidr(%[2]s).ip() && cidr(%[1]s).prefixLength() <= cidr(%[2]s).prefixLength()", pool, before)
+}
+
+// fixed adds the problems of single fields that may not get another value. One that is left out, or is empty or zero,
+// keeps what it has.
+func (p *problems) fixed(fields []provider.Field) {
+	for _, f := range fields {
+		if f.Fixed == "" {
+			continue
+		}
+		name := strings.ReplaceAll(strings.TrimPrefix(f.Path, "spec.defaultNetwork."), ".", "_")
+		p.variable(name, fmt.Sprintf("string(object.?%s.orValue(''))", strings.ReplaceAll(f.Path, ".", ".?")))
+		value := "variables." + name
+		unless := fmt.Sprintf("%[1]s == '' || %[1]s == '0'", value)
+		why := f.Reason + putBack
+		if f.Acknowledge {
+			why, unless = f.Reason+acknowledge, unless+" || variables.acknowledged && !variables.moving"
+		}
+		if f.Class == provider.Migration {
+			unless += " || variables.announced" // what it may be then is a rule of its own
+		}
+		if f.Fixed == pipeline.RuleTypeChange {
+			unless += fmt.Sprintf(" || %s.lowerAscii() == params.data[%q].lowerAscii()", value, f.Path)
+		}
+		if f.Acknowledge {
+			p.movable(f.Path, f.Path, value, unless, why, f.Fixed)
+			continue
+		}
+		p.changed(f.Path, f.Path, value, unless, why, f.Fixed)
+	}
+	etcd := "object.?spec.?defaultNetwork.?flannelConfig.?etcd"
+	p.variable("etcd", etcd+".?external.hasValue() ? 'external' : 'managed'")
+	p.changed("spec.defaultNetwork.flannelConfig.etcd", keyEtcd, "variables.etcd", fmt.Sprintf("!%[1]s.?external.hasValue() && !%[1]s.?managed.hasValue()", etcd),
+		"the subnets that nodes hold are written in the etcd that is in use"+putBack, "flannel-etcd-change")
+}

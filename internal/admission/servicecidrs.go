@@ -1,0 +1,33 @@
+package admission
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+)
+
+// serviceCIDRs refuses ServiceCIDRs beyond spec.serviceNetwork where the network does not serve them. A kube-proxy forwards
+// Services of any address; what breaks is everything that is derived from spec.serviceNetwork: NO_PROXY, the status of the
+// cluster's configuration, and the check that no Service has an address of a pod or a node. The object of the API server
+// itself always has what its flag says, and the operator compares that with spec.serviceNetwork.
+func serviceCIDRs() admissionv1.ValidatingAdmissionPolicy {
+	out := policy("servicecidrs", []admissionv1.NamedRuleWithOperations{
+		on("networking.k8s.io", "servicecidrs", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}),
+	})
+	out.Spec.MatchConditions = append(out.Spec.MatchConditions,
+		admissionv1.MatchCondition{Name: "not-that-of-the-api-server", Expression: `object.metadata.name != "kubernetes"`},
+		admissionv1.MatchCondition{Name: "not-allowed", Expression: fmt.Sprintf("object.metadata.?annotations[?%q].orValue('') != 'true'", AllowUnsafe)},
+		admissionv1.MatchCondition{Name: "spec-changes", Expression: "oldObject == null || object.?spec != oldObject.?spec"},
+	)
+	out.Spec.Variables = []admissionv1.Variable{
+		{Name: "services", Expression: fmt.Sprintf("params.data[%q].split(',')", keyServices)},
+		{Name: "outside", Expression: "object.?spec.?cidrs.orValue([]).filter(c, isCIDR(c) && !variables.services.exists(s, isCIDR(s) && cidr(s).containsCIDR(cidr(c))))"},
+	}
+	out.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf("params.data[?%q].orValue('') != 'true' || size(variables.outside) == 0", keyFixedCIDRs),
+		MessageExpression: fmt.Sprintf("'spec.cidrs: ' + variables.outside.join(', ') + ' is outside spec.serviceNetwork of Network/cluster (' + params.data[%[1]q] + '), and a network of type ' + params.data['spec.defaultNetwork.type'] + "+
+			"' serves that range only: NO_PROXY, the status of the cluster network and the check for overlap with pods and nodes would not include it. Use a range inside ' + params.data[%[1]q] + "+
+			"'. To store it nevertheless, annotate it with %[2]s=true (service-cidr-outside)'", keyServices, AllowUnsafe),
+	}}
+	return out
+}

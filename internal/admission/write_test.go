@@ -1,0 +1,26 @@
+package admission
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/networks"
+)
+
+func TestThePoliciesThatAreInstalledAreThoseOfTheCode(t *testing.T) {
+	installed, err := os.ReadFile("../../config/admission/policies.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want bytes.Buffer
+	all := networks.Registry()
+	if err := Write(&want, all.Fields(""), all.Operands()); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want.String(), string(installed)); d != "" {
+		t.Errorf("run hack/generate.sh: %s", d)
+	}
+}

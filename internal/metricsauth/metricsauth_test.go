@@ -1,0 +1,112 @@
+package metricsauth
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/cluster-network-operator/cno/internal/apitest"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
+
+// wire counts the requests to the API server, and can be cut.
+type wire struct {
+	next  http.RoundTripper
+	asked atomic.Int64
+	cut   atomic.Bool
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.asked.Add(1)
+	if w.cut.Load() {
+		return nil, errors.New("the wire is cut")
+	}
+	return w.next.RoundTrip(r)
+}
+
+// mayRead lets a service account get /metrics.
+func mayRead(t *testing.T, server *apitest.Server, namespace, account string) {
+	t.Helper()
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: "reads-metrics"},
+		Rules:      []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}},
+	}
+	server.Create(t, role)
+	server.Create(t, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: namespace, Name: account}},
+	})
+}
+
+func TestAnswersOnTokensAreRememberedAndForgotten(t *testing.T) {
+	server := apitest.Shared(t)
+	reader := server.ServiceAccount(t, "default", "prometheus").BearerToken
+	counted := &wire{}
+	config := rest.CopyConfig(server.Config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { counted.next = next; return counted })
+	api, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1000, 0)
+	r, err := New(config, api, func() time.Time { return now }, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := r.Only(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	expect := func(why, method, token string, status, asked int) {
+		t.Helper()
+		before := counted.asked.Load()
+		w, q := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, "/metrics", nil)
+		q.Header.Set("Authorization", "bearer "+token)
+		served.ServeHTTP(w, q)
+		if w.Code != status || int(counted.asked.Load()-before) != asked {
+			t.Errorf("%s: status %d after %d requests, want %d after %d", why, w.Code, counted.asked.Load()-before, status, asked)
+		}
+	}
+	expect("nothing but GET is served", http.MethodPost, reader, http.StatusMethodNotAllowed, 0)
+	expect("who is known and may not", http.MethodGet, reader, http.StatusForbidden, 2)
+	expect("is not asked for again", http.MethodGet, reader, http.StatusForbidden, 0)
+	mayRead(t, server, "default", "prometheus")
+	// The API server's own view of rights takes a moment.
+	for end := time.Now().Add(time.Minute); r.judge(requestWith(reader)) != http.StatusOK; time.Sleep(20 * time.Millisecond) {
+		if now = now.Add(refusedFor); time.Now().After(end) {
+			t.Fatal("a right that is given does not come")
+		}
+	}
+	expect("is asked for once", http.MethodGet, reader, http.StatusOK, 0)
+
+	for i := range 3 * mostTokens {
+		now = now.Add(time.Millisecond)
+		r.judge(requestWith("invented-" + strconv.Itoa(i)))
+	}
+	if len(r.known) > mostTokens {
+		t.Errorf("%d tokens are remembered", len(r.known))
+	}
+	expect("strangers are turned away without a question when there are many", http.MethodGet, "one-more", http.StatusTooManyRequests, 0)
+	expect("who has been let in is not kept out by them", http.MethodGet, reader, http.StatusOK, 0)
+	now = now.Add(allowedFor)
+	expect("also when it is time to ask again", http.MethodGet, reader, http.StatusOK, 2)
+	counted.cut.Store(true)
+	now = now.Add(allowedFor)
+	if got := r.judge(requestWith(reader)); got != http.StatusServiceUnavailable {
+		t.Errorf("without an API server no one is let in on hearsay: %d", got)
+	}
+}
+
+func requestWith(token string) *http.Request {
+	q := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+	q.Header.Set("Authorization", "Bearer "+token)
+	return q
+}

@@ -1,0 +1,220 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/hostmtu"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+// asked is how many requests are made at once, and nodesAPage how many nodes are asked for in one.
+const (
+	asked      = 16
+	nodesAPage = 500
+)
+
+// Cluster reads a cluster. All fields must be set.
+type Cluster struct {
+	Client client.Reader
+	API    dynamic.Interface
+	Mapper meta.RESTMapper
+	// Namespace is the operator's.
+	Namespace string
+}
+
+// Records are what the operator knows of its own doings.
+type Records struct {
+	Decision  applied.Decision
+	Record    applied.Record
+	History   applied.History
+	Inventory plan.Inventory
+	// Facts are what it renders with, as far as it has told; nil before its first start.
+	Facts *facts.Cluster
+}
+
+// Records reads the operator's records. A record that cannot be read is an error.
+func (c Cluster) Records(ctx context.Context) (Records, error) {
+	var r Records
+	record, recorded, err := c.data(ctx, applied.ConfigMapName)
+	if err != nil {
+		return r, err
+	}
+	if data, there, err := c.data(ctx, plan.InventoryName); err != nil {
+		return r, err
+	} else if there {
+		if r.Inventory, err = plan.DecodeInventory(data); err != nil {
+			return r, err
+		}
+	}
+	history, _, err := c.data(ctx, applied.HistoryConfigMapName)
+	if err != nil {
+		return r, err
+	}
+	if r.History, err = applied.DecodeHistory(history); err != nil {
+		return r, err
+	}
+	if r.Decision, r.Record, err = applied.Decide(applied.Found{Record: recorded, Data: record, InventoryEmpty: len(r.Inventory) == 0, History: r.History}); err != nil {
+		return r, err
+	}
+	if data, there, err := c.data(ctx, facts.ConfigMapName); err != nil {
+		return r, err
+	} else if there {
+		known, err := facts.Published(data)
+		if err != nil {
+			return r, err
+		}
+		r.Facts = &known
+	}
+	return r, nil
+}
+
+func (c Cluster) data(ctx context.Context, name string) (map[string]string, bool, error) {
+	var cm corev1.ConfigMap
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &cm)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, false, fmt.Errorf("read ConfigMap %s: %w", name, err)
+	}
+	return cm.Data, err == nil, nil
+}
+
+// World reads what the operator would look at. known are the facts for a cluster in which it has not run yet.
+func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records, error) {
+	records, err := c.Records(ctx)
+	if err != nil {
+		return World{}, records, err
+	}
+	var notes []string
+	if records.Facts != nil {
+		mtu, assumed := known.HostMTU, known.HostMTUAssumed
+		known = *records.Facts
+		known.HostMTU, known.HostMTUAssumed = mtu, assumed // it is no fact before the nodes were asked
+	} else {
+		notes = append(notes, "the operator has not run in this cluster yet: images and the address of the API server are placeholders")
+	}
+	if records.Decision == applied.Forced {
+		notes = append(notes, "the record of what is applied was deleted: the change is forced, and not checked")
+	}
+	if records.Decision == applied.Recovered {
+		notes = append(notes, "the record of what is applied is missing: the change is checked against the last revision in "+applied.HistoryConfigMapName)
+	}
+	mtu, _, err := c.data(ctx, hostmtu.ConfigMap)
+	if err != nil {
+		return World{}, records, err
+	}
+	nodes, err := c.nodes(ctx)
+	if err != nil {
+		return World{}, records, err
+	}
+	migration, _, err := c.data(ctx, facts.MTUMigrationConfigMap)
+	if err != nil {
+		return World{}, records, err
+	}
+	known.MTUMigration = facts.DecodeMTUMigration(migration)
+	if known.Services, err = network.ReadServices(ctx, c.Client); err != nil {
+		return World{}, records, err
+	}
+	settled := hostmtu.Settled(mtu)
+	if settled > 0 {
+		known.HostMTUAssumed = false
+	} else if settled = known.HostMTU; known.HostMTUAssumed {
+		notes = append(notes, fmt.Sprintf("the MTU of the nodes is not known yet: %d bytes are assumed; give --host-mtu for another", settled))
+	}
+	return World{
+		Input: pipeline.Input{
+			Applied: records.Record.Baseline(), Revision: records.Record.BaselineNumber(),
+			Cluster: network.Facts(known, nodes, settled), Reader: c.Client,
+		},
+		UsedUp: records.History.UsedUp(records.Record), Look: c.look, Inventory: records.Inventory, DryRun: c.dryRun, Admit: c.admit, Notes: notes,
+		Serves: func(gk schema.GroupKind) bool { _, err := c.Mapper.RESTMapping(gk); return err == nil },
+	}, records, nil
+}
+
+func (c Cluster) nodes(ctx context.Context) ([]*corev1.Node, error) {
+	var all []*corev1.Node
+	for page := ""; ; {
+		var list corev1.NodeList
+		if err := c.Client.List(ctx, &list, client.Limit(nodesAPage), client.Continue(page)); err != nil {
+			return nil, fmt.Errorf("list nodes: %w", err)
+		}
+		for i := range list.Items {
+			all = append(all, &list.Items[i])
+		}
+		if page = list.Continue; page == "" {
+			return all, nil
+		}
+	}
+}
+
+// resource returns where objects of a kind are.
+func (c Cluster) resource(gvk schema.GroupVersionKind, namespace string) (dynamic.ResourceInterface, error) {
+	mapping, err := c.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+	if err != nil {
+		return nil, err
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return c.API.Resource(mapping.Resource), nil
+	}
+	return c.API.Resource(mapping.Resource).Namespace(namespace), nil
+}
+
+// look reads objects.
+func (c Cluster) look(ctx context.Context, refs []apply.Ref) (plan.Lookup, error) {
+	live := map[manifest.Key]*unstructured.Unstructured{}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(asked)
+	for _, ref := range refs {
+		group.Go(func() error {
+			r, err := c.resource(ref.GroupVersionKind, ref.Namespace)
+			if err != nil {
+				return err
+			}
+			o, err := r.Get(ctx, ref.Name, metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("read %s %s: %w", ref.Kind, ref.NamespacedName, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			live[manifest.KeyOf(o)] = o
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return func(k manifest.Key) (*unstructured.Unstructured, bool) { o, ok := live[k]; return o, ok }, nil
+}
+
+// dryRun asks the API server what an object will be, without changing it. An object that is recreated is reported as it
+// will be made.
+func (c Cluster) dryRun(ctx context.Context, a plan.Action) (*unstructured.Unstructured, error) {
+	if a.Verb == plan.Recreate {
+		return a.Wanted(), nil
+	}
+	r, err := c.resource(a.GVK(), a.Key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return r.Apply(ctx, a.Key.Name, a.Wanted(), metav1.ApplyOptions{FieldManager: network.FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+}

@@ -1,0 +1,257 @@
+package preview_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/admission"
+	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/networks"
+	"github.com/cluster-network-operator/cno/internal/offline"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/preview"
+)
+
+func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
+
+var update = flag.Bool("update", false, "write docs/messages.md again")
+
+const page = "../../docs/messages.md"
+
+// inUse is the network of the cluster that the mistakes are made in.
+const inUse = `apiVersion: operator.openshift.io/v1
+kind: Network
+metadata: {name: cluster}
+spec:
+  clusterNetwork: [{cidr: 10.244.0.0/16, hostPrefix: 24}]
+  serviceNetwork: [10.96.0.0/16]
+  defaultNetwork: {type: Flannel}
+`
+
+// mistake is an edit of spec, and what the user must be told at least: the field, the value, what is wrong, and the way out.
+type mistake struct {
+	what, edit string
+	// later is true for what the API server cannot decide: then the plan and the status say it.
+	later bool
+	told  []string
+}
+
+func mistakes() []mistake {
+	raw := func(config string) string {
+		return "additionalNetworks: [{name: a, type: Raw, rawCNIConfig: '" + config + "'}]"
+	}
+	return []mistake{
+		{"a CIDR with three octets", "clusterNetwork: [{cidr: 10.128.0/9, hostPrefix: 24}]", false, []string{"spec.clusterNetwork[0].cidr", "10.128.0/9", "write four octets and a prefix, e.g. 10.128.0.0/9"}},
+		{"a CIDR with host bits", "clusterNetwork: [{cidr: 10.128.0.5/14, hostPrefix: 24}]", false, []string{"spec.clusterNetwork[0].cidr", "has host bits set; did you mean 10.128.0.0/14?"}},
+		{"services in the range of pods", "clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}]\nserviceNetwork: [10.128.0.0/16]", false, []string{"spec.serviceNetwork[0] 10.128.0.0/16 lies inside spec.clusterNetwork[0] 10.128.0.0/14", "choose non-overlapping ranges"}},
+		{"two pools that overlap", "clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 24}, {cidr: 10.130.0.0/16, hostPrefix: 24}]", false, []string{"spec.clusterNetwork[1] 10.130.0.0/16 lies inside spec.clusterNetwork[0] 10.128.0.0/14"}},
+		{"a block that is larger than the pool", "clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 8}]", false, []string{"hostPrefix", "8 must be between 14 and 30 for a /14"}},
+		{"a block without usable addresses", "clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 31}]", false, []string{"31 leaves no usable pod address per node; use 30 or less (23 gives 510)"}},
+		{"services of a family that pods do not have", "serviceNetwork: [10.96.0.0/16, 'fd02::/112']", false, []string{"spec.clusterNetwork is IPv4, spec.serviceNetwork is IPv4 and IPv6", "Add or remove a range"}},
+		{"two service networks of one family", "serviceNetwork: [10.96.0.0/16, 10.97.0.0/16]", false, []string{"spec.serviceNetwork[1] 10.97.0.0/16 is a second IPv4 network", "Remove it"}},
+		{"other services while the network is in use", "serviceNetwork: [10.97.0.0/16]", false, []string{"spec.serviceNetwork", `"10.96.0.0/16" -> "10.97.0.0/16"`, "services would keep their old addresses; put the old value back"}},
+		{"other blocks while the network is in use", "clusterNetwork: [{cidr: 10.244.0.0/16, hostPrefix: 25}]", false, []string{"hostPrefix", `"24" -> "25"`, "nodes hold blocks of the old length; put the old value back"}},
+		{"another type while the network is in use", "defaultNetwork: {type: OVNKubernetes}", false, []string{"spec.defaultNetwork.type", `"Flannel" -> "OVNKubernetes"`, "pods would lose their network; put the old value back"}},
+		{"another MTU while the network is in use", "defaultNetwork: {flannelConfig: {mtu: 1400}}", false, []string{"mtu", `"1500" -> "1400"`, "cno plan prints the hash"}},
+		{"an MTU that the nodes' links do not carry", "defaultNetwork: {flannelConfig: {mtu: 8900}}", true, []string{"spec.defaultNetwork.flannelConfig.mtu", "1500 -> 8900", "needs links of at least 8900 (host-gw adds 0), and a node has one of 1500; use 1500 or less"}},
+		{"an MTU that no link has", "defaultNetwork: {flannelConfig: {mtu: 70000}}", false, []string{"mtu", "70000 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)"}},
+		{"an MTU that is too small", "defaultNetwork: {flannelConfig: {mtu: 10}}", false, []string{"mtu", "10 is out of range"}},
+		{"a port that there is not", "defaultNetwork: {flannelConfig: {backend: vxlan, vxlan: {port: 99999}}}", false, []string{"vxlan.port", "99999 is out of range; it must be 1 to 65535"}},
+		{"a port twice", "defaultNetwork: {flannelConfig: {etcd: {managed: {clientPort: 12380, peerPort: 12380}}}}", false, []string{"clientPort and peerPort are both 12380; choose two different ports"}},
+		{"a duration without a unit", "kubeProxyConfig: {iptablesSyncPeriod: '30'}", false, []string{"iptablesSyncPeriod", `"30" has no unit; write 30s`}},
+		{"settings of a network of another type", "defaultNetwork: {ovnKubernetesConfig: {mtu: 1400}}", false, []string{"spec.defaultNetwork.ovnKubernetesConfig is set but type is Flannel; remove one"}},
+		{"one additional network twice", "additionalNetworks: [{name: a, type: Raw, rawCNIConfig: '{}'}, {name: a, type: Raw, rawCNIConfig: '{}'}]", false, []string{"spec.additionalNetworks[1]", "Duplicate value", `"a"`}},
+		{"agents that are kept off nodes", "workloads: [{name: flanneld, nodeSelector: {role: infra}}]", false, []string{"spec.workloads[0].nodeSelector", "must not be set for flanneld: the operator decides which nodes it runs on; remove it"}},
+		{"a share of nodes that is none", "workloads: [{name: kube-proxy, updateStrategy: {maxUnavailable: 0%}}]", false, []string{"spec.workloads[0].updateStrategy.maxUnavailable", "0% is not a number of nodes; use 1 or more, or 1% to 100%"}},
+		{"a log level that there is not", "logLevel: Loud", false, []string{"spec.logLevel", `"Loud"`, `"Normal", "Debug", "Trace", "TraceAll"`}},
+		{"a typing error in the type", "defaultNetwork: {type: OVNKubernets}", true, []string{"spec.defaultNetwork.type", `"OVNKubernets" is not known; did you mean OVNKubernetes?`}},
+		{"a typing error in a field", "clusterNetworks: []", true, []string{"spec.clusterNetworks", "there is no such field; did you mean clusterNetwork?"}},
+		{"a flag that kube-proxy does not have", "kubeProxyConfig: {proxyArguments: {iptables-minsync: ['1s']}}", true, []string{"proxyArguments[iptables-minsync]", "unknown kube-proxy 1.36 flag; did you mean iptables-min-sync-period?"}},
+		{"additional networks that are not JSON", raw(`{"cniVersion": "0.3.1", "type": }`), true, []string{"rawCNIConfig", "is not valid JSON", "at 1:33, near"}},
+		{"a gateway outside of its subnet", "additionalNetworks: [{name: a, type: SimpleMacvlan, simpleMacvlanConfig: {master: eth0, mode: Bridge, ipamConfig: {type: Static, staticIPAMConfig: {addresses: [{address: 10.1.0.4/24, gateway: 10.2.0.1}]}}}}]", true, []string{"addresses[0].gateway", "gateway 10.2.0.1 is not inside 10.1.0.0/24"}},
+		{"a mode that macvlan does not have", "additionalNetworks: [{name: a, type: SimpleMacvlan, simpleMacvlanConfig: {mode: Brigde}}]", true, []string{"simpleMacvlanConfig.mode", "invalid Macvlan mode: Brigde; use Bridge, Private, VEPA or Passthru"}},
+	}
+}
+
+// TestEveryMistakeIsToldWithTheWayOut makes each mistake with kubectl's request and with the plan. docs/messages.md shows what
+// the user reads.
+func TestEveryMistakeIsToldWithTheWayOut(t *testing.T) {
+	c := newUser(t)
+	var shown strings.Builder
+	for _, m := range mistakes() {
+		door, planned := c.edit(m.edit), c.plan(m.edit)
+		message := planned
+		if !m.later {
+			if door == nil {
+				t.Errorf("%s: the API server takes it", m.what)
+				continue
+			}
+			message = door.Error()
+		}
+		for _, want := range m.told {
+			if !strings.Contains(message, want) {
+				t.Errorf("%s: the message does not say %q:\n%s", m.what, want, message)
+			}
+		}
+		for _, garbage := range []string{"%!", "0x", "goroutine", "no value>", "{{"} {
+			if strings.Contains(message+planned, garbage) {
+				t.Errorf("%s: the message has %q:\n%s\n%s", m.what, garbage, message, planned)
+			}
+		}
+		if planned == "" {
+			t.Errorf("%s: the plan says nothing", m.what)
+		}
+		where := "`kubectl apply`"
+		if m.later {
+			where = "`cno plan`, and the status"
+		}
+		fmt.Fprintf(&shown, "\n## %s%s\n\n```text\n%s\n```\n\n%s:\n\n```text\n%s\n```\n", strings.ToUpper(m.what[:1]), m.what[1:], m.edit, where, message)
+	}
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(content), "\n## ")
+	want := strings.TrimRight(head, "\n") + "\n" + shown.String()
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(want, string(content)); diff != "" {
+		t.Errorf("%s is not what users are told (-update writes it again):\n%s", page, diff)
+	}
+}
+
+// user edits the network of a cluster whose door is guarded.
+type user struct {
+	*apitest.Server
+	t        *testing.T
+	pipeline pipeline.Pipeline
+	network  *operatorv1.Network
+	world    preview.World
+}
+
+func newUser(t *testing.T) user {
+	t.Helper()
+	u := user{Server: apitest.Shared(t), t: t, pipeline: pipeline.Pipeline{Registry: networks.Registry()}, network: &operatorv1.Network{}}
+	if err := yaml.Unmarshal([]byte(inUse), u.network); err != nil {
+		t.Fatal(err)
+	}
+	known := facts.Cluster{Platform: "None", HostMTU: 1500, ReleaseVersion: "v1", Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "192.0.2.1", Port: 6443}}
+	res, err := u.pipeline.Run(t.Context(), pipeline.Input{Desired: &u.network.Spec, Cluster: known}, pipeline.Fill)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.world, err = preview.Offline(t.Context(), u.pipeline, pipeline.Input{Applied: res.Spec, Cluster: known}); err != nil {
+		t.Fatal(err)
+	}
+	fields := u.pipeline.Registry.Fields("")
+	policies, bindings := admission.Policies(fields, u.pipeline.Registry.Operands())
+	for i := range policies {
+		u.Create(t, &policies[i])
+		u.Create(t, &bindings[i])
+	}
+	u.Create(t, u.network)
+	g, err := admission.Object(u.pipeline.Registry, admission.Applied{Spec: res.Spec, Traits: res.Traits, Cluster: known})
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Create(t, g.Object)
+	for end := time.Now().Add(time.Minute); u.edit("serviceNetwork: [10.97.0.0/16]") == nil; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the policies are not in effect")
+		}
+	}
+	// Anyone who cleans up says so, as a user would have to.
+	t.Cleanup(func() {
+		patch := []byte(`{"metadata":{"annotations":{"` + admission.AllowDeletion + `":"true"}}}`)
+		if err := u.Client.Patch(context.Background(), u.network.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
+			t.Error(err)
+		}
+	})
+	return u
+}
+
+// edit is what the API server says to an edit.
+func (u user) edit(edit string) error {
+	u.t.Helper()
+	patch, err := json.Marshal(map[string]any{"spec": u.parse(edit)})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	err = u.Client.Patch(u.t.Context(), u.network.DeepCopy(), client.RawPatch(types.MergePatchType, patch), client.DryRunAll)
+	if err != nil && !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+		u.t.Fatal(err)
+	}
+	return err
+}
+
+// plan is what the plan says is wrong with it.
+func (u user) plan(edit string) string {
+	u.t.Helper()
+	var object map[string]any
+	if err := yaml.Unmarshal([]byte(inUse), &object); err != nil {
+		u.t.Fatal(err)
+	}
+	spec, ok := object["spec"].(map[string]any)
+	if !ok {
+		u.t.Fatal(object)
+	}
+	merge(spec, u.parse(edit))
+	whole, err := yaml.Marshal(object)
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	in, problems, err := offline.Files{Stdin: bytes.NewReader(whole)}.Configuration([]string{"-"})
+	if err != nil {
+		u.t.Fatal(err)
+	}
+	answer := preview.Malformed(problems)
+	if len(problems) == 0 {
+		if answer, err = preview.Run(u.t.Context(), u.pipeline, in, u.world); err != nil {
+			u.t.Fatal(err)
+		}
+	}
+	var told []string
+	for _, p := range answer.Errors {
+		told = append(told, p.Field+": "+p.Message)
+	}
+	return strings.Join(told, "\n")
+}
+
+func (u user) parse(edit string) map[string]any {
+	u.t.Helper()
+	var fields map[string]any
+	if err := yaml.Unmarshal([]byte(edit), &fields); err != nil {
+		u.t.Fatal(err)
+	}
+	return fields
+}
+
+// merge puts the values of an edit in place of those of an object.
+func merge(object, edit map[string]any) {
+	for key, value := range edit {
+		inner, isMap := value.(map[string]any)
+		there, wasMap := object[key].(map[string]any)
+		if isMap && wasMap {
+			merge(there, inner)
+			continue
+		}
+		object[key] = value
+	}
+}

@@ -1,0 +1,57 @@
+package preview
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/apply"
+	"github.com/cluster-network-operator/cno/internal/controller/network"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+// Offline is a world without a cluster. What is there is what the operator would have made of in.Applied, nothing if
+// that is nil.
+func Offline(ctx context.Context, p pipeline.Pipeline, in pipeline.Input) (World, error) {
+	w := World{Input: in, Look: known(nil)}
+	if in.Applied == nil {
+		return w, nil
+	}
+	before := in
+	before.Desired, before.Applied = in.Applied, nil
+	res, err := p.Run(ctx, before, pipeline.Render)
+	if err != nil && len(res.Outputs) == 0 {
+		w.Notes = append(w.Notes, fmt.Sprintf("the applied configuration cannot be rendered, so that all objects are listed as new: %v", err))
+		return w, nil
+	}
+	objects, err := network.Desired(p.Registry, res, in.Cluster, "")
+	if err != nil {
+		return w, err
+	}
+	w.Look, w.Inventory = known(objects), inventory(objects)
+	w.Notes = append(w.Notes, "no cluster is used: objects are compared with those that the applied configuration renders, without later changes")
+	return w, nil
+}
+
+// inventory is what the operator has applied once it has applied some objects.
+func inventory(objects []manifest.Object) plan.Inventory {
+	var all plan.Inventory
+	for _, o := range objects {
+		all = append(all, plan.Entry{Key: o.Key(), Version: o.Object.GroupVersionKind().Version, Component: o.Object.GetLabels()[manifest.LabelComponent]})
+	}
+	return all
+}
+
+// known looks for objects among rendered ones, as they are once they were applied.
+func known(objects []manifest.Object) func(context.Context, []apply.Ref) (plan.Lookup, error) {
+	live := map[manifest.Key]*unstructured.Unstructured{}
+	for _, o := range objects {
+		live[o.Key()] = plan.Action{Object: o}.Wanted()
+	}
+	return func(context.Context, []apply.Ref) (plan.Lookup, error) {
+		return func(k manifest.Key) (*unstructured.Unstructured, bool) { o, ok := live[k]; return o, ok }, nil
+	}
+}

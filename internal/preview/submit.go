@@ -1,0 +1,139 @@
+package preview
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// FieldManager is what cno writes as.
+const FieldManager = "cno"
+
+// ErrShortForm is the error of an edit of the Network while a NetworkConfig says what it has to be.
+var ErrShortForm = errors.New("the network is configured by NetworkConfig/default, which would undo the change: change that object instead")
+
+// Submit gives a configuration to the operator by server-side apply, with the acknowledgement of the change if there is
+// one, and returns the generation of the object. Fields that others have set are theirs unless force is true.
+func (c Cluster) Submit(ctx context.Context, object map[string]any, acknowledgement string, force bool) (int64, error) {
+	written, err := c.submit(ctx, object, acknowledgement, metav1.ApplyOptions{FieldManager: FieldManager, Force: force})
+	if apierrors.IsConflict(err) {
+		return 0, fmt.Errorf("%w; %s", err, conflictHint(err))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return written.GetGeneration(), nil
+}
+
+// conflictHint names the way out of a conflict with another field manager. An object that was created with kubectl apply has
+// its fields from kubectl's client-side manager.
+func conflictHint(err error) string {
+	if strings.Contains(err.Error(), `"kubectl-client-side-apply"`) {
+		return "the object was written with kubectl apply, whose field manager is kubectl-client-side-apply: add --force-conflicts once, and cno manages these fields from then on"
+	}
+	return "add --force-conflicts to take these fields over from the other field manager"
+}
+
+// admit asks the API server for what Submit would do, without storing it. Conflicts with other field managers do not count.
+func (c Cluster) admit(ctx context.Context, object map[string]any, acknowledgement string) error {
+	_, err := c.submit(ctx, object, acknowledgement, metav1.ApplyOptions{FieldManager: FieldManager, Force: true, DryRun: []string{metav1.DryRunAll}})
+	return err
+}
+
+func (c Cluster) submit(ctx context.Context, object map[string]any, acknowledgement string, options metav1.ApplyOptions) (*unstructured.Unstructured, error) {
+	u := (&unstructured.Unstructured{Object: object}).DeepCopy()
+	delete(u.Object, "status")
+	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+	for _, field := range []string{"resourceVersion", "uid", "creationTimestamp", "generation"} {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	if acknowledgement != "" {
+		annotations := u.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[pipeline.AcknowledgeAnnotation] = acknowledgement
+		u.SetAnnotations(annotations)
+	}
+	r, err := c.resource(u.GroupVersionKind(), "")
+	if err != nil {
+		return nil, err
+	}
+	return r.Apply(ctx, u.GetName(), u, options)
+}
+
+// Network returns Network/cluster as it is.
+func (c Cluster) Network(ctx context.Context) (*unstructured.Unstructured, error) {
+	r, err := c.resource(operatorv1.GroupVersion.WithKind("Network"), "")
+	if err != nil {
+		return nil, err
+	}
+	return r.Get(ctx, operatorv1.NetworkName, metav1.GetOptions{})
+}
+
+// Patch changes Network/cluster by a merge patch, if no one else has changed it meanwhile, and returns its generation.
+func (c Cluster) Patch(ctx context.Context, network *unstructured.Unstructured, patch map[string]any) (int64, error) {
+	if err := c.shortForm(ctx); err != nil {
+		return 0, err
+	}
+	if err := unstructured.SetNestedField(patch, network.GetResourceVersion(), "metadata", "resourceVersion"); err != nil {
+		return 0, err
+	}
+	raw, err := json.Marshal(patch)
+	if err != nil {
+		return 0, err
+	}
+	r, err := c.resource(operatorv1.GroupVersion.WithKind("Network"), "")
+	if err != nil {
+		return 0, err
+	}
+	written, err := r.Patch(ctx, operatorv1.NetworkName, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager})
+	if err != nil {
+		return 0, err
+	}
+	return written.GetGeneration(), nil
+}
+
+// Annotate sets annotations of Network/cluster; nil takes one away. It also works while a NetworkConfig says what the
+// specification has to be.
+func (c Cluster) Annotate(ctx context.Context, annotations map[string]any) error {
+	raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		return err
+	}
+	r, err := c.resource(operatorv1.GroupVersion.WithKind("Network"), "")
+	if err != nil {
+		return err
+	}
+	if _, err := r.Patch(ctx, operatorv1.NetworkName, types.MergePatchType, raw, metav1.PatchOptions{FieldManager: FieldManager}); err != nil {
+		return fmt.Errorf("annotate network: %w", err)
+	}
+	return nil
+}
+
+// shortForm fails while there is a NetworkConfig.
+func (c Cluster) shortForm(ctx context.Context) error {
+	r, err := c.resource(networkoperatorv1.GroupVersion.WithKind("NetworkConfig"), "")
+	if err != nil {
+		return nil //nolint:nilerr // the kind is not served: there is none
+	}
+	_, err = r.Get(ctx, networkoperatorv1.NetworkConfigName, metav1.GetOptions{})
+	if err == nil {
+		return ErrShortForm
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("look for NetworkConfig/default: %w", err)
+}
