@@ -3,6 +3,7 @@ package node
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 )
@@ -17,12 +18,13 @@ type detachedPods struct {
 	seen map[int]bool
 }
 
-// count returns the number of pods that had no bridge in this pass and in the one before.
-func (d *detachedPods) count(links []netlink.Link) int {
+// count returns the number of pods that had no bridge in this pass and in the one before. routed reports whether a link has an address
+// on the node, as those of the ptp plugin have, which uses the same names and needs no bridge.
+func (d *detachedPods) count(links []netlink.Link, routed func(netlink.Link) bool) int {
 	now, both := map[int]bool{}, 0
 	for _, l := range links {
 		a := l.Attrs()
-		if l.Type() != "veth" || a.MasterIndex != 0 || a.NetNsID < 0 || !podLink.MatchString(a.Name) {
+		if l.Type() != "veth" || a.MasterIndex != 0 || a.NetNsID < 0 || !podLink.MatchString(a.Name) || routed(l) {
 			continue
 		}
 		now[a.Index] = true
@@ -42,10 +44,16 @@ func (s *session) countDetached() {
 		return
 	}
 	s.note(topicDetached, nil)
-	n := s.detached.count(links)
+	n := s.detached.count(links, hasAddress)
 	s.board.update(func(b *board) bool {
 		changed := b.status.DetachedPods != n
 		b.status.DetachedPods = n
 		return changed
 	})
+}
+
+// hasAddress reports whether a link has an address that is valid beyond it. One whose addresses cannot be read counts as such.
+func hasAddress(l netlink.Link) bool {
+	addrs, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+	return err != nil || slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.IP.IsGlobalUnicast() })
 }
