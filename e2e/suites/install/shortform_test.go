@@ -140,7 +140,7 @@ func networkWins(t *testing.T) {
 		s.KubeProxyConfig = &osv1.ProxyConfig{IptablesSyncPeriod: "60s"}
 	})
 	kit.Eventually(t, time.Minute, "one condition names the field and says who is followed", func(ctx context.Context) error {
-		return synced(ctx, osv1.ConditionFalse, "NetworkDiffers", "iptablesSyncPeriod; it is followed, and this object is not")
+		return synced(ctx, osv1.ConditionFalse, "NetworkDiffers", "iptablesSyncPeriod; it takes precedence over this object")
 	})
 	settles(t)
 	versions := func() (string, string) {
