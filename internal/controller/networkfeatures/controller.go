@@ -43,8 +43,9 @@ import (
 const (
 	// Name is the name of the controller in logs and on the board.
 	Name = "networkfeatures"
-	// Namespace and ConfigMapName are where the console reads.
-	Namespace     = "openshift-config-managed"
+	// Namespace is where the console reads.
+	Namespace = "openshift-config-managed"
+	// ConfigMapName is the ConfigMap that it reads there.
 	ConfigMapName = "openshift-network-features"
 	// keyEgress and keyExceptions are the keys that the console knows; their values are "true" or "false".
 	keyEgress     = "policy_egress"

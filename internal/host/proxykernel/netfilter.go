@@ -87,7 +87,7 @@ func (n *netfilter) iptables(f family) ([]string, error) {
 	if err != nil && !absent(err) {
 		return nil, fmt.Errorf("try a table of nftables for %s: %w", f.name, err)
 	}
-	if err != nil || n.extension(f, matches[0], 0) == unix.EINVAL { // the number of the subsystem is unknown without nft_compat
+	if err != nil || errors.Is(n.extension(f, matches[0], 0), unix.EINVAL) { // the number of the subsystem is unknown without nft_compat
 		if n.legacy(f) == nil {
 			return nil, nil
 		}
@@ -97,7 +97,7 @@ func (n *netfilter) iptables(f family) ([]string, error) {
 	for kind, names := range [][]string{matches, targets} {
 		for _, name := range names {
 			// Another revision than the one that is asked for has another error.
-			if n.extension(f, name, kind) == unix.ENOENT {
+			if errors.Is(n.extension(f, name, kind), unix.ENOENT) {
 				without = append(without, "xt_"+name)
 			}
 		}
