@@ -131,7 +131,7 @@ func TestMetricsTellOfRatesAndAges(t *testing.T) {
 		_, there := figures(t)["rollout_start_timestamp_seconds "+agent]
 		return !there
 	})
-	c.eventually("its end is counted", grown("happenings_total RolloutFinished"))
+	c.eventually("its end is counted", grown("network_events_total RolloutFinished"))
 	c.eventually("conditions are figures", func() bool {
 		all := figures(t)
 		return all["condition Available AsExpected"] == 1 && all["condition Upgradeable AsExpected"] == 1

@@ -14,10 +14,10 @@ import (
 
 // Metrics are the conditions and rollouts as figures.
 type Metrics struct {
-	condition gauges
-	age       gauges
-	nodesGone prometheus.Gauge
-	happened  *prometheus.CounterVec
+	condition     gauges
+	age           gauges
+	notResponding prometheus.Gauge
+	events        *prometheus.CounterVec
 }
 
 // NewMetrics makes the metrics and registers them, unless the registry has them already.
@@ -32,13 +32,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		Name: "cluster_network_operator_rollout_start_timestamp_seconds",
 		Help: "Since when a workload is being rolled out that does not run everywhere yet, in seconds since 1970; its age is time() minus this.",
 	}, []string{"kind", "namespace", "name"}))
-	m.nodesGone, errs[2] = metric.Registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "cluster_network_operator_nodes_gone",
+	m.notResponding, errs[2] = metric.Registered(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "cluster_network_operator_nodes_not_responding",
 		Help: "Number of nodes whose kubelet does not answer.",
 	}))
-	m.happened, errs[3] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "cluster_network_operator_happenings_total",
-		Help: "What has happened to the network, by the reason of its event: rollouts that began and ended, outages, what is degraded.",
+	m.events, errs[3] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cluster_network_operator_network_events_total",
+		Help: "Events of the network, by reason: rollouts that began and ended, outages, what is degraded.",
 	}, []string{"reason"}))
 	// What an operator before this one has told in the same process is over.
 	m.condition.Reset()
@@ -66,9 +66,9 @@ func (m *Metrics) set(in status.Input, d status.Decision) {
 			gone++
 		}
 	}
-	m.nodesGone.Set(float64(gone))
+	m.notResponding.Set(float64(gone))
 	for _, h := range d.Happened {
-		m.happened.WithLabelValues(h.Reason).Inc()
+		m.events.WithLabelValues(h.Reason).Inc()
 	}
 }
 
