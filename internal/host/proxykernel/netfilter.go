@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,7 +25,6 @@ const (
 	compatName      = 1  // NFTA_COMPAT_NAME
 	compatRevision  = 2  // NFTA_COMPAT_REV
 	compatType      = 3  // NFTA_COMPAT_TYPE
-	nested          = 0x8000
 )
 
 // Socket options of linux/netfilter_ipv4/ip_tables.h and linux/netfilter_ipv6/ip6_tables.h.
@@ -44,8 +44,9 @@ var (
 
 // netfilter is a netlink socket in the network namespace in which it was opened.
 type netfilter struct {
-	fd  int
-	seq uint32
+	fd int
+	// tables is the number of tables that were tried.
+	tables int
 }
 
 func openNetfilter() (*netfilter, error) {
@@ -87,7 +88,7 @@ func (n *netfilter) iptables(f family) ([]string, error) {
 	if err != nil && !absent(err) {
 		return nil, fmt.Errorf("try a table of nftables for %s: %w", f.name, err)
 	}
-	if err != nil || errors.Is(n.extension(f, matches[0], 0), unix.EINVAL) { // the number of the subsystem is unknown without nft_compat
+	if err != nil || errors.Is(extension(f, matches[0], 0), unix.EINVAL) { // the number of the subsystem is unknown without nft_compat
 		if n.legacy(f) == nil {
 			return nil, nil
 		}
@@ -97,7 +98,7 @@ func (n *netfilter) iptables(f family) ([]string, error) {
 	for kind, names := range [][]string{matches, targets} {
 		for _, name := range names {
 			// Another revision than the one that is asked for has another error.
-			if errors.Is(n.extension(f, name, kind), unix.ENOENT) {
+			if errors.Is(extension(f, name, kind), unix.ENOENT) {
 				without = append(without, "xt_"+name)
 			}
 		}
@@ -121,33 +122,54 @@ func absent(err error) bool {
 func (n *netfilter) rule(f family, expression string) error {
 	// The kernel commits a transaction without an error only. What it commits ends with the network namespace, but the next
 	// transaction would find it: so each has a table of its own.
-	table := fmt.Sprintf("check-%d", n.seq)
-	hook := slices.Concat(attribute(unix.NFTA_HOOK_HOOKNUM, number(unix.NF_INET_POST_ROUTING)), attribute(unix.NFTA_HOOK_PRIORITY, number(100)))
-	batch := [][]byte{
-		n.message(unix.NFNL_MSG_BATCH_BEGIN, 0, 0, unix.NFNL_SUBSYS_NFTABLES, nil),
-		n.nft(unix.NFT_MSG_NEWTABLE, f, attribute(unix.NFTA_TABLE_NAME, text(table))),
-		n.nft(unix.NFT_MSG_NEWCHAIN, f, slices.Concat(attribute(unix.NFTA_CHAIN_TABLE, text(table)), attribute(unix.NFTA_CHAIN_NAME, text("postrouting")),
-			attribute(unix.NFTA_CHAIN_HOOK|nested, hook), attribute(unix.NFTA_CHAIN_TYPE, text("nat")))),
+	n.tables++
+	table := nl.ZeroTerminated(fmt.Sprintf("check-%d", n.tables))
+	hook := nl.NewRtAttr(unix.NFTA_CHAIN_HOOK|unix.NLA_F_NESTED, nil)
+	hook.AddRtAttr(unix.NFTA_HOOK_HOOKNUM, nl.BEUint32Attr(unix.NF_INET_POST_ROUTING))
+	hook.AddRtAttr(unix.NFTA_HOOK_PRIORITY, nl.BEUint32Attr(100))
+	chain := nl.ZeroTerminated("postrouting")
+	steps := []*nl.NetlinkRequest{
+		step(unix.NFT_MSG_NEWTABLE, f, nl.NewRtAttr(unix.NFTA_TABLE_NAME, table)),
+		step(unix.NFT_MSG_NEWCHAIN, f, nl.NewRtAttr(unix.NFTA_CHAIN_TABLE, table), nl.NewRtAttr(unix.NFTA_CHAIN_NAME, chain),
+			hook, nl.NewRtAttr(unix.NFTA_CHAIN_TYPE, nl.ZeroTerminated("nat"))),
 	}
 	if expression != "" {
-		element := attribute(unix.NFTA_LIST_ELEM|nested, attribute(unix.NFTA_EXPR_NAME, text(expression)))
-		batch = append(batch, n.nft(unix.NFT_MSG_NEWRULE, f, slices.Concat(attribute(unix.NFTA_RULE_TABLE, text(table)),
-			attribute(unix.NFTA_RULE_CHAIN, text("postrouting")), attribute(unix.NFTA_RULE_EXPRESSIONS|nested, element))))
+		list := nl.NewRtAttr(unix.NFTA_RULE_EXPRESSIONS|unix.NLA_F_NESTED, nil)
+		list.AddRtAttr(unix.NFTA_LIST_ELEM|unix.NLA_F_NESTED, nil).AddRtAttr(unix.NFTA_EXPR_NAME, nl.ZeroTerminated(expression))
+		steps = append(steps, step(unix.NFT_MSG_NEWRULE, f, nl.NewRtAttr(unix.NFTA_RULE_TABLE, table), nl.NewRtAttr(unix.NFTA_RULE_CHAIN, chain), list))
 	}
-	expected := len(batch) - 1
-	batch = append(batch, n.message(unix.NFNL_MSG_BATCH_END, 0, 0, unix.NFNL_SUBSYS_NFTABLES, nil))
-	return n.exchange(slices.Concat(batch...), expected)
+	batch := bracket(unix.NFNL_MSG_BATCH_BEGIN)
+	for _, s := range steps {
+		batch = append(batch, s.Serialize()...)
+	}
+	return n.exchange(append(batch, bracket(unix.NFNL_MSG_BATCH_END)...), len(steps))
 }
 
-func (n *netfilter) nft(kind int, f family, attributes []byte) []byte {
-	return n.message(unix.NFNL_SUBSYS_NFTABLES<<8|uint16(kind), unix.NLM_F_CREATE|unix.NLM_F_ACK, f.number, 0, attributes)
+// step is one request of a transaction.
+func step(kind int, f family, attributes ...*nl.RtAttr) *nl.NetlinkRequest {
+	return request(unix.NFNL_SUBSYS_NFTABLES<<8|kind, unix.NLM_F_CREATE|unix.NLM_F_ACK, nl.Nfgenmsg{NfgenFamily: f.number}, attributes...)
+}
+
+// bracket begins or ends a transaction.
+func bracket(kind int) []byte {
+	return request(kind, 0, nl.Nfgenmsg{ResId: nl.Swap16(unix.NFNL_SUBSYS_NFTABLES)}).Serialize()
+}
+
+// request is a request with the header of nfnetlink, whose version is 0.
+func request(kind, flags int, header nl.Nfgenmsg, attributes ...*nl.RtAttr) *nl.NetlinkRequest {
+	r := nl.NewNetlinkRequest(kind, flags)
+	r.AddData(&header)
+	for _, a := range attributes {
+		r.AddData(a)
+	}
+	return r
 }
 
 // extension asks for a match (kind 0) or a target (kind 1) of iptables, as the front end of nftables does.
-func (n *netfilter) extension(f family, name string, kind int) error {
-	request := n.message(compatSubsystem<<8|compatGet, unix.NLM_F_ACK, f.number, 0,
-		slices.Concat(attribute(compatName, text(name)), attribute(compatRevision, number(0)), attribute(compatType, number(uint32(kind)))))
-	return n.exchange(request, 1)
+func extension(f family, name string, kind int) error {
+	_, err := request(compatSubsystem<<8|compatGet, unix.NLM_F_ACK, nl.Nfgenmsg{NfgenFamily: f.number}, nl.NewRtAttr(compatName, nl.ZeroTerminated(name)),
+		nl.NewRtAttr(compatRevision, nl.BEUint32Attr(0)), nl.NewRtAttr(compatType, nl.BEUint32Attr(uint32(kind)))).Execute(unix.NETLINK_NETFILTER, 0)
+	return err
 }
 
 // legacy asks for the table nat of the older ip_tables.
@@ -171,7 +193,7 @@ func (n *netfilter) legacy(f family) error {
 	return nil
 }
 
-// exchange sends requests and reads as many acknowledgements. It returns the first error among them.
+// exchange sends a transaction and reads the acknowledgements of its requests. It returns the first error among them.
 func (n *netfilter) exchange(requests []byte, expected int) error {
 	if err := unix.Sendto(n.fd, requests, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return fmt.Errorf("send to netfilter: %w", err)
@@ -193,7 +215,7 @@ func (n *netfilter) exchange(requests []byte, expected int) error {
 				}
 				expected--
 			}
-			data = data[min(aligned(length), len(data)):]
+			data = data[min((length+unix.NLMSG_ALIGNTO-1)&^(unix.NLMSG_ALIGNTO-1), len(data)):]
 		}
 	}
 	return nil
@@ -209,31 +231,3 @@ func (n *netfilter) drain(err error) error {
 		}
 	}
 }
-
-// message is a netlink message with the header of nfnetlink.
-func (n *netfilter) message(kind, flags uint16, family byte, resource uint16, payload []byte) []byte {
-	n.seq++
-	size := unix.NLMSG_HDRLEN + 4 + len(payload)
-	out := make([]byte, 0, aligned(size))
-	out = binary.NativeEndian.AppendUint32(out, uint32(size))
-	out = binary.NativeEndian.AppendUint16(out, kind)
-	out = binary.NativeEndian.AppendUint16(out, flags|unix.NLM_F_REQUEST)
-	out = binary.NativeEndian.AppendUint32(out, n.seq)
-	out = binary.NativeEndian.AppendUint32(out, 0)
-	out = append(out, family, unix.NFNETLINK_V0)
-	out = binary.BigEndian.AppendUint16(out, resource)
-	return pad(append(out, payload...))
-}
-
-func attribute(kind int, value []byte) []byte {
-	out := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
-	return pad(append(binary.NativeEndian.AppendUint16(out, uint16(kind)), value...))
-}
-
-func text(s string) []byte { return append([]byte(s), 0) }
-
-func number(v uint32) []byte { return binary.BigEndian.AppendUint32(nil, v) }
-
-func pad(b []byte) []byte { return append(b, make([]byte, aligned(len(b))-len(b))...) }
-
-func aligned(size int) int { return (size + 3) &^ 3 }
