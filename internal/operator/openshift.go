@@ -21,10 +21,11 @@ func openShiftLoops(s *shared) []loop {
 	console := &dashboards.Controller{Dashboards: monitoring.Dashboards(), Board: s.board, Log: s.Log.With("loop", dashboards.Name)}
 	features := &networkfeatures.Controller{Policies: s.Registry.PolicySupport, Board: s.board, Log: s.Log.With("loop", networkfeatures.Name)}
 	profile := &tlsprofile.Controller{Started: s.Facts.TLS, Restart: s.end, Board: s.board, Log: s.Log.With("loop", tlsprofile.Name)}
+	openshift := []schema.GroupKind{kindClusterOperator}
 	return []loop{
-		{name: dashboards.Name, needs: dashboards.Needs(), setup: console.Setup, owns: dashboards.Owns()},
+		{name: dashboards.Name, needs: openshift, setup: console.Setup, owns: dashboards.Owns()},
 		{name: machineconfig.Name, needs: machineconfig.Needs(), setup: pools.Setup, owns: machineconfig.Owns()},
-		{name: networkfeatures.Name, needs: networkfeatures.Needs(), setup: features.Setup, owns: networkfeatures.Owns()},
+		{name: networkfeatures.Name, needs: openshift, setup: features.Setup, owns: networkfeatures.Owns()},
 		{name: tlsprofile.Name, needs: []schema.GroupKind{tlsprofile.Kind}, setup: profile.Setup, owns: tlsprofile.Owns()},
 	}
 }

@@ -14,21 +14,18 @@ import (
 	"log/slog"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
 const (
@@ -41,11 +38,6 @@ const (
 	// lookAgain is how often the loop looks whether the namespace has come.
 	lookAgain = 5 * time.Minute
 )
-
-// Needs are the kinds by which the loop knows OpenShift, whose console the dashboards are for.
-func Needs() []schema.GroupKind {
-	return []schema.GroupKind{{Group: configv1.GroupName, Kind: "ClusterOperator"}}
-}
 
 // Owns are the kinds that the loop reads from a cache of its own: its ConfigMaps.
 func Owns() map[client.Object]cache.ByObject {
@@ -71,14 +63,9 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
-	begin := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		queue.Add(reconcile.Request{})
-		return nil
-	})
-	for _, s := range []source.Source{begin, source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), once)} {
+	var begin trigger.Trigger
+	begin.Fire()
+	for _, s := range []source.Source{begin.Source(), source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), begin.Handler())} {
 		if err := loop.Watch(s); err != nil {
 			return fmt.Errorf("watch for %s controller: %w", Name, err)
 		}

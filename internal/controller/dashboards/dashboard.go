@@ -52,7 +52,7 @@ func compare(there []corev1.ConfigMap, want map[string]*corev1.ConfigMap) change
 		if w := want[have.Name]; w == nil {
 			c.Delete = append(c.Delete, have)
 		} else {
-			same[have.Name] = contains(have.Labels, w.Labels) && contains(have.Data, w.Data)
+			same[have.Name] = manifest.HasAll(have.Labels, w.Labels) && manifest.HasAll(have.Data, w.Data)
 		}
 	}
 	slices.SortFunc(c.Delete, func(a, b corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
@@ -62,13 +62,4 @@ func compare(there []corev1.ConfigMap, want map[string]*corev1.ConfigMap) change
 		}
 	}
 	return c
-}
-
-func contains(have, want map[string]string) bool {
-	for key, value := range want {
-		if got, ok := have[key]; !ok || got != value {
-			return false
-		}
-	}
-	return true
 }

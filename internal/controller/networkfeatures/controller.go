@@ -4,29 +4,24 @@
 // Input: the applied type of network, in the NetworkGuard. Output: the ConfigMap openshift-network-features in
 // openshift-config-managed. What a third party changes there is changed back.
 //
-// It must never claim a feature of a network that the operator does not install: there is no ConfigMap then. Where the namespace does
-// not exist, there is nothing to do.
+// It must never claim a feature of a network that the operator does not install: there is no ConfigMap then. It is for OpenShift; where
+// the namespace does not exist, there is nothing to do.
 package networkfeatures
 
 import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"strconv"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -38,6 +33,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
 const (
@@ -57,11 +53,6 @@ const (
 	// checkAgain is how often the controller looks for the namespace.
 	checkAgain = 5 * time.Minute
 )
-
-// Needs are the kinds by which the controller knows OpenShift, for whose console the ConfigMap is.
-func Needs() []schema.GroupKind {
-	return []schema.GroupKind{{Group: configv1.GroupName, Kind: "ClusterOperator"}}
-}
 
 // Owns are the kinds that the controller reads from its own cache: its ConfigMap.
 func Owns() map[client.Object]cache.ByObject {
@@ -92,15 +83,10 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	if err != nil {
 		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
-	begin := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		queue.Add(reconcile.Request{})
-		return nil
-	})
-	for _, s := range []source.Source{begin, source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), once),
-		source.Kind(mgr.GetCache(), client.Object(&networkoperatorv1.NetworkGuard{}), once)} {
+	var begin trigger.Trigger
+	begin.Fire()
+	for _, s := range []source.Source{begin.Source(), source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), begin.Handler()),
+		source.Kind(mgr.GetCache(), client.Object(&networkoperatorv1.NetworkGuard{}), begin.Handler())} {
 		if err := loop.Watch(s); err != nil {
 			return fmt.Errorf("watch for %s controller: %w", Name, err)
 		}
@@ -135,7 +121,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, nil
 	}
 	desired := map[string]string{keyEgress: strconv.FormatBool(support.Egress), keyExceptions: strconv.FormatBool(support.IPBlockExceptions)}
-	if err != nil || !contains(live.Data, desired) || !contains(live.Labels, own()) {
+	if err != nil || !manifest.HasAll(live.Data, desired) || !manifest.HasAll(live.Labels, own()) {
 		err := c.Client.Apply(ctx, corev1ac.ConfigMap(ConfigMapName, Namespace).WithLabels(own()).WithData(desired), fieldManager, client.ForceOwnership)
 		if apierrors.IsNotFound(err) { // the namespace
 			c.Board.Report(Name)
@@ -157,14 +143,4 @@ func (c *Controller) failed(err error) error {
 		Message: "The console does not know which NetworkPolicies the network enforces: " + err.Error(),
 	})
 	return err
-}
-
-// contains reports whether a map has all pairs of another one.
-func contains(live, desired map[string]string) bool {
-	all := maps.Clone(live)
-	if all == nil {
-		all = map[string]string{}
-	}
-	maps.Copy(all, desired)
-	return maps.Equal(all, live)
 }
