@@ -2,6 +2,7 @@ package monitoring
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -60,6 +61,10 @@ func TestEveryAlertHasItsPageAndItsMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	table, err := os.ReadFile(filepath.Join(root, "docs/controllers/dashboards.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var rules struct {
 		Spec struct {
 			Groups []struct {
@@ -81,6 +86,9 @@ func TestEveryAlertHasItsPageAndItsMetrics(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join(root, "docs/runbooks", page))
 			if err != nil || !strings.HasPrefix(string(text), "# "+r.Alert+"\n") {
 				t.Errorf("%s: its page does not begin with its name: %v", r.Alert, err)
+			}
+			if row := fmt.Sprintf("| [%s](../runbooks/%s) | %s |\n", r.Alert, page, r.Labels["severity"]); !strings.Contains(string(table), row) {
+				t.Errorf("%s: docs/controllers/dashboards.md lacks %s", r.Alert, row)
 			}
 			if !strings.HasSuffix(r.Annotations["runbook_url"], "/docs/runbooks/"+page) || r.Annotations["summary"] == "" || r.Annotations["description"] == "" {
 				t.Errorf("%s: annotations %v", r.Alert, r.Annotations)
