@@ -42,7 +42,7 @@ func ParseBundle(content []byte) (Bundle, error) {
 	return out, nil
 }
 
-// Salvage reads the certificates of authorities that a text holds, whatever else it holds: what someone has torn or
+// Salvage reads the certificates of authorities of a text, and skips everything else: what someone has torn or
 // written into by hand may still be all that says whom others trust.
 func Salvage(content []byte) Bundle {
 	var out Bundle

@@ -105,7 +105,7 @@ func (i Inventory) byKey() map[manifest.Key]Entry {
 }
 
 // Before returns the inventory that has to be stored before the plan is executed, and false if the stored one is
-// good enough. Whatever is created is in it, so that a crash at any time leaves nothing behind that no one knows of.
+// good enough. Everything that is created is in it, so that a crash at any time leaves no unknown object behind.
 func (p Plan) Before() (Inventory, bool) {
 	known := p.Inventory.byKey()
 	entries, more := slices.Clone(p.Inventory), false

@@ -133,7 +133,7 @@ func TestEveryMistakeIsToldWithTheWayOut(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if diff := cmp.Diff(want, string(content)); diff != "" {
-		t.Errorf("%s is not what users are told (-update writes it again):\n%s", page, diff)
+		t.Errorf("%s does not have the messages that users get (-update writes it again):\n%s", page, diff)
 	}
 }
 

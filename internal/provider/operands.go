@@ -2,7 +2,7 @@ package provider
 
 import "slices"
 
-// Operands names what a provider or a component has in a cluster and on its nodes, whatever the specification. The admission policies
+// Operands names what a provider or a component has in a cluster and on its nodes with any specification. The admission policies
 // that protect a network and that narrow the operator's account, cno doctor and cno uninstall use it. The zero value is a part
 // without objects.
 type Operands struct {

@@ -1,6 +1,6 @@
 // Package flannel is the operator's side of flannel: which settings are right, what their defaults are, which may
 // change, and the objects that make them true. Agents on the nodes (node) take subnets from etcd and route to one
-// another; the operator's loop (controller) manages that etcd. What both are told is written in agentconfig
+// another; the operator's loop (controller) manages that etcd. What configures both is in agentconfig
 // and record.
 //
 // Everything here is a pure function of values, but for Observe, which reads one ConfigMap or two.

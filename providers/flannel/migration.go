@@ -55,7 +55,7 @@ func migration(spec *operatorv1.NetworkSpec) *osv1.MTUMigrationValues {
 }
 
 // migratedMTU is the MTU of a specification that announces a change of it: that of before until all nodes have the new
-// one, and the new one from then on. When the announcement is removed, whatever it was at that time stays.
+// one, and the new one from then on. When the announcement is removed, the MTU of that time stays.
 func migratedMTU(m osv1.MTUMigrationValues, before uint32, progress facts.MTUMigration) *uint32 {
 	if progress.Reached(int(*m.To)) {
 		return new(*m.To)

@@ -34,7 +34,7 @@ func reachable(ctx context.Context) error {
 		for _, condition := range c.Status.Conditions {
 			ok, said = condition.Status == metav1.ConditionTrue, condition.Message
 		}
-		// The names of load balancers are of an installer's world; here no one resolves them, which is told of the
+		// The names of load balancers are of an installer's world; here nothing resolves them, which is reported of the
 		// component alone.
 		if !ok && !strings.Contains(c.Name, "-to-load-balancer-") {
 			wrong = append(wrong, c.Name+" "+said)

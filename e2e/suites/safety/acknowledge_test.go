@@ -19,7 +19,7 @@ type plan struct {
 	Objects         []struct{ Action, Kind, Namespace, Name, Diff string }
 }
 
-// planned is the plan for a configuration, whatever its verdict.
+// planned is the plan for a configuration, with any verdict.
 func planned(t *testing.T, input string) plan {
 	t.Helper()
 	out, _, err := lab.CNO(context.Background(), input, "plan", "-f", "-", "-o", "json")

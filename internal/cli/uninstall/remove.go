@@ -28,7 +28,7 @@ const (
 	patience = time.Minute
 )
 
-// remover removes. say reports how far it is.
+// remover uninstalls. say prints the progress.
 type remover struct {
 	preview.Cluster
 	operands provider.Operands

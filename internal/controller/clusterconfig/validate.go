@@ -115,7 +115,7 @@ func readCIDR(list string, path *field.Path, text string) (netip.Prefix, *field.
 	return netip.Prefix{}, wrong
 }
 
-// shorten keeps a message readable, whatever someone has written.
+// shorten keeps a message readable, however long a value is.
 func shorten(s string) string {
 	const most = 80
 	if len(s) <= most {

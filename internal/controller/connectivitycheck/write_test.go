@@ -81,7 +81,7 @@ func TestOfManyTroublesTheFirstAreNamedAndTheOthersCounted(t *testing.T) {
 		"1 more nodes cannot be reached",
 		"Node b, whose kubelet does not answer either, cannot be reached from pods on x and y since 2026-01-02T03:04:05Z: timeout",
 		"load-balancer-api-external (api:6443) cannot be reached from pods on k, l, m and 1 more since 2026-01-02T03:04:05Z: refused",
-		// That of node a is told already: no one reaches it either.
+		// That of node a is reported already: no source reaches it either.
 		"Pods on node z reach no other node that is checked from there since 2026-01-02T03:04:05Z: timeout",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

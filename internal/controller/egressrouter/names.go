@@ -92,7 +92,7 @@ const (
 	others
 )
 
-// whose reports whose an object is.
+// whose reports whether an object belongs to a router, to another owner, or to none.
 func whose(o metav1.Object, r *networkv1.EgressRouter) belonging {
 	owner := metav1.GetControllerOf(o)
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -311,10 +312,24 @@ func TestAMistakeTakesNothingAway(t *testing.T) {
 	}
 }
 
+func TestTheOldestConfigComesFirst(t *testing.T) {
+	config := func(name string, second int64) networkv1.HostNetworkConfig {
+		return networkv1.HostNetworkConfig{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(second, 0)}}
+	}
+	configs := []networkv1.HostNetworkConfig{config("a", 3), config("c", 2), config("b", 2), config("z", 1)}
+	slices.SortFunc(configs, byAge)
+	var names []string
+	for _, c := range configs {
+		names = append(names, c.Name)
+	}
+	if want := []string{"z", "b", "c", "a"}; !slices.Equal(want, names) {
+		t.Errorf("the order is %v, want %v", names, want)
+	}
+}
+
 func TestRolesAreNotSharedAndAddressesNeither(t *testing.T) {
 	c := newCluster(t, false)
 	c.config("a", "role: worker\nbridge: {uplink: {interface: eno1}}")
-	time.Sleep(1100 * time.Millisecond) // ages are reported in seconds
 	c.config("b", "role: worker\nbridge: {uplink: {interface: eno2}}")
 	c.config("c", twoMasters)
 	c.config("d", strings.Replace(twoMasters, "role: master", "role: infra", 1))

@@ -1,6 +1,7 @@
 package hostnetworkconfig
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -69,12 +70,7 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 		return w, fmt.Errorf("list host network configs: %w", err)
 	}
 	w.Configs = configs.Items
-	slices.SortFunc(w.Configs, func(a, b networkv1.HostNetworkConfig) int {
-		if older := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); older != 0 {
-			return older
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
+	slices.SortFunc(w.Configs, byAge)
 	// Nodes and reports are the cache's own, for there are thousands; nothing here writes to them.
 	var nodes corev1.NodeList
 	if err := c.Client.List(ctx, &nodes, client.UnsafeDisableDeepCopy); err != nil {
@@ -126,4 +122,9 @@ func (c *Controller) readMachines(ctx context.Context, w *world) error {
 		w.Machines[machines.Items[i].GetName()] = secret
 	}
 	return nil
+}
+
+// byAge orders HostNetworkConfigs, the oldest first: it keeps what a newer one claims too. Those of one second are in the order of their names.
+func byAge(a, b networkv1.HostNetworkConfig) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 }

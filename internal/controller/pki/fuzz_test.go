@@ -26,7 +26,7 @@ func FuzzRecover(f *testing.F) {
 			t.Error("one that was trusted is not any more")
 		}
 		if r.Current == nil && r.lost == "" {
-			t.Error("no one signs, and no one is told")
+			t.Error("nothing is signed, and nothing is reported")
 		}
 		if r.Current != nil {
 			if _, _, err := r.Current.Pair().Parse(); err != nil {

@@ -89,7 +89,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// Read returns the settings of the cluster. Where there is no such object, or no such kind, programs are not changed.
+// Read returns the settings of the cluster. Where there is no such object, or no such kind, programs keep their own defaults.
 func Read(ctx context.Context, r client.Reader) (tlsprofile.Settings, error) {
 	u := apiServer()
 	err := r.Get(ctx, client.ObjectKey{Name: object}, u)

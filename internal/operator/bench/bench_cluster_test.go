@@ -29,7 +29,7 @@ const (
 	lease     = "network-operator-lock"
 )
 
-// cluster is an API server, the etcd that flannel is told to use, a stand-in for kubelets, and what someone who
+// cluster is an API server, the etcd that flannel uses, a stand-in for kubelets, and what an administrator who
 // installs the operator makes.
 type cluster struct {
 	*apitest.Server

@@ -54,7 +54,7 @@ func (t times) at(percent int) float64 {
 	return milliseconds(sorted[max(0, (len(t)*percent+99)/100-1)])
 }
 
-// reportFloor reports what one write took the API server meanwhile, which reports how busy the machine was.
+// reportFloor reports what one write took the API server meanwhile, which shows how busy the machine was.
 func (t times) reportFloor(b *testing.B) {
 	b.Helper()
 	b.ReportMetric(t.at(50), "one-write-p50-ms")

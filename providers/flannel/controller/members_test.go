@@ -266,7 +266,7 @@ func foundedAnew(t *testing.T, w *world) {
 	w.removeNode("cp-2")
 	w.turn()
 	w.now = w.now.Add(goneGrace)
-	w.until("it is told what cannot be done", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-1 was deleted") })
+	w.until("what cannot be done is reported", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-1 was deleted") })
 
 	var cm corev1.ConfigMap
 	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MembersConfigMap}, &cm); err != nil {

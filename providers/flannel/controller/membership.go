@@ -25,7 +25,7 @@ type view struct {
 	managed record.Managed
 	// trust is the hash of the authorities that members are to trust.
 	trust string
-	// token is one that was never used. again asks for a cluster to be founded whatever there is.
+	// token is one that was never used. again requests a new cluster, even if there is one.
 	token string
 	anew  bool
 	// candidates are the control-plane nodes, the oldest first.

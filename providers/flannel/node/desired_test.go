@@ -267,9 +267,9 @@ func TestAnInterfaceThatTheNodeDoesNotHaveIsNamedWithThoseThatItHas(t *testing.T
 		t.Errorf("the error is %v", err)
 	}
 	up := net.FlagUp
-	addresses := map[string]string{"lo": "127.0.0.1", "eth0": "192.0.2.7", "eth1": "fe80::1", "eth2": "192.0.2.8", "cni0": "10.244.0.1", "flannel.1": "10.244.0.0", "bond0": "2001:db8::1"}
+	addresses := map[string]string{"lo": "127.0.0.1", "eth0": "192.0.2.7", "eth1": "fe80::1", "eth2": "192.0.2.8", "cni0": "10.244.0.1", "flannel.1": "10.244.0.0", "flannel-v6.1": "2001:db8:1::", "bond0": "2001:db8::1"}
 	all := []net.Interface{{Name: "lo", Flags: up | net.FlagLoopback}, {Name: "eth0", Flags: up}, {Name: "eth1", Flags: up}, {Name: "eth2"},
-		{Name: "cni0", Flags: up}, {Name: "flannel.1", Flags: up}, {Name: "bond0", Flags: up}}
+		{Name: "cni0", Flags: up}, {Name: "flannel.1", Flags: up}, {Name: "flannel-v6.1", Flags: up}, {Name: "bond0", Flags: up}}
 	got := usable(all, "cni0", func(i *net.Interface) ([]net.Addr, error) {
 		return []net.Addr{&net.IPNet{IP: net.ParseIP(addresses[i.Name]), Mask: net.CIDRMask(24, 32)}}, nil
 	})

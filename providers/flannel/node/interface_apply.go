@@ -75,7 +75,7 @@ func usable(all []net.Interface, bridge string, addresses func(*net.Interface) (
 	var names []string
 	for _, i := range all {
 		addrs, err := addresses(&i)
-		if err != nil || i.Flags&net.FlagLoopback != 0 || i.Flags&net.FlagUp == 0 || i.Name == bridge || strings.HasPrefix(i.Name, "flannel.") {
+		if err != nil || i.Flags&net.FlagLoopback != 0 || i.Flags&net.FlagUp == 0 || i.Name == bridge || strings.HasPrefix(i.Name, "flannel") {
 			continue
 		}
 		global := slices.IndexFunc(addrs, func(a net.Addr) bool {

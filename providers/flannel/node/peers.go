@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 
-// peers is what is known of the other nodes. The maps are never changed once a third party has seen them.
+// peers is what is known of the other nodes. The maps are never changed once another goroutine has them.
 type peers struct {
 	// leases are by key, the node's own among them.
 	leases map[string]store.Lease
@@ -22,7 +22,7 @@ type peers struct {
 	known, current bool
 	// revision is the one of etcd that the leases are of; 0 before they came from etcd.
 	revision int64
-	// cluster reports which etcd that was.
+	// cluster identifies that etcd.
 	cluster uint64
 }
 

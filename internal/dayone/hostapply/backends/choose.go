@@ -41,7 +41,7 @@ func (k *Kind) Type() string { return "backend" }
 var ErrNotRunning = errors.New("NetworkManager does not run")
 
 // Choose returns the backend to use, which is never Auto. A change that is under way is ended by the backend that began
-// it, whatever is asked for now: only that one can read its own snapshot. dir is the engine's directory.
+// it, also if another one is requested now: only that one can read its own snapshot. dir is the engine's directory.
 func Choose(asked Kind, dir string, managerRuns bool) (Kind, error) {
 	begun, err := begun(dir)
 	if err != nil {
