@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage"
 	"github.com/cluster-network-operator/cno/internal/dayone/ignition"
+	"github.com/cluster-network-operator/cno/internal/dayone/linkfile"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
@@ -118,10 +119,11 @@ func (s *Server) put(e *entry) error {
 
 // build makes the images of a document, in all forms. A form it does not fit into is a problem, and the others are made.
 func (s *Server) build(name string, data []byte) (map[string]*bootimage.Image, nmstate.Problems) {
-	files, problems := preboot.Keyfiles(name, data)
+	files, problems := preboot.Render(name, data)
 	if problems.HasErrors() {
 		return nil, problems
 	}
+	problems = append(problems, linkfile.Left(files.Document)...)
 	failed := func(err error) nmstate.Problems {
 		return append(problems, nmstate.Problem{File: name, Message: err.Error()})
 	}

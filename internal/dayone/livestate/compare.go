@@ -75,6 +75,7 @@ func (c *comparison) iface(want *nmstate.Interface) {
 		c.differ("state", "present", "absent")
 	case want.State == nmstate.StateDown:
 		c.differ("state", "down", upOrDown(have.Up))
+		c.altNames(want, have)
 	default:
 		c.link(want, have)
 	}
@@ -103,6 +104,7 @@ func (c *comparison) link(want *nmstate.Interface, have *Link) {
 	if want.Controller != nil {
 		c.differ("controller", *want.Controller, have.Controller)
 	}
+	c.altNames(want, have)
 	c.detail(want, have)
 	c.addresses(want, have)
 }

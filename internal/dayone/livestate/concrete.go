@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Concrete returns a copy of a document in which everything is said outright: interfaces that are found by an address
-// have the name of the host's, copy-mac-from is the address that it means, the internal port that a bridge lists
+// Concrete returns a copy of a document in which everything is said outright: interfaces that are found by an address or called by an
+// alternative name have the name of the host's, copy-mac-from is the address that it means, the internal port that a bridge lists
 // without declaring it is declared. All errors are reported at once: an interface that the host does not have, a
 // copy from nowhere.
 func Concrete(doc *nmstate.Document, live State) (*nmstate.Document, error) {
@@ -33,7 +33,9 @@ func Concrete(doc *nmstate.Document, live State) (*nmstate.Document, error) {
 		}
 		i.Name, i.Identifier, i.PCIAddress = link.Name, nmstate.IdentifierName, ""
 	}
+	failures = append(failures, callByName(out, live, renamed)...)
 	out = out.Renamed(renamed)
+	failures = append(failures, takenAltNames(out, live)...)
 	declare(out)
 	for n := range out.Interfaces {
 		if err := copyMAC(out, n, live); err != nil {

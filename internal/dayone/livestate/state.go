@@ -5,6 +5,7 @@ package livestate
 
 import (
 	"net/netip"
+	"slices"
 )
 
 // State is a host's network at one moment. The zero value is a host without any link.
@@ -22,6 +23,8 @@ type State struct {
 // Link is one network device.
 type Link struct {
 	Name string `json:"name"`
+	// AltNames are the alternative names, which no other link has as a name of any kind.
+	AltNames []string `json:"altNames,omitempty"`
 	// Kind is the word that NMState uses for the type: ethernet, veth, bond, vlan, linux-bridge, ovs-interface, ...
 	// A device that NMState has no word for has the kernel's word.
 	Kind string `json:"kind"`
@@ -196,6 +199,16 @@ type BridgeInterface struct {
 func (s *State) Link(name string) (*Link, bool) {
 	for i := range s.Links {
 		if s.Links[i].Name == name {
+			return &s.Links[i], true
+		}
+	}
+	return nil, false
+}
+
+// LinkByAltName returns the link that has a name as an alternative one.
+func (s *State) LinkByAltName(name string) (*Link, bool) {
+	for i := range s.Links {
+		if slices.Contains(s.Links[i].AltNames, name) {
 			return &s.Links[i], true
 		}
 	}

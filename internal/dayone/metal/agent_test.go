@@ -63,11 +63,11 @@ func TestTheTableOfAnAgentConfigFindsItsCards(t *testing.T) {
 	if diff := cmp.Diff(want, string(h.Document)); diff != "" {
 		t.Error(diff)
 	}
-	files, problems := preboot.Keyfiles("x", h.Document)
-	if err := problems.Err(); err != nil || len(files) != 3 {
+	files, problems := preboot.Render("x", h.Document)
+	if err := problems.Err(); err != nil || len(files.Profiles) != 3 {
 		t.Errorf("%v %v", files, err)
 	}
-	for _, f := range files {
+	for _, f := range files.Profiles {
 		if f.Name == "eth0.nmconnection" && (strings.Contains(f.Content, "interface-name") || !strings.Contains(f.Content, "mac-address=52:54:00:AA:00:01")) {
 			t.Errorf("the card is not found by its address:\n%s", f.Content)
 		}

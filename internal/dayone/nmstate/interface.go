@@ -9,6 +9,8 @@ type Interface struct {
 	Name        string `json:"name" nm:"required"`
 	ProfileName string `json:"profile-name,omitempty"`
 	Description string `json:"description,omitempty"`
+	// AltNames are added to those that the host's interface has.
+	AltNames []AltName `json:"alt-names,omitempty"`
 	// Type is empty if it was not written: ethernet for a generator, whatever the name has for a live host.
 	Type  InterfaceType `json:"type,omitempty"`
 	State State         `json:"state,omitempty"`

@@ -7,10 +7,6 @@ const later = "a version after 2.2.38"
 // other keys. NetworkManager 1.42, the oldest that files are made for, ignores what it does not know without a word.
 func newerKey(object any, key string) (since, why string) {
 	switch object.(type) {
-	case Interface:
-		if key == "alt-names" {
-			return "2.2.51", "use the interface's own name, or find it with identifier: pci-address or mac-address"
-		}
 	case IPv4, IPv6:
 		if key == "forwarding" {
 			return later, "NetworkManager 1.42 ignores it; set net.ipv4.conf.NAME.forwarding or net.ipv6.conf.NAME.forwarding in /etc/sysctl.d"

@@ -7,7 +7,6 @@ import (
 
 func TestKeysOfNewerVersionsSayWhyTheyAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
-		"interfaces: [{name: a, type: ethernet, alt-names: [{name: b}]}]":                   "d.yml:1: interfaces[0].alt-names: is known to NMState from 2.2.51 on, and is not supported here",
 		"interfaces: [{name: a, type: ethernet, ipv4: {forwarding: true}}]":                 "ipv4.forwarding: is known to NMState from a version after 2.2.38 on",
 		"interfaces: [{name: a, type: ethernet, ethtool: {fec: {auto: true}}}]":             "ethtool.fec: is known to NMState",
 		"routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: a, vrf-name: r}]}":  "write the routing table of the VRF as table-id",

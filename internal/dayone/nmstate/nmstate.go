@@ -2,7 +2,8 @@
 //
 // Parse is strict: keys that NMState does not know are refused, and every problem is reported at once, with file,
 // line and path. It is lenient where NMState is: numbers and booleans may be written as text, a few keys and words
-// have a second name, null means unset. What is well-formed may still make no sense; package nmconn finds that.
+// have a second name, null means unset. A reference to an interface by an alternative name that the document gives it is
+// replaced by the interface's own name. What is well-formed may still make no sense; package nmconn finds that.
 //
 // A pointer or slice that is nil was not written; the distinction matters, because NMState ignores what a
 // document does not mention. It is pure.
@@ -87,7 +88,12 @@ func Decode(name string, node *yaml.Node) (*Document, Problems) {
 	if d.problems.HasErrors() {
 		return nil, d.problems.Sorted()
 	}
-	return doc, d.problems.Sorted()
+	resolved, wrong := doc.resolveAltNames()
+	d.problems = append(d.problems, wrong...)
+	if d.problems.HasErrors() {
+		return nil, d.problems.Sorted()
+	}
+	return resolved, d.problems.Sorted()
 }
 
 // Root returns the single value in data, unread; nil if there is none.

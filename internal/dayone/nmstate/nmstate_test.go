@@ -170,7 +170,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"an unknown type", "interfaces: [{name: a, type: team}]", "wanted is one of bond,"},
 		{"a type with two letters the wrong way round", "interfaces: [{name: a, type: bnod}]", "vxlan (was bond meant?)"},
 		{"a type that the first boot cannot have", "interfaces: [{name: a, type: ipsec}]", `interfaces[0].type: is "ipsec", which needs keys from Libreswan's database`},
-		{"all keys are named", "interfaces: [{name: a, nonsense: 1}]", "accept-all-mac-addresses, bridge, controller"},
+		{"all keys are named", "interfaces: [{name: a, nonsense: 1}]", "accept-all-mac-addresses, alt-names, bridge, controller"},
 		{"a bridge's option of the other kind", "interfaces: [{name: a, type: ovs-bridge, bridge: {options: {mac-ageing-time: 3}}}]", "is not known"},
 	} {
 		d, problems := Parse("d.yml", []byte(c.text))

@@ -48,10 +48,21 @@ func findInterface(doc *nmstate.Document, name string, kind nmstate.InterfaceTyp
 // reserved complains about interfaces that the network of the pods makes for itself.
 func (c *check) reserved() {
 	patterns := []string{"br-ext", "br-int", "br-local", "br-nexthop", "br0", "ext-vxlan", "ext", "int", "genev_sys_*", "k8s-*", "ovn-k8s-*", "patch-br*", "tun0", "vxlan_sys_*"}
-	for i, iface := range c.doc.Interfaces {
+	check := func(where, name string) {
 		for _, pattern := range patterns {
-			if ok, _ := path.Match(pattern, iface.Name); ok && iface.Kept() {
-				c.problems.Errorf(c.doc, at(i, ".name"), "%q is a name that the cluster's network uses itself (%s); choose another", iface.Name, pattern)
+			if ok, _ := path.Match(pattern, name); ok {
+				c.problems.Errorf(c.doc, where, "%q is a name that the cluster's network uses itself (%s); choose another", name, pattern)
+			}
+		}
+	}
+	for i, iface := range c.doc.Interfaces {
+		if !iface.Kept() {
+			continue
+		}
+		check(at(i, ".name"), iface.Name)
+		for n, alt := range iface.AltNames {
+			if !alt.Absent() {
+				check(at(i, fmt.Sprintf(".alt-names[%d].name", n)), alt.Name)
 			}
 		}
 	}

@@ -35,6 +35,7 @@ func TestASoundDocumentHasNoProblems(t *testing.T) {
 		"the bridge may say whose address":   replaced("up, copy-mac-from: eno1, ", "up, mac-address: '52:54:00:00:00:01', "),
 		"the bridge may carry copy-mac-from": strings.Replace(replaced("up, copy-mac-from: eno1, ", "up, "), "ovs-bridge, ", "ovs-bridge, copy-mac-from: eno1, ", 1),
 		"a VLAN has the MTU of its card":     strings.NewReplacer("[{name: eno1}, ", "[{name: eno1.7}, ", "- {name: eno1,", "- {name: eno1.7, type: vlan, vlan: {base-iface: eno1, id: 7}}\n- {name: eno1, mtu: 9000,", "ovs-interface, ", "ovs-interface, mtu: 9000, ").Replace(sound),
+		"the card by an alternative name":    strings.NewReplacer("ethernet, ", "ethernet, alt-names: [{name: uplink}, {name: br-int, state: absent}], ", "{name: eno1}, {name: br-ex}", "{name: uplink}, {name: br-ex}", "copy-mac-from: eno1", "copy-mac-from: uplink").Replace(sound),
 		"packets as large as the card's":     replaced("ethernet, ", "ethernet, mtu: 9000, "),
 	} {
 		if problems := Validate([]Role{{Name: "worker", Files: filesOf("worker-0.yml", content)}}, Surroundings{}); len(problems) > 0 {
@@ -51,6 +52,7 @@ func TestWhatLeavesAHostWithoutBrExIsRefused(t *testing.T) {
 		{"the bridge twice", replaced("- {name: br-ex, type: ovs-interface", "- {name: br-ex, type: ovs-bridge}\n- {name: br-ex, type: ovs-interface"), "interfaces[2].name", "a second time"},
 		{"the host on the bridge twice", strings.Replace(sound, "dns-resolver", "- {name: br-ex, type: ovs-interface}\ndns-resolver", 1), "interfaces[3].name", "a second time"},
 		{"a bridge of Linux", replaced("type: ovs-bridge, state: up, bridge: {port: [{name: eno1}, {name: br-ex}]}", "type: linux-bridge"), "interfaces[1].type", "must be an ovs-bridge"},
+		{"an alternative name that OVN takes", replaced("state: up, ipv4: {enabled: false}", "state: up, alt-names: [{name: br-int}], ipv4: {enabled: false}"), "interfaces[0].alt-names[0].name", "\"br-int\" is a name that the cluster's network uses itself"},
 		{"no card", replaced("{name: eno1}, ", ""), "interfaces[1].bridge.port", "nothing leaves the host"},
 		{"the host is not on the bridge", replaced("{name: eno1}, {name: br-ex}", "{name: eno1}"), "interfaces[1].bridge.port", "not a port"},
 		{"no interface of the host", replaced(internal, ""), "interfaces[1]", "no ovs-interface br-ex"},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage"
 	"github.com/cluster-network-operator/cno/internal/dayone/ignition"
+	"github.com/cluster-network-operator/cno/internal/dayone/linkfile"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
@@ -19,29 +20,40 @@ const (
 	ProfileDir = "/etc/NetworkManager/system-connections"
 	// profileMode is the only one with which NetworkManager reads a profile.
 	profileMode = 0o600
+	// linkMode is that of files without secrets.
+	linkMode = 0o644
 )
 
-// Keyfiles returns the profiles that a document asks for before the boot, and everything that is wrong with it. There are
-// files exactly if no problem is an error; an empty document asks for none, which leaves every interface to DHCP.
-func Keyfiles(name string, data []byte) ([]nmconn.File, nmstate.Problems) {
+// Files are what a boot image contains for a document.
+type Files struct {
+	// Document is nil exactly if the document has errors.
+	Document *nmstate.Document
+	Profiles []nmconn.File
+	// Links are for udev, which gives cards their alternative names.
+	Links []linkfile.File
+}
+
+// Render returns the files that a document asks for before the boot, and everything that is wrong with it. There are
+// profiles exactly if no problem is an error; an empty document asks for none, which leaves every interface to DHCP.
+func Render(name string, data []byte) (Files, nmstate.Problems) {
 	if problems := policyProblems(name, data); len(problems) > 0 {
-		return nil, problems
+		return Files{}, problems
 	}
 	doc, problems := nmstate.Parse(name, data)
 	if doc == nil {
-		return nil, problems
+		return Files{}, problems
 	}
 	mine := Check(doc)
-	files, theirs := nmconn.Profiles(doc)
+	profiles, theirs := nmconn.Profiles(doc)
 	if mine.HasErrors() {
 		// How files would be written that are not is of no interest.
 		theirs = theirs.Errors()
 	}
 	problems = append(append(problems, mine...), unsaid(theirs, mine)...)
 	if problems.HasErrors() {
-		return nil, problems.Sorted()
+		return Files{}, problems.Sorted()
 	}
-	return files, problems.Sorted()
+	return Files{Document: doc, Profiles: profiles, Links: linkfile.Files(doc)}, problems.Sorted()
 }
 
 // unsaid leaves out what was said already about the same value, or the one around it. What is wrong with an interface whose
@@ -55,12 +67,15 @@ func unsaid(problems, said nmstate.Problems) nmstate.Problems {
 	})
 }
 
-// Config returns the Ignition configuration that puts profiles into the initial system, on top of a base configuration;
-// nil if there is none. Of two files with the same path the profile wins.
-func Config(files []nmconn.File, base *types.Config) types.Config {
+// Config returns the Ignition configuration that puts the files into the initial system, on top of a base configuration;
+// nil if there is none. Of two files with the same path that of the document wins.
+func Config(files Files, base *types.Config) types.Config {
 	var out []ignition.File
-	for _, f := range files {
+	for _, f := range files.Profiles {
 		out = append(out, ignition.File{Path: path.Join(ProfileDir, f.Name), Mode: profileMode, Content: []byte(f.Content)})
+	}
+	for _, f := range files.Links {
+		out = append(out, ignition.File{Path: path.Join(linkfile.Dir, f.Name), Mode: linkMode, Content: []byte(f.Content)})
 	}
 	config := ignition.Config(out)
 	if base != nil {
@@ -71,9 +86,9 @@ func Config(files []nmconn.File, base *types.Config) types.Config {
 
 // EarlyFiles are the same profiles where an initial file system of CoreOS looks for them, for a network that is needed
 // even before Ignition has run: to fetch the root file system, when an initramfs is booted over the network.
-func EarlyFiles(files []nmconn.File) []bootimage.File {
+func EarlyFiles(files Files) []bootimage.File {
 	var out []bootimage.File
-	for _, f := range files {
+	for _, f := range files.Profiles {
 		out = append(out, bootimage.File{Name: path.Join(bootimage.NetworkDir, f.Name), Mode: profileMode, Content: []byte(f.Content)})
 	}
 	return out

@@ -28,7 +28,8 @@ func TestDocumentsWithoutOpenVSwitchGiveTheFilesOfNMState(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files, problems := Keyfiles(name, data)
+		rendered, problems := Render(name, data)
+		files := rendered.Profiles
 		refused := strings.HasPrefix(name, "err-") || strings.Contains(name, "ovs-")
 		if refused != problems.HasErrors() || refused != (files == nil) {
 			t.Errorf("%s: %d files, %v", name, len(files), problems)
@@ -54,11 +55,11 @@ func TestDocumentsWithoutOpenVSwitchGiveTheFilesOfNMState(t *testing.T) {
 // inImage checks that what Ignition would write from a boot image are the very files.
 func inImage(t *testing.T, name string, files []nmconn.File) {
 	t.Helper()
-	text, err := ignition.Marshal(Config(files, nil))
+	text, err := ignition.Marshal(Config(Files{Profiles: files}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	payload, err := bootimage.Payload(text, EarlyFiles(files)...)
+	payload, err := bootimage.Payload(text, EarlyFiles(Files{Profiles: files})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +101,7 @@ func TestOneMistakeIsSaidOnce(t *testing.T) {
 		{"an interface that cannot be has no other mistakes", "interfaces: [{name: a, type: ovs-interface, copy-mac-from: eth0}]", "interfaces[0].type"},
 		{"a warning about what is refused is no news", "ovs-db: {external_ids: {a: b}}", "ovs-db"},
 	} {
-		_, problems := Keyfiles("x.yml", []byte(c.document))
+		_, problems := Render("x.yml", []byte(c.document))
 		if len(problems) != 1 || problems[0].Path != c.path {
 			t.Errorf("%s: %v", c.why, problems)
 		}
@@ -109,10 +110,27 @@ func TestOneMistakeIsSaidOnce(t *testing.T) {
 
 func TestAProfileWinsOverTheBaseConfiguration(t *testing.T) {
 	base := ignition.Config([]ignition.File{{Path: ProfileDir + "/a.nmconnection", Content: []byte("old")}, {Path: "/etc/kept"}})
-	config := Config([]nmconn.File{{Name: "a.nmconnection", Content: "new"}}, &base)
+	config := Config(Files{Profiles: []nmconn.File{{Name: "a.nmconnection", Content: "new"}}}, &base)
 	files, err := ignition.Files(config)
 	if err != nil || len(files) != 2 || string(files[1].Content) != "new" {
 		t.Errorf("%+v, %v", files, err)
+	}
+}
+
+func TestAlternativeNamesAreFilesOfUdevInTheImageAndNotBefore(t *testing.T) {
+	rendered, problems := Render("d.yml", []byte("interfaces: [{name: eno1, type: ethernet, alt-names: [{name: uplink}]}]"))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	files, err := ignition.Files(Config(rendered, nil))
+	if err != nil || len(files) != 2 {
+		t.Fatal(files, err)
+	}
+	if f := files[1]; f.Path != "/etc/systemd/network/98-cno-eno1.link" || f.Mode != 0o644 || !strings.HasSuffix(string(f.Content), "\nAlternativeName=uplink\n") {
+		t.Errorf("%s (%o): %s", f.Path, f.Mode, f.Content)
+	}
+	if early := EarlyFiles(rendered); len(early) != 1 {
+		t.Errorf("NetworkManager of the initial file system reads profiles only, and gets %v", early)
 	}
 }
 
@@ -122,7 +140,7 @@ func BenchmarkDocumentToImage(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		files, problems := Keyfiles("x", data)
+		files, problems := Render("x", data)
 		if problems.HasErrors() {
 			b.Fatal(problems)
 		}

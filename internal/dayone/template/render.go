@@ -196,7 +196,7 @@ func (r *renderer) host(i int) {
 	if !ok {
 		return
 	}
-	before, err := withoutOVS(s)
+	before, err := withoutOVS(byName(s))
 	if err != nil {
 		r.errs = append(r.errs, field.Forbidden(at, fmt.Sprintf("the document for PreBoot cannot be rendered: %v", err)))
 		return

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/linkfile"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
@@ -84,6 +85,7 @@ func generate(cmd *cobra.Command, file, host string, strict bool) ([]nmconn.File
 		if files, more = nmconn.Generate(doc); strict {
 			files, more = nmconn.Profiles(doc)
 		}
+		more = append(more, linkfile.Unwritten(doc, "a profile of NetworkManager")...)
 		problems = append(problems, from.Locate(more)...)
 	}
 	for _, p := range problems.Sorted() {

@@ -10,24 +10,35 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/ignition"
+	"github.com/cluster-network-operator/cno/internal/dayone/linkfile"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
-	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 )
 
-// judged is a host and the profiles that its document asks for.
+// judged is a host and the files that its document asks for.
 type judged struct {
 	metal.Host
-	profiles []nmconn.File
+	files preboot.Files
 }
 
-// judge finds the profiles of all hosts, and everything that is wrong with any of them.
+// without warns of what a form has no place for.
+func without(all []judged, form string) nmstate.Problems {
+	var problems nmstate.Problems
+	for _, h := range all {
+		if h.files.Document != nil {
+			problems = append(problems, h.Locate(linkfile.Unwritten(h.files.Document, form))...)
+		}
+	}
+	return problems
+}
+
+// judge finds the files of all hosts, and everything that is wrong with any of them.
 func judge(hosts []metal.Host) ([]judged, nmstate.Problems) {
 	var out []judged
 	var problems nmstate.Problems
 	for _, h := range hosts {
-		files, wrong := preboot.Keyfiles(h.File, h.Document)
+		files, wrong := preboot.Render(h.File, h.Document)
 		problems = append(problems, h.Locate(wrong)...)
 		out = append(out, judged{h, files})
 	}
@@ -39,7 +50,7 @@ func keyfiles(_ *options, hosts []metal.Host) (output, nmstate.Problems, error) 
 	out := output{about: "the profiles of one host"}
 	for _, h := range all {
 		pairs := [][2]string{}
-		for _, p := range h.profiles {
+		for _, p := range h.files.Profiles {
 			pairs = append(pairs, [2]string{p.Name, p.Content})
 			out.files = append(out.files, file{h.Name + "/" + p.Name, []byte(p.Content)})
 		}
@@ -52,7 +63,7 @@ func keyfiles(_ *options, hosts []metal.Host) (output, nmstate.Problems, error) 
 		}
 		out.stream = append(out.stream, text.Bytes())
 	}
-	return out, problems, nil
+	return out, append(problems, without(all, "a profile of NetworkManager")...), nil
 }
 
 func ignitionConfigs(o *options, hosts []metal.Host) (output, nmstate.Problems, error) {
@@ -64,7 +75,10 @@ func ignitionConfigs(o *options, hosts []metal.Host) (output, nmstate.Problems, 
 	problems = append(problems, wrong...)
 	out := output{about: "the Ignition configuration of one host"}
 	for _, h := range all {
-		text, err := ignition.Marshal(preboot.Config(h.profiles, base))
+		if h.files.Document != nil {
+			problems = append(problems, h.Locate(linkfile.Left(h.files.Document))...)
+		}
+		text, err := ignition.Marshal(preboot.Config(h.files, base))
 		if err != nil {
 			return output{}, nil, fmt.Errorf("host %s: %w", h.Name, err)
 		}
@@ -95,8 +109,12 @@ func readBase(path string) (*types.Config, nmstate.Problems, error) {
 	return &config, problems, nil
 }
 
+// secretImage is what becomes of a Secret: `nmstatectl gc` writes its profiles only.
+const secretImage = "the boot image that the cluster builds of the Secret"
+
 func secrets(o *options, hosts []metal.Host) (output, nmstate.Problems, error) {
-	_, problems := judge(hosts)
+	all, problems := judge(hosts)
+	problems = append(problems, without(all, secretImage)...)
 	out := output{separator: "---\n"}
 	for _, h := range hosts {
 		if h.Machine != nil && h.Document == nil {
@@ -116,7 +134,8 @@ func secrets(o *options, hosts []metal.Host) (output, nmstate.Problems, error) {
 }
 
 func bareMetalHosts(o *options, hosts []metal.Host) (output, nmstate.Problems, error) {
-	_, problems := judge(hosts)
+	all, problems := judge(hosts)
+	problems = append(problems, without(all, secretImage)...)
 	out := output{separator: "---\n"}
 	for _, h := range hosts {
 		object, err := metal.BareMetalHost(h, o.namespace)

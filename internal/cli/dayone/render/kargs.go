@@ -11,7 +11,8 @@ import (
 
 func kernelArguments(_ *options, hosts []metal.Host) (output, nmstate.Problems, error) {
 	// The document must be one that NetworkManager takes: it reads the arguments.
-	_, problems := judge(hosts)
+	all, problems := judge(hosts)
+	problems = append(problems, without(all, "the kernel's command line")...)
 	out := output{about: "the kernel arguments of one host"}
 	for _, h := range hosts {
 		doc, _ := preboot.Parse(h.File, h.Document)

@@ -232,3 +232,19 @@ func TestOneHostHasTheSameLayoutAsSeveral(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAlternativeNamesAreWrittenWhereFilesOfUdevHaveAPlace(t *testing.T) {
+	const document = "interfaces:\n- {name: eno1, type: ethernet, state: up, alt-names: [{name: uplink}], ipv4: {enabled: true, dhcp: true}}\n" +
+		"- {name: uplink.7, type: vlan, state: up, vlan: {id: 7, base-iface: uplink}, alt-names: [{name: storage}]}\n"
+	for _, row := range []struct{ form, contains, says string }{
+		{"ignition", "/etc/systemd/network/98-cno-eno1.link", "interfaces[1].alt-names: is left out: before the boot only network cards get alternative names; host-network adds those of uplink.7 at the first boot"},
+		{"keyfiles", "parent=eno1", "interfaces[0].alt-names: is left out: a profile of NetworkManager cannot contain it; an Ignition configuration can"},
+		{"secret", "alt-names: [{name: uplink}]", "interfaces[0].alt-names: is left out: the boot image that the cluster builds of the Secret cannot contain it"},
+		{"kargs", "vlan=uplink.7:eno1", "interfaces[0].alt-names: is left out: the kernel's command line cannot contain it"},
+	} {
+		out, said, status := run(t, document, "--as", row.form, "-f", "-", "--host", "worker-0")
+		if status != exit.OK || !strings.Contains(out, row.contains) || !strings.Contains(said, "warning: "+row.says) {
+			t.Errorf("%s: status %d\n%s\n%s", row.form, status, out, said)
+		}
+	}
+}

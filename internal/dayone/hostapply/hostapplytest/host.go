@@ -75,6 +75,12 @@ func (h *Host) iface(i *nmstate.Interface) {
 		link = &h.State.Links[len(h.State.Links)-1]
 	}
 	link.Up = i.Up()
+	for _, alt := range i.AltNames {
+		link.AltNames = slices.DeleteFunc(link.AltNames, func(name string) bool { return name == alt.Name })
+		if !alt.Absent() {
+			link.AltNames = append(link.AltNames, alt.Name)
+		}
+	}
 	if i.MACAddress != "" {
 		link.MAC = strings.ToLower(i.MACAddress)
 	}

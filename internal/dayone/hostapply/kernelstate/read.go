@@ -91,7 +91,7 @@ func ports(s *livestate.State) {
 func (r Reader) link(l netlink.Link, names map[int]string) (livestate.Link, error) {
 	a := l.Attrs()
 	out := livestate.Link{
-		Name: a.Name, Kind: kind(l), MAC: a.HardwareAddr.String(), MTU: a.MTU,
+		Name: a.Name, AltNames: a.AltNames, Kind: kind(l), MAC: a.HardwareAddr.String(), MTU: a.MTU,
 		Up: a.RawFlags&unix.IFF_UP != 0, Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0,
 		Controller: names[a.MasterIndex], Driver: driver(a.Name),
 		PCIAddress: pciAddress("/sys/class/net", a.Name),

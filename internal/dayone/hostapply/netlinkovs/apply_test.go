@@ -168,6 +168,38 @@ func TestAddressMovesFromTheCardToTheBridge(t *testing.T) {
 	l.reachable()
 }
 
+func TestAlternativeNamesAreSetAtEveryBoot(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.static()
+	l.document("master-0.yml", namedBridge)
+	l.want(l.pass(nil), "applied")
+	l.wantNew()
+	l.want(l.pass(nil), "unchanged")
+	l.on(l.host, "ip", "link", "property", "del", "dev", "enp2s0", "altname", "the-uplink-of-this-host")
+	l.want(l.pass(nil), "applied") // the same content, but no longer live
+	l.wantNew()
+	l.powerCut()
+	l.want(l.pass(nil), "applied")
+	l.wantNew()
+
+	l.document("master-0.yml", strings.NewReplacer("enp2s0", "the-uplink-of-this-host", "  alt-names: [{name: the-uplink-of-this-host}, {name: old, state: absent}]\n", "").Replace(namedBridge))
+	l.want(l.pass(nil), "applied") // now the host knows the name
+	l.wantNew()
+	l.document("master-0.yml", strings.ReplaceAll(namedBridge, "the-uplink-of-this-host", "lo"))
+	o := l.pass(nil)
+	l.want(o, "refused")
+	if !strings.Contains(o.Message, "this host has an interface lo; choose another name for enp2s0") {
+		t.Errorf("the message is %q", o.Message)
+	}
+	l.wantNew()
+}
+
+func (l *lab) wantNew() {
+	l.t.Helper()
+	l.eventually("the document is live", l.isNew)
+}
+
 func TestLeaseStaysTheSameOnTheBridge(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

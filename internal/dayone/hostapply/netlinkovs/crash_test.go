@@ -10,8 +10,14 @@ import (
 	"time"
 )
 
-// brokenBridge is the bridge with a gateway that does not exist, so nothing leads out.
-var brokenBridge = strings.ReplaceAll(bridgeOverCard, "192.168.111.1\n", "192.168.111.9\n")
+// namedBridge is the bridge over a card that gets an alternative name, by which the bridge refers to it, and loses one.
+var namedBridge = strings.NewReplacer(
+	"- name: enp2s0\n  type: ethernet\n", "- name: enp2s0\n  type: ethernet\n  alt-names: [{name: the-uplink-of-this-host}, {name: old, state: absent}]\n",
+	"    - name: enp2s0\n", "    - name: the-uplink-of-this-host\n",
+).Replace(bridgeOverCard)
+
+// brokenBridge is that with a gateway that does not exist, so nothing leads out.
+var brokenBridge = strings.ReplaceAll(namedBridge, "192.168.111.1\n", "192.168.111.9\n")
 
 func TestDocumentThatDoesNotWorkIsRolledBack(t *testing.T) {
 	t.Parallel()
@@ -65,7 +71,7 @@ func (l *lab) kernel() string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.on(l.host, "sh", "-c", "ip -br link | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip -br -4 address | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip route; ip rule; ip route show table 100 2>/dev/null; ip -6 route show default") +
+	return l.on(l.host, "sh", "-c", "ip -br link | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip -br -4 address | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip route; ip rule; ip route show table 100 2>/dev/null; ip -6 route show default; ip link | grep altname") +
 		l.must("ovs-vsctl", "--db=unix:"+l.socket(), "list-br") + string(dns)
 }
 
@@ -83,6 +89,9 @@ func (l *lab) isNew() error {
 	if !strings.Contains(out, "br-ex") || strings.Count(out, "192.168.111.110/24") != 1 {
 		return fmt.Errorf("addresses are\n%s", out)
 	}
+	if out := l.on(l.host, "ip", "link", "show", "enp2s0"); !strings.Contains(out, "altname the-uplink-of-this-host") || strings.Contains(out, "altname old") {
+		return fmt.Errorf("alternative names are\n%s", out)
+	}
 	return l.ping(routerIP)
 }
 
@@ -96,8 +105,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 		remove         bool
 		want           string
 	}{
-		{name: "next pass applies", document: bridgeOverCard},
-		{name: "next pass has no document", document: bridgeOverCard, remove: true},
+		{name: "next pass applies", document: namedBridge},
+		{name: "next pass has no document", document: namedBridge, remove: true},
 		{name: "document does not work", document: brokenBridge},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -173,6 +182,7 @@ func (l *lab) reset(before string) {
 	l.t.Helper()
 	l.must("ovs-vsctl", "--db=unix:"+l.socket(), "--if-exists", "del-br", "br-ex")
 	l.on(l.host, "ip", "address", "flush", "dev", "enp2s0")
+	l.on(l.host, "sh", "-c", "ip link property del dev enp2s0 altname the-uplink-of-this-host 2>/dev/null; ip link property del dev enp2s0 altname old 2>/dev/null; true")
 	l.forget("state", "applied", "documents/master-0.yml")
 	if err := os.WriteFile(l.dns, []byte("nameserver 192.0.2.53\n"), 0o644); err != nil {
 		l.t.Fatal(err)
@@ -188,7 +198,7 @@ func TestPowerCutAtEveryStep(t *testing.T) {
 	for _, works := range []bool{true, false} {
 		t.Run(fmt.Sprintf("document works: %t", works), func(t *testing.T) {
 			t.Parallel()
-			document, patience := bridgeOverCard, 3*time.Second
+			document, patience := namedBridge, 3*time.Second
 			if !works {
 				document, patience = brokenBridge, 200*time.Millisecond
 			}
@@ -211,5 +221,5 @@ func TestPowerCutAtEveryStep(t *testing.T) {
 // bootScripts gives the card its address and a route, whether or not anything answers through it.
 func (l *lab) bootScripts() {
 	l.t.Helper()
-	l.on(l.host, "sh", "-c", "ip link set enp2s0 up; ip address add 192.168.111.110/24 dev enp2s0; ip route add default via "+routerIP+" dev enp2s0")
+	l.on(l.host, "sh", "-c", "ip link set enp2s0 up; ip link property add dev enp2s0 altname old; ip address add 192.168.111.110/24 dev enp2s0; ip route add default via "+routerIP+" dev enp2s0")
 }

@@ -50,7 +50,7 @@ func (b *Backend) one(ctx context.Context, s step) error {
 		return b.create(s.create)
 	case changeOVS:
 		return b.changeOVS(ctx, s.ovs)
-	case addAddress, removeAddress, setController, setMAC, setMTU, setUp, setDown, setAllMulti, deleteLink, getLease:
+	case addAddress, removeAddress, setController, setMAC, setMTU, setUp, setDown, setAllMulti, removeAltName, addAltName, deleteLink, getLease:
 		link, err := b.Netlink.LinkByName(s.link)
 		if err != nil {
 			return err
@@ -105,6 +105,10 @@ func (b *Backend) onLink(ctx context.Context, s step, link netlink.Link) error {
 		return b.Netlink.LinkSetDown(link)
 	case setAllMulti:
 		return b.Netlink.LinkSetAllmulticastOn(link)
+	case removeAltName:
+		return b.Netlink.LinkDelAltName(link, s.value)
+	case addAltName:
+		return b.Netlink.LinkAddAltName(link, s.value)
 	case addAddress:
 		return b.Netlink.AddrReplace(link, kernelAddress(s.address))
 	case removeAddress:

@@ -14,6 +14,7 @@ import (
 type goal struct {
 	links  []linkGoal
 	gone   []string // links that are to be deleted
+	names  []livestate.AltNames
 	ovs    ovsbridge.Change
 	routes []livestate.Route // to be there
 	// noRoutes are routes to remove wherever they are; further routes go with their owned families.
@@ -63,7 +64,7 @@ type lease struct {
 
 // goalOf is what a document wants.
 func goalOf(doc *nmstate.Document, datapaths []string, hostname string) goal {
-	g := goal{ovs: ovsbridge.Wanted(doc, datapaths)}
+	g := goal{ovs: ovsbridge.Wanted(doc, datapaths), names: livestate.AltNamesWanted(doc)}
 	controllers := controllersOf(doc)
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]

@@ -173,6 +173,7 @@ func (l *lab) static() {
 	l.t.Helper()
 	l.on(l.host, "ip", "link", "set", "enp2s0", "up")
 	l.on(l.host, "ip", "address", "add", "192.168.111.110/24", "dev", "enp2s0")
+	l.on(l.host, "ip", "link", "property", "add", "dev", "enp2s0", "altname", "old")
 	l.on(l.host, "ip", "route", "add", "default", "via", routerIP, "dev", "enp2s0")
 	l.reachable()
 }

@@ -80,7 +80,7 @@ func planConfig(g goal, live livestate.State) ([]step, error) {
 			leases = append(leases, step{action: getLease, link: l.name, lease: l.v4.lease})
 		}
 	}
-	steps := slices.Concat(attributes, bonds, removals, additions)
+	steps := slices.Concat(attributes, nameSteps(g, live), bonds, removals, additions)
 	switch {
 	case len(leases) > 0: // they add what the servers say
 		for n := range leases {
@@ -95,6 +95,22 @@ func planConfig(g goal, live livestate.State) ([]step, error) {
 		steps = append(steps, step{action: setHostname, value: g.hostname})
 	}
 	return steps, nil
+}
+
+func nameSteps(g goal, live livestate.State) []step {
+	var steps []step
+	remove, add := livestate.Missing(g.names, live)
+	for _, l := range remove {
+		for _, name := range l.Remove {
+			steps = append(steps, step{action: removeAltName, link: l.Link, value: name})
+		}
+	}
+	for _, l := range add {
+		for _, name := range l.Add {
+			steps = append(steps, step{action: addAltName, link: l.Link, value: name})
+		}
+	}
+	return steps
 }
 
 func attributesOf(l linkGoal, have *livestate.Link, live livestate.State) []step {

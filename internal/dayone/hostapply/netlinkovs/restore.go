@@ -39,7 +39,7 @@ func touched(doc *nmstate.Document, live livestate.State) []string {
 
 // goalBefore is what the network was when a snapshot was taken.
 func goalBefore(s snapshot, doc *nmstate.Document, live livestate.State) goal {
-	g := goal{ovs: ovsbridge.Undo(s.OVS, s.Bridges, doc), hostname: ""}
+	g := goal{ovs: ovsbridge.Undo(s.OVS, s.Bridges, doc), names: livestate.AltNamesBefore(doc, s.State), hostname: ""}
 	for _, name := range s.Links {
 		had, was := s.State.Link(name)
 		if !was {

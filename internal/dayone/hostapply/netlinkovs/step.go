@@ -22,6 +22,8 @@ const (
 	setUp         action = "set up"
 	setDown       action = "set down"
 	setAllMulti   action = "set allmulticast"
+	removeAltName action = "remove alternative name"
+	addAltName    action = "add alternative name"
 	awaitLACP     action = "await lacp"
 	removeRoute   action = "remove route"
 	removeAddress action = "remove address"
@@ -38,7 +40,7 @@ const (
 type step struct {
 	action  action
 	link    string
-	value   string // of mac, mtu, controller, hostname, and name=value of sysctl
+	value   string // of mac, mtu, controller, alternative name, hostname, and name=value of sysctl
 	create  *livestate.Link
 	address livestate.Address
 	route   livestate.Route

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
@@ -90,7 +91,10 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 	if err := b.hearMulticast(change.Document); err != nil {
 		return err
 	}
-	return up.all(ctx, p.profiles[last:])
+	if err := up.all(ctx, p.profiles[last:]); err != nil {
+		return err
+	}
+	return b.setAltNames(livestate.AltNamesWanted(change.Document))
 }
 
 // takeDown deactivates interfaces that are to be down, and removes those that are to be absent.

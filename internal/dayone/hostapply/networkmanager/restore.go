@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
@@ -33,7 +34,10 @@ func (b *Backend) Restore(ctx context.Context, change hostapply.Change, data hos
 	if err := b.restoreDevices(ctx, change, s); err != nil {
 		return err
 	}
-	return b.restoreExternals(ctx, s.Externals)
+	if err := b.restoreExternals(ctx, s.Externals); err != nil {
+		return err
+	}
+	return b.setAltNames(livestate.AltNamesBefore(change.Document, livestate.State{Links: s.Named}))
 }
 
 // rollBack goes back to the checkpoint if it is there. What it leaves undone is done by hand afterwards.

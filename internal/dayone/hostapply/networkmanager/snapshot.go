@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
+	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
@@ -23,6 +24,8 @@ type snapshot struct {
 	Devices []deviceThen `json:"devices,omitempty"`
 	// Externals are devices that NetworkManager has no profile for.
 	Externals []external `json:"externals,omitempty"`
+	// Named are the links that had alternative names, with nothing else: NetworkManager has none.
+	Named []livestate.Link `json:"named,omitempty"`
 	// OVS is nil if the document has nothing of Open vSwitch.
 	OVS *bridgesThen `json:"ovs,omitempty"`
 }
@@ -54,6 +57,11 @@ func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostap
 		return nil, err
 	}
 	s.Externals = externals(s.Devices, state)
+	for _, l := range state.Links {
+		if len(l.AltNames) > 0 {
+			s.Named = append(s.Named, livestate.Link{Name: l.Name, AltNames: l.AltNames})
+		}
+	}
 	if s.OVS, err = b.bridgesThen(ctx, change.Document); err != nil {
 		return nil, err
 	}
