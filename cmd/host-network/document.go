@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/automatic"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostdocument"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
-	"github.com/cluster-network-operator/cno/internal/dayone/running"
 )
 
 // resolve reads a document, with captures or without, for this host.
@@ -18,7 +18,7 @@ func resolve(name string, data []byte, live livestate.State) (*nmstate.Document,
 	if err := problems.Err(); err != nil {
 		return nil, err
 	}
-	state, err := policy.StateOf(running.Document(live))
+	state, err := policy.StateOf(hostdocument.Running(live))
 	if err != nil {
 		return nil, err
 	}

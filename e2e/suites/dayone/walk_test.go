@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
 	"github.com/cluster-network-operator/cno/e2e/suites/dayone/host"
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/doctest"
 )
@@ -98,7 +99,7 @@ func (w *walk) boot(name string, ignition []byte) error {
 	h.Plug(w.segment, card, "cable-"+name, macs[name])
 	h.Boot()
 	for _, file := range config.Storage.Files {
-		content, err := placement.DecodeSource(*file.Contents.Source)
+		content, err := machineconfig.DecodeSource(*file.Contents.Source)
 		if err != nil {
 			return err
 		}
@@ -127,7 +128,7 @@ func (w *walk) deliver(name string, object []byte) error {
 	if err := json.Unmarshal(plain, &config); err != nil {
 		return err
 	}
-	roles, err := placement.FromMachineConfigs([]mcfgv1.MachineConfig{config})
+	roles, err := machineconfig.Unpack([]mcfgv1.MachineConfig{config})
 	if err != nil {
 		return err
 	}

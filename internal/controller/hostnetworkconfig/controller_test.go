@@ -25,6 +25,7 @@ import (
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
@@ -157,7 +158,7 @@ func (c *cluster) files(role string) placement.Files {
 	c.t.Helper()
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(mcfgv1.GroupVersion.WithKind("MachineConfig"))
-	err := c.Server.Client.Get(c.t.Context(), client.ObjectKey{Name: placement.MachineConfigName(role)}, u)
+	err := c.Server.Client.Get(c.t.Context(), client.ObjectKey{Name: machineconfig.Name(role)}, u)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -172,7 +173,7 @@ func (c *cluster) files(role string) placement.Files {
 	if err := json.Unmarshal(encoded, &config); err != nil {
 		c.t.Fatal(err)
 	}
-	roles, err := placement.FromMachineConfigs([]mcfgv1.MachineConfig{config})
+	roles, err := machineconfig.Unpack([]mcfgv1.MachineConfig{config})
 	if err != nil {
 		c.t.Fatal(err)
 	}

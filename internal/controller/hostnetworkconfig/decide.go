@@ -13,6 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 	"github.com/cluster-network-operator/cno/internal/dayone/template"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
 // decision is what is to be there, and what is to be said.
@@ -124,7 +125,7 @@ func conflicts(configs []roleConfig) []string {
 	var roles []placement.Role
 	var wrong []string
 	owner, documents := map[string]string{}, map[string]string{}
-	s := placement.Surroundings{WithoutBridge: true, PreBoot: map[string]*nmstate.Document{}, Locate: func(p nmstate.Problem) nmstate.Problem {
+	s := validation.Surroundings{WithoutBridge: true, PreBoot: map[string]*nmstate.Document{}, Locate: func(p nmstate.Problem) nmstate.Problem {
 		p.Line = 0 // of a rendered document: no file of a user has it
 		if config := documents[p.File]; config != "" {
 			p.File = "HostNetworkConfig " + config + ", " + p.File
@@ -140,14 +141,14 @@ func conflicts(configs []roleConfig) []string {
 				wrong = append(wrong, fmt.Sprintf("host %s has a document before the boot of HostNetworkConfig %s already; remove the host from one of them", d.Host, other))
 				continue
 			}
-			name := placement.PreBootName(d.Host)
+			name := validation.PreBootName(d.Host)
 			owner[d.Host], documents[name] = config.Name, config.Name
 			if doc, _ := preboot.Parse(name, d.Content); doc != nil {
 				s.PreBoot[d.Host] = doc
 			}
 		}
 	}
-	for _, p := range placement.Validate(roles, s).Errors() {
+	for _, p := range validation.Validate(roles, s).Errors() {
 		wrong = append(wrong, p.String())
 	}
 	return wrong

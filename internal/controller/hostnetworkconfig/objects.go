@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
@@ -51,7 +52,7 @@ func (c *Controller) objects(w world, config roleConfig, configured []string) (a
 	switch {
 	case len(config.rendered.Files) == 0:
 	case w.MachineConfigs:
-		object, _, err := placement.MachineConfig(role, config.rendered.Files)
+		object, _, err := machineconfig.Pack(role, config.rendered.Files)
 		if err == nil {
 			all = append(all, c.stamped(manifest.Object{Object: object}, config.Name))
 		} else {

@@ -1,6 +1,9 @@
 package nmstate
 
-import "net/netip"
+import (
+	"fmt"
+	"net/netip"
+)
 
 // Auto is what both families say about addresses that come by themselves. A nil boolean is true when the family is
 // automatic.
@@ -68,3 +71,31 @@ func (ip *IPv6) Automatic() bool { return ip.On() && (Is(ip.DHCP) || Is(ip.Autoc
 
 // Is reports whether b is set and true.
 func Is(b *bool) bool { return b != nil && *b }
+
+// StaticAddress is an address that a document gives to an interface, with its path from the interface.
+type StaticAddress struct {
+	Address
+	Path string
+}
+
+// Static returns the static addresses of an interface that is up.
+func (i *Interface) Static() []StaticAddress {
+	if !i.Up() {
+		return nil
+	}
+	var all []StaticAddress
+	collect := func(family string, list []Address) {
+		for n, a := range list {
+			if !a.Learned() {
+				all = append(all, StaticAddress{a, fmt.Sprintf("%s.address[%d].ip", family, n)})
+			}
+		}
+	}
+	if i.IPv4.On() {
+		collect("ipv4", i.IPv4.Address)
+	}
+	if i.IPv6.On() {
+		collect("ipv6", i.IPv6.Address)
+	}
+	return all
+}

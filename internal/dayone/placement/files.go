@@ -23,8 +23,12 @@ const (
 	AppliedFile = "applied"
 )
 
-// maxFileSize bounds what is read of one file. The largest object that can bring files to nodes is 1.5 MiB in all.
-const maxFileSize = 4 << 20
+// MaxFileSize bounds what is read of one file, in bytes. The largest object that can bring files to nodes is 1.5 MiB in all.
+const MaxFileSize = 4 << 20
+
+// Bridge is the bridge that OVN-Kubernetes uses, and that every document must make: nodes with a document of their own
+// do not get it by themselves.
+const Bridge = "br-ex"
 
 // File is one file of a Dir: its name without a directory, and what is in it.
 type File struct {
@@ -34,6 +38,12 @@ type File struct {
 
 // Files are those of one Dir, sorted by name.
 type Files []File
+
+// Role is the files of one role.
+type Role struct {
+	Name  string
+	Files Files
+}
 
 // Sort returns the files in the order of their names. The receiver is left as it is.
 func (f Files) Sort() Files {
@@ -83,8 +93,8 @@ func ReadDir(fsys fs.FS) (Files, error) {
 		if info.IsDir() {
 			continue
 		}
-		if info.Size() > maxFileSize {
-			return nil, fmt.Errorf("%s has %d bytes, and a file may have %d", name, info.Size(), maxFileSize)
+		if info.Size() > MaxFileSize {
+			return nil, fmt.Errorf("%s has %d bytes, and a file may have %d", name, info.Size(), MaxFileSize)
 		}
 		content, err := fs.ReadFile(fsys, name)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
 // write adds a file.
@@ -35,7 +36,7 @@ func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document t
 	if machine == "" {
 		machine = short
 	}
-	name := placement.PreBootName(short)
+	name := validation.PreBootName(short)
 	doc, problems := preboot.Parse(name, content)
 	for _, p := range problems.Errors() {
 		r.errs = append(r.errs, field.Invalid(at, p.Path, "in the document for PreBoot: "+p.Message))
@@ -60,7 +61,7 @@ func (r *renderer) finish() {
 		return p
 	}
 	// The hosts that are not named are not known; that they share a file with addresses must be said.
-	for _, p := range placement.Validate(roles, placement.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge, Locate: withoutLine}) {
+	for _, p := range validation.Validate(roles, validation.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge, Locate: withoutLine}) {
 		where := r.at
 		if at, ok := r.places[p.File]; ok {
 			where = at

@@ -11,9 +11,11 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/docdiff"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
@@ -22,8 +24,8 @@ type change struct {
 	Role string `json:"role,omitempty"`
 	File string `json:"file,omitempty"`
 	// Change is added, removed or changed.
-	Change      string                 `json:"change"`
-	Differences []placement.Difference `json:"differences"`
+	Change      string               `json:"change"`
+	Differences []docdiff.Difference `json:"differences"`
 }
 
 // New makes the command.
@@ -81,7 +83,7 @@ func compare(cmd *cobra.Command, a, b string) ([]change, error) {
 	}) {
 		was, there := before[at]
 		is, stays := after[at]
-		differences, err := placement.Diff(was, is)
+		differences, err := docdiff.Diff(was, is)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +155,7 @@ func read(cmd *cobra.Command, path string) (map[place]*nmstate.Document, bool, e
 		}
 	}
 	for _, host := range found.PreBoot {
-		add(host.Role, placement.PreBootName(host.Name), host.Document)
+		add(host.Role, validation.PreBootName(host.Name), host.Document)
 	}
 	return docs, found.Plain, roles.Print(cmd.ErrOrStderr(), problems)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostdocument"
 )
 
 // describe returns the document of the host that this runs on.
@@ -13,7 +13,7 @@ func (o *options) describe(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	content, err := placement.FromState(state).YAML()
+	content, err := hostdocument.FromState(state).YAML()
 	if err != nil {
 		return nil, fmt.Errorf("write document: %w", err)
 	}

@@ -8,8 +8,10 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
 // machineConfig is the form of the time after the boot: it takes the documents of all hosts of a role, and makes one object.
@@ -39,11 +41,11 @@ func (o *options) machineConfigs(cmd *cobra.Command) error {
 				return err
 			}
 		}
-		object, _, err := placement.MachineConfig(role.Name, documents(role))
+		object, _, err := machineconfig.Pack(role.Name, documents(role))
 		if err != nil {
 			return &exit.Code{Status: exit.Refused, Err: err}
 		}
-		if err := out.object(placement.MachineConfigName(role.Name)+".yaml", object.Object); err != nil {
+		if err := out.object(machineconfig.Name(role.Name)+".yaml", object.Object); err != nil {
 			return err
 		}
 	}
@@ -75,7 +77,7 @@ func (o *options) judgeRoles(found roles.Found) nmstate.Problems {
 	}
 	fatal := slices.Clone(found.Problems)
 	for _, role := range found.Roles {
-		fatal = append(fatal, placement.CheckFiles(role)...)
+		fatal = append(fatal, validation.CheckFiles(role)...)
 	}
 	for i := range problems {
 		problems[i].Warning = problems[i].Warning || !slices.Contains(fatal, problems[i])

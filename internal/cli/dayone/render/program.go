@@ -15,7 +15,7 @@ import (
 	hostnetwork "github.com/cluster-network-operator/cno/config/host-network"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/install"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/rivals"
-	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 )
 
 //go:embed assets/host-network-install.service
@@ -73,6 +73,6 @@ func programConfig(role, image string) (*unstructured.Unstructured, error) {
 	}}}}
 	object.SetGroupVersionKind(mcfgv1.GroupVersion.WithKind("MachineConfig"))
 	object.SetName("05-host-network-" + role)
-	object.SetLabels(map[string]string{placement.RoleLabel: role})
+	object.SetLabels(map[string]string{machineconfig.RoleLabel: role})
 	return object, nil
 }

@@ -16,11 +16,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/thishost"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostdocument"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
-	"github.com/cluster-network-operator/cno/internal/dayone/running"
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
@@ -171,7 +171,7 @@ func (o *options) state(ctx context.Context, stdin io.Reader) (policy.State, *li
 		if err != nil {
 			return policy.State{}, nil, err
 		}
-		state, err := policy.StateOf(running.Document(live))
+		state, err := policy.StateOf(hostdocument.Running(live))
 		return state, &live, err
 	}
 	in := stdin

@@ -18,6 +18,7 @@ import (
 	kyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
@@ -71,7 +72,7 @@ func (r *Reader) Read(paths []string) (Found, error) {
 			return Found{}, err
 		}
 	}
-	fromConfigs, err := placement.FromMachineConfigs(r.configs)
+	fromConfigs, err := machineconfig.Unpack(r.configs)
 	if err != nil {
 		for _, line := range strings.Split(err.Error(), "\n") {
 			r.found.Problems = append(r.found.Problems, nmstate.Problem{Message: line})

@@ -6,15 +6,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
 // Surroundings is what the files say of the cluster, but for the documents before the boot, which Validate adds.
-func (f Found) Surroundings() placement.Surroundings {
-	return placement.Surroundings{WithoutBridge: f.WithoutBridge, MachineNetworks: f.MachineNetworks, VIPs: f.VIPs}
+func (f Found) Surroundings() validation.Surroundings {
+	return validation.Surroundings{WithoutBridge: f.WithoutBridge, MachineNetworks: f.MachineNetworks, VIPs: f.VIPs}
 }
 
 // Validate returns everything that is wrong with what was found, in surroundings that may say more than the files do.
-func Validate(f Found, s placement.Surroundings) nmstate.Problems {
+func Validate(f Found, s validation.Surroundings) nmstate.Problems {
 	problems := slices.Clone(f.Problems)
 	places := map[string]func(nmstate.Problem) nmstate.Problem{}
 	s.PreBoot = map[string]*nmstate.Document{}
@@ -26,7 +27,7 @@ func Validate(f Found, s placement.Surroundings) nmstate.Problems {
 	}
 	for _, host := range f.PreBoot {
 		short := placement.ShortName(host.Name)
-		name := placement.PreBootName(short)
+		name := validation.PreBootName(short)
 		places[name] = host.locate
 		doc, wrong := preboot.Parse(name, host.Document)
 		for _, p := range wrong {
@@ -36,5 +37,5 @@ func Validate(f Found, s placement.Surroundings) nmstate.Problems {
 			s.PreBoot[short] = doc
 		}
 	}
-	return append(problems, placement.Validate(f.Roles, s)...).Sorted()
+	return append(problems, validation.Validate(f.Roles, s)...).Sorted()
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/dayone/roles"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
-	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
@@ -94,7 +94,7 @@ func (o *options) run(cmd *cobra.Command) error {
 	return nil
 }
 
-func (o *options) surroundings(found roles.Found) (placement.Surroundings, error) {
+func (o *options) surroundings(found roles.Found) (validation.Surroundings, error) {
 	s := found.Surroundings()
 	s.WithoutBridge = s.WithoutBridge || o.withoutBridge
 	for _, text := range o.networks {

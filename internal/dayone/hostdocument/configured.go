@@ -1,4 +1,5 @@
-package placement
+// Package hostdocument writes the network that a host has as a document. It is pure.
+package hostdocument
 
 import (
 	"slices"

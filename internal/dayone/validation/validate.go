@@ -1,4 +1,6 @@
-package placement
+// Package validation finds what would leave a host without a network that the cluster can use: documents by themselves, the files of a role, and
+// the files of all roles together. It is pure.
+package validation
 
 import (
 	"fmt"
@@ -6,12 +8,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
-
-// Bridge is the bridge that OVN-Kubernetes uses, and that every document must make: nodes with a document of their own
-// do not get it by themselves.
-const Bridge = "br-ex"
 
 // Surroundings are what is known of a cluster besides the files. All of it may be missing; what needs it is not
 // checked then.
@@ -42,12 +42,6 @@ func (s Surroundings) locate(p nmstate.Problem) nmstate.Problem {
 // PreBootName is the name of a host's document for the time before the boot, in problems.
 func PreBootName(host string) string { return "before the boot of " + host }
 
-// Role is the files of one role.
-type Role struct {
-	Name  string
-	Files Files
-}
-
 // document is one file that could be read.
 type document struct {
 	role, file string
@@ -56,7 +50,7 @@ type document struct {
 
 // Validate returns everything that is wrong with the files of all roles of a cluster: each by itself, and all
 // together. Files that find things out on the host are only read: what they will say is not known.
-func Validate(roles []Role, s Surroundings) nmstate.Problems {
+func Validate(roles []placement.Role, s Surroundings) nmstate.Problems {
 	var problems nmstate.Problems
 	var documents []document
 	for _, role := range roles {
@@ -70,7 +64,7 @@ func Validate(roles []Role, s Surroundings) nmstate.Problems {
 			}
 			documents = append(documents, document{role: role.Name, file: file.Name, Document: doc})
 			problems = append(problems, CheckDocument(doc, s.WithoutBridge)...)
-			if file.Name == ClusterFile && sharers(role, s.Hosts) > 1 {
+			if file.Name == placement.ClusterFile && sharers(role, s.Hosts) > 1 {
 				problems = append(problems, checkShared(doc)...)
 			}
 		}
@@ -86,31 +80,31 @@ func Validate(roles []Role, s Surroundings) nmstate.Problems {
 
 // CheckFiles returns what keeps the files of a role from being used at all: names that are for no host, content that is
 // no document, and sizes. Validate finds the same, and more.
-func CheckFiles(role Role) nmstate.Problems {
+func CheckFiles(role placement.Role) nmstate.Problems {
 	problems := append(checkNames(role.Files), checkSize(role)...)
 	for _, file := range role.Files.Documents() {
 		_, found := read(file, true)
 		problems = append(problems, found...)
 	}
-	return append(problems, checkCollisions([]Role{role})...).Sorted()
+	return append(problems, checkCollisions([]placement.Role{role})...).Sorted()
 }
 
 // checkNames complains about names that no host can have, and about files that are not read.
-func checkNames(files Files) nmstate.Problems {
+func checkNames(files placement.Files) nmstate.Problems {
 	var problems nmstate.Problems
 	for _, file := range files {
-		stem, isDocument := strings.CutSuffix(file.Name, Extension)
+		stem, isDocument := strings.CutSuffix(file.Name, placement.Extension)
 		warning, message := true, ""
 		switch {
-		case file.Name == ClusterFile || file.Name == IndexFile:
+		case file.Name == placement.ClusterFile || file.Name == placement.IndexFile:
 		case !isDocument && strings.HasSuffix(strings.ToLower(file.Name), ".yaml"):
-			message = fmt.Sprintf("is not read, since only files that end in %s are; rename it to %s", Extension, file.Name[:len(file.Name)-len(".yaml")]+Extension)
+			message = fmt.Sprintf("is not read, since only files that end in %s are; rename it to %s", placement.Extension, file.Name[:len(file.Name)-len(".yaml")]+placement.Extension)
 		case !isDocument:
-			message = fmt.Sprintf("is not read, since only files that end in %s are", Extension)
-		case CheckHostName(stem) != nil:
-			warning, message = false, fmt.Sprintf("is for no host: %v", CheckHostName(stem))
+			message = fmt.Sprintf("is not read, since only files that end in %s are", placement.Extension)
+		case placement.CheckHostName(stem) != nil:
+			warning, message = false, fmt.Sprintf("is for no host: %v", placement.CheckHostName(stem))
 		case strings.Contains(stem, "."):
-			message = fmt.Sprintf("has the full name of a host, by which OpenShift's own service never finds it; rename it to %s", FileName(stem))
+			message = fmt.Sprintf("has the full name of a host, by which OpenShift's own service never finds it; rename it to %s", placement.FileName(stem))
 		}
 		if message != "" {
 			problems = append(problems, nmstate.Problem{File: file.Name, Message: message, Warning: warning})
@@ -120,13 +114,13 @@ func checkNames(files Files) nmstate.Problems {
 }
 
 // checkCollisions complains about files that are for the same host, in one role or in two.
-func checkCollisions(roles []Role) nmstate.Problems {
+func checkCollisions(roles []placement.Role) nmstate.Problems {
 	var problems nmstate.Problems
 	seen := map[string]string{}
 	for _, role := range roles {
 		for _, file := range role.Files.Documents() {
-			short := ShortName(strings.TrimSuffix(file.Name, Extension))
-			if file.Name == ClusterFile {
+			short := placement.ShortName(strings.TrimSuffix(file.Name, placement.Extension))
+			if file.Name == placement.ClusterFile {
 				continue
 			}
 			if other, ok := seen[short]; ok {
@@ -139,26 +133,26 @@ func checkCollisions(roles []Role) nmstate.Problems {
 	return problems
 }
 
-func checkSize(role Role) nmstate.Problems {
-	_, size, err := MachineConfig(role.Name, role.Files)
+func checkSize(role placement.Role) nmstate.Problems {
+	_, size, err := machineconfig.Pack(role.Name, role.Files)
 	switch {
 	case err != nil:
 		return nmstate.Problems{{Message: err.Error()}}
-	case size > warnMachineConfig:
-		return nmstate.Problems{{Warning: true, Message: fmt.Sprintf("the MachineConfig of role %s has %d bytes of the %d that a role can have in all", role.Name, size, MaxMachineConfig)}}
+	case size > machineconfig.WarnSize:
+		return nmstate.Problems{{Warning: true, Message: fmt.Sprintf("the MachineConfig of role %s has %d bytes of the %d that a role can have in all", role.Name, size, machineconfig.MaxSize)}}
 	}
 	return nil
 }
 
 // sharers returns how many hosts get cluster.yml. It is many if the hosts are not known.
-func sharers(role Role, hosts map[string][]string) int {
+func sharers(role placement.Role, hosts map[string][]string) int {
 	names, known := hosts[role.Name]
 	if !known {
 		return len(role.Files) + 2
 	}
 	without := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		choice, err := Select(role.Files, Host{Name: name})
-		return err != nil || choice.Rule != ByDefault
+		choice, err := placement.Select(role.Files, placement.Host{Name: name})
+		return err != nil || choice.Rule != placement.ByDefault
 	})
 	return len(without)
 }
@@ -168,9 +162,9 @@ func checkShared(doc *nmstate.Document) nmstate.Problems {
 	var problems nmstate.Problems
 	for i := range doc.Interfaces {
 		iface := &doc.Interfaces[i]
-		for _, a := range static(iface) {
-			if !a.addr.IsLinkLocalUnicast() {
-				problems.Errorf(doc, fmt.Sprintf("interfaces[%d].%s", i, a.path), "%s has the address %s, which all hosts that share this file would get; use DHCP, or a file for each host", iface.Name, a.addr)
+		for _, a := range iface.Static() {
+			if !a.IP.IsLinkLocalUnicast() {
+				problems.Errorf(doc, fmt.Sprintf("interfaces[%d].%s", i, a.Path), "%s has the address %s, which all hosts that share this file would get; use DHCP, or a file for each host", iface.Name, a.IP)
 			}
 		}
 		if iface.MACAddress != "" && iface.Up() {
@@ -178,32 +172,4 @@ func checkShared(doc *nmstate.Document) nmstate.Problems {
 		}
 	}
 	return problems
-}
-
-// address is a static address of an interface.
-type address struct {
-	addr netip.Addr
-	path string
-}
-
-// static returns the static addresses of an interface that is up.
-func static(i *nmstate.Interface) []address {
-	if !i.Up() {
-		return nil
-	}
-	var all []address
-	collect := func(family string, list []nmstate.Address) {
-		for n, a := range list {
-			if !a.Learned() {
-				all = append(all, address{a.IP, fmt.Sprintf("%s.address[%d].ip", family, n)})
-			}
-		}
-	}
-	if i.IPv4.On() {
-		collect("ipv4", i.IPv4.Address)
-	}
-	if i.IPv6.On() {
-		collect("ipv6", i.IPv6.Address)
-	}
-	return all
 }

@@ -1,4 +1,5 @@
-package placement
+// Package machineconfig packs the files of a role into a MachineConfig, and takes files out of MachineConfigs. It is pure.
+package machineconfig
 
 import (
 	"bytes"
@@ -10,6 +11,8 @@ import (
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
 const (
@@ -22,37 +25,37 @@ const (
 	// gzipAbove is the size in bytes from which a file is compressed. Below, people who look at the object can
 	// decode it by eye's means, and there is little to save.
 	gzipAbove = 4096
-	// MaxMachineConfig is the size in bytes that the configuration of a role can have in all, rendered: what etcd
+	// MaxSize is the size in bytes that the configuration of a role can have in all, rendered: what etcd
 	// takes. The files share it with everything else in the role.
-	MaxMachineConfig = 1572864
-	// warnMachineConfig is where the machine-config operator begins to warn, four fifths.
-	warnMachineConfig = MaxMachineConfig / 5 * 4
-	// plainMachineConfig is up to where small files are left uncompressed, a third: the rest of a role needs space.
-	plainMachineConfig = MaxMachineConfig / 3
+	MaxSize = 1572864
+	// WarnSize is where the machine-config operator begins to warn, four fifths.
+	WarnSize = MaxSize / 5 * 4
+	// plainSize is up to where small files are left uncompressed, a third: the rest of a role needs space.
+	plainSize = MaxSize / 3
 )
 
-// MachineConfigName is the name of the object that MachineConfig makes for a role.
-func MachineConfigName(role string) string { return "10-br-ex-" + role }
+// Name is the name of the object that Pack makes for a role.
+func Name(role string) string { return "10-br-ex-" + role }
 
-// MachineConfig returns the object that brings files to all nodes of a role. The same files always give the same
+// Pack returns the object that brings files to all nodes of a role. The same files always give the same
 // bytes. The object says nothing but labels and spec.config, so that it can be applied. It is an error if it is larger than
-// MaxMachineConfig; the number is its size as JSON.
-func MachineConfig(role string, files Files) (*unstructured.Unstructured, int, error) {
+// MaxSize; the number is its size as JSON.
+func Pack(role string, files placement.Files) (*unstructured.Unstructured, int, error) {
 	config := ignitionOf(files, gzipAbove)
-	if size, err := sizeOf(config); err != nil || size > plainMachineConfig {
+	if size, err := sizeOf(config); err != nil || size > plainSize {
 		config = ignitionOf(files, 0)
 	}
 	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"config": config}}}
 	object.SetGroupVersionKind(mcfgv1.GroupVersion.WithKind("MachineConfig"))
-	object.SetName(MachineConfigName(role))
+	object.SetName(Name(role))
 	object.SetLabels(map[string]string{RoleLabel: role})
 	size, err := sizeOf(object.Object)
 	if err != nil {
 		return nil, 0, err
 	}
-	if size > MaxMachineConfig {
+	if size > MaxSize {
 		return nil, size, fmt.Errorf("the MachineConfig of role %s has %d bytes with %d files, and may have %d; split the hosts into more roles, or let them share %s",
-			role, size, len(files), MaxMachineConfig, ClusterFile)
+			role, size, len(files), MaxSize, placement.ClusterFile)
 	}
 	return object, size, nil
 }
@@ -66,11 +69,11 @@ func sizeOf(o map[string]any) (int, error) {
 }
 
 // ignitionOf returns an Ignition configuration with the files, those larger than a limit compressed if that helps.
-func ignitionOf(files Files, limit int) map[string]any {
+func ignitionOf(files placement.Files, limit int) map[string]any {
 	entries := make([]any, 0, len(files))
 	for _, file := range files.Sort() {
 		entries = append(entries, map[string]any{
-			"path":      path.Join(Dir, file.Name),
+			"path":      path.Join(placement.Dir, file.Name),
 			"mode":      int64(fileMode),
 			"overwrite": true,
 			"contents":  contentsOf(file.Content, limit),

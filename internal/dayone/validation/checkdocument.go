@@ -1,4 +1,4 @@
-package placement
+package validation
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
 // mainTable is the kernel's routing table for routes that name none.
 const mainTable = 254
 
-const noBridge = "there is no ovs-bridge " + Bridge + "; hosts with their own document do not get it automatically, and OVN-Kubernetes does not start without it"
+const noBridge = "there is no ovs-bridge " + placement.Bridge + "; hosts with their own document do not get it automatically, and OVN-Kubernetes does not start without it"
 
 // CheckDocument returns what would leave a host that applies a document without a network that OVN-Kubernetes can use.
 // The document is one that was read without problems. withoutBridge is for other networks, which need no br-ex; one that is
@@ -72,13 +73,13 @@ func (c *check) reserved() {
 func (c *check) findBridge() {
 	for i, iface := range c.doc.Interfaces {
 		switch {
-		case !iface.Up() || iface.Name != Bridge:
+		case !iface.Up() || iface.Name != placement.Bridge:
 		case iface.Type == nmstate.TypeOVSInterface:
 			c.internal = i
 		case iface.Type != nmstate.TypeOVSBridge:
-			c.problems.Errorf(c.doc, at(i, ".type"), "%s is of type %s, and must be an ovs-bridge", Bridge, iface.Kind())
+			c.problems.Errorf(c.doc, at(i, ".type"), "%s is of type %s, and must be an ovs-bridge", placement.Bridge, iface.Kind())
 		case c.bridge >= 0:
-			c.problems.Errorf(c.doc, at(i, ".name"), "%s is there twice; keep one", Bridge)
+			c.problems.Errorf(c.doc, at(i, ".name"), "%s is there twice; keep one", placement.Bridge)
 		default:
 			c.bridge = i
 		}
@@ -97,7 +98,7 @@ func (c *check) uplinks() {
 	}
 	listed, uplinks := false, 0
 	for n, port := range ports {
-		if port.Name == Bridge {
+		if port.Name == placement.Bridge {
 			listed = true
 			continue
 		}
@@ -111,12 +112,12 @@ func (c *check) uplinks() {
 	}
 	switch {
 	case uplinks == 0:
-		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "%s has no network card, bond or VLAN as a port, so that nothing leaves the host; add one", Bridge)
+		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "%s has no network card, bond or VLAN as a port, so that nothing leaves the host; add one", placement.Bridge)
 	case uplinks > 1:
-		c.problems.Warnf(c.doc, at(c.bridge, ".bridge.port"), "%s has %d ports that lead out of the host; OVN-Kubernetes finds its uplink automatically only if there is one", Bridge, uplinks)
+		c.problems.Warnf(c.doc, at(c.bridge, ".bridge.port"), "%s has %d ports that lead out of the host; OVN-Kubernetes finds its uplink automatically only if there is one", placement.Bridge, uplinks)
 	}
 	if c.internal >= 0 && !listed {
-		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "the interface %s is not a port of the bridge; add it", Bridge)
+		c.problems.Errorf(c.doc, at(c.bridge, ".bridge.port"), "the interface %s is not a port of the bridge; add it", placement.Bridge)
 	}
 }
 
@@ -128,11 +129,11 @@ func (c *check) uplink(name, listed string) {
 	}
 	iface := &c.doc.Interfaces[i]
 	if !iface.Up() {
-		c.problems.Errorf(c.doc, at(i, ".state"), "%s is a port of %s, and must be up", name, Bridge)
+		c.problems.Errorf(c.doc, at(i, ".state"), "%s is a port of %s, and must be up", name, placement.Bridge)
 	}
 	for family, on := range map[string]bool{"ipv4": iface.IPv4.On(), "ipv6": iface.IPv6.On()} {
 		if on {
-			c.problems.Errorf(c.doc, at(i, "."+family), "%s is a port of %s, and cannot have addresses; move them to the ovs-interface %s", name, Bridge, Bridge)
+			c.problems.Errorf(c.doc, at(i, "."+family), "%s is a port of %s, and cannot have addresses; move them to the ovs-interface %s", name, placement.Bridge, placement.Bridge)
 		}
 	}
 	if c.internal < 0 {
@@ -140,7 +141,7 @@ func (c *check) uplink(name, listed string) {
 	}
 	wants, has := c.doc.Interfaces[c.internal].MTU, mtuOf(c.doc, iface)
 	if wants != nil && *wants > has {
-		c.problems.Errorf(c.doc, at(c.internal, ".mtu"), "%s has an MTU of %d, and %s below it one of %d; it must be at least as large", Bridge, *wants, name, has)
+		c.problems.Errorf(c.doc, at(c.internal, ".mtu"), "%s has an MTU of %d, and %s below it one of %d; it must be at least as large", placement.Bridge, *wants, name, has)
 	}
 }
 
@@ -167,16 +168,16 @@ func mtuOf(doc *nmstate.Document, iface *nmstate.Interface) uint64 {
 // host wants addresses on the bridge, the hardware address of a card, and a way out.
 func (c *check) host() {
 	if c.internal < 0 {
-		c.problems.Errorf(c.doc, at(c.bridge, ""), "there is no ovs-interface %s, so that the host itself has no address on the bridge; add it", Bridge)
+		c.problems.Errorf(c.doc, at(c.bridge, ""), "there is no ovs-interface %s, so that the host itself has no address on the bridge; add it", placement.Bridge)
 		return
 	}
 	iface, bridge := &c.doc.Interfaces[c.internal], &c.doc.Interfaces[c.bridge]
 	if !iface.IPv4.On() && !iface.IPv6.On() {
-		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no addresses; enable ipv4 or ipv6", Bridge)
+		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no addresses; enable ipv4 or ipv6", placement.Bridge)
 		return
 	}
 	if iface.MACAddress == "" && iface.CopyMACFrom == "" && bridge.CopyMACFrom == "" {
-		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no fixed MAC address, so that it gets a new one, and another lease, at each boot; add copy-mac-from or mac-address", Bridge)
+		c.problems.Errorf(c.doc, at(c.internal, ""), "%s has no fixed MAC address, so that it gets a new one, and another lease, at each boot; add copy-mac-from or mac-address", placement.Bridge)
 	}
 	for i, from := range map[int]string{c.internal: iface.CopyMACFrom, c.bridge: bridge.CopyMACFrom} {
 		if from != "" && !slices.ContainsFunc(c.doc.Interfaces, func(o nmstate.Interface) bool { return o.Name == from }) {
@@ -184,7 +185,7 @@ func (c *check) host() {
 		}
 	}
 	if !c.hasDefaultRoute(iface) {
-		c.problems.Errorf(c.doc, "routes", "there is no default route through %s; add one to routes.config, or use DHCP", Bridge)
+		c.problems.Errorf(c.doc, "routes", "there is no default route through %s; add one to routes.config, or use DHCP", placement.Bridge)
 	}
 }
 
@@ -200,7 +201,7 @@ func (c *check) hasDefaultRoute(iface *nmstate.Interface) bool {
 		prefix, err := netip.ParsePrefix(r.Destination)
 		// A route of another table is only for those whom a rule sends there.
 		main := r.TableID == nil || *r.TableID == 0 || *r.TableID == mainTable
-		return err == nil && prefix.Bits() == 0 && r.NextHopInterface == Bridge && main && !r.Absent()
+		return err == nil && prefix.Bits() == 0 && r.NextHopInterface == placement.Bridge && main && !r.Absent()
 	})
 }
 

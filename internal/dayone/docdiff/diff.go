@@ -1,11 +1,11 @@
-package placement
+// Package docdiff compares two documents, in the words in which people talk about them. It is pure.
+package docdiff
 
 import (
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -93,8 +93,8 @@ func facts(doc *nmstate.Document) (map[key]string, error) {
 			ip, _ := plain[family].(map[string]any)
 			delete(ip, "address")
 		}
-		for _, a := range static(&iface) {
-			all[key{subject, "address " + prefixOf(&iface, a.addr)}] = there
+		for _, a := range iface.Static() {
+			all[key{subject, "address " + a.Prefix().String()}] = there
 		}
 		flatten(all, subject, "", plain)
 	}
@@ -102,22 +102,6 @@ func facts(doc *nmstate.Document) (map[key]string, error) {
 		return nil, err
 	}
 	return all, nil
-}
-
-func prefixOf(iface *nmstate.Interface, addr netip.Addr) string {
-	var list []nmstate.Address
-	if iface.IPv4 != nil {
-		list = append(list, iface.IPv4.Address...)
-	}
-	if iface.IPv6 != nil {
-		list = append(list, iface.IPv6.Address...)
-	}
-	for _, a := range list {
-		if a.IP == addr {
-			return a.Prefix().String()
-		}
-	}
-	return addr.String()
 }
 
 // flattenRest takes apart what belongs to no interface.

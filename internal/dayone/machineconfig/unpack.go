@@ -1,4 +1,4 @@
-package placement
+package machineconfig
 
 import (
 	"bytes"
@@ -13,6 +13,8 @@ import (
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
 	"github.com/vincent-petithory/dataurl"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
 // ignition is what is read of an Ignition configuration, of specification 2 or 3.
@@ -35,12 +37,12 @@ type ignitionFile struct {
 	Append json.RawMessage `json:"append"`
 }
 
-// FromMachineConfigs returns the files below Dir that a set of MachineConfigs brings to the nodes of each role, by role. Of
+// Unpack returns the files below Dir that a set of MachineConfigs brings to the nodes of each role, by role. Of
 // two objects with the same file the one whose name comes last counts, as on the node. All that cannot be read is
 // reported in one error; the rest is returned all the same.
-func FromMachineConfigs(configs []mcfgv1.MachineConfig) (map[string]Files, error) {
+func Unpack(configs []mcfgv1.MachineConfig) (map[string]placement.Files, error) {
 	sorted := slices.SortedFunc(slices.Values(configs), func(a, b mcfgv1.MachineConfig) int { return strings.Compare(a.Name, b.Name) })
-	roles := map[string]Files{}
+	roles := map[string]placement.Files{}
 	var errs []error
 	for _, config := range sorted {
 		files, err := filesOfConfig(config.Spec.Config.Raw)
@@ -49,7 +51,7 @@ func FromMachineConfigs(configs []mcfgv1.MachineConfig) (map[string]Files, error
 		}
 		role := config.Labels[RoleLabel]
 		for _, file := range files {
-			roles[role] = append(slices.DeleteFunc(roles[role], func(f File) bool { return f.Name == file.Name }), file)
+			roles[role] = append(slices.DeleteFunc(roles[role], func(f placement.File) bool { return f.Name == file.Name }), file)
 		}
 	}
 	for role, files := range roles {
@@ -58,7 +60,7 @@ func FromMachineConfigs(configs []mcfgv1.MachineConfig) (map[string]Files, error
 	return roles, errors.Join(errs...)
 }
 
-func filesOfConfig(raw []byte) (Files, error) {
+func filesOfConfig(raw []byte) (placement.Files, error) {
 	if len(raw) == 0 {
 		return nil, nil
 	}
@@ -69,11 +71,11 @@ func filesOfConfig(raw []byte) (Files, error) {
 	if v := config.Ignition.Version; !strings.HasPrefix(v, "2.") && !strings.HasPrefix(v, "3.") {
 		return nil, fmt.Errorf("spec.config.ignition.version %q is not of specification 2 or 3", v)
 	}
-	var files Files
+	var files placement.Files
 	var errs []error
 	for i, entry := range config.Storage.Files {
 		dir, name := path.Split(path.Clean(entry.Path))
-		if path.Clean(dir) != Dir {
+		if path.Clean(dir) != placement.Dir {
 			continue
 		}
 		content, err := decodeFile(entry)
@@ -81,7 +83,7 @@ func filesOfConfig(raw []byte) (Files, error) {
 			errs = append(errs, fmt.Errorf("spec.config.storage.files[%d] (%s): %w", i, entry.Path, err))
 			continue
 		}
-		files = append(files, File{Name: name, Content: content})
+		files = append(files, placement.File{Name: name, Content: content})
 	}
 	return files, errors.Join(errs...)
 }
@@ -120,18 +122,18 @@ func DecodeSource(source string) ([]byte, error) {
 	return decoded.Data, nil
 }
 
-// uncompress refuses what grows beyond maxFileSize.
+// uncompress refuses what grows beyond MaxFileSize.
 func uncompress(content []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("uncompress: %w", err)
 	}
-	plain, err := io.ReadAll(io.LimitReader(r, maxFileSize+1))
+	plain, err := io.ReadAll(io.LimitReader(r, placement.MaxFileSize+1))
 	if err != nil {
 		return nil, fmt.Errorf("uncompress: %w", err)
 	}
-	if len(plain) > maxFileSize {
-		return nil, fmt.Errorf("uncompressed it has more than %d bytes", maxFileSize)
+	if len(plain) > placement.MaxFileSize {
+		return nil, fmt.Errorf("uncompressed it has more than %d bytes", placement.MaxFileSize)
 	}
 	return plain, nil
 }

@@ -1,4 +1,4 @@
-package running
+package hostdocument
 
 import (
 	"net/netip"
@@ -26,8 +26,8 @@ func leased() livestate.State {
 	}
 }
 
-func TestDocumentHasWhatCameByItself(t *testing.T) {
-	doc := Document(leased())
+func TestRunningHasWhatCameByItself(t *testing.T) {
+	doc := Running(leased())
 	if len(doc.Interfaces) != 1 || doc.Interfaces[0].MACAddress != "00:D7:A3:95:42:1F" || *doc.Interfaces[0].MTU != 9000 {
 		t.Errorf("the interfaces are %+v", doc.Interfaces)
 	}
@@ -58,7 +58,7 @@ desiredState:
 	if err := problems.Err(); err != nil {
 		t.Fatal(err)
 	}
-	state, err := policy.StateOf(Document(leased()))
+	state, err := policy.StateOf(Running(leased()))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,18 +1,16 @@
-// Package running writes a host's network as NMState shows it, for captures: what someone configured, and besides it what
-// came by itself: every route, every hardware address, the servers in use. It is pure.
-package running
+package hostdocument
 
 import (
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
-	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// Document returns the running state. Nothing of the live state is shared with it but what no one changes.
-func Document(live livestate.State) *nmstate.Document {
-	doc := placement.FromState(live)
+// Running returns a host's network as NMState shows it, for captures: what someone configured, and besides it what came by itself: every route,
+// every hardware address, the servers in use. Nothing of the live state is shared with it but what no one changes.
+func Running(live livestate.State) *nmstate.Document {
+	doc := FromState(live)
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]
 		link, ok := live.Link(i.Name)

@@ -1,4 +1,4 @@
-package placement
+package validation
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
 // checkAddresses complains about addresses that two hosts have, before or after the boot, that belong to no host, or that are
@@ -16,8 +17,8 @@ func checkAddresses(documents []document, s Surroundings) nmstate.Problems {
 	c := addressCheck{Surroundings: s, owners: map[netip.Addr][]owner{}, reported: map[reported]bool{}}
 	for _, doc := range documents {
 		host := ""
-		if doc.file != ClusterFile {
-			host = ShortName(strings.TrimSuffix(doc.file, Extension))
+		if doc.file != placement.ClusterFile {
+			host = placement.ShortName(strings.TrimSuffix(doc.file, placement.Extension))
 		}
 		c.check(doc.Document, owner{host: host, name: "in " + doc.file})
 		c.problems = append(c.problems, checkMachineNetworks(doc, s.MachineNetworks)...)
@@ -57,23 +58,23 @@ type reported struct {
 func (c *addressCheck) check(doc *nmstate.Document, by owner) {
 	for i := range doc.Interfaces {
 		iface := &doc.Interfaces[i]
-		for _, a := range static(iface) {
-			if a.addr.IsLinkLocalUnicast() || a.addr.IsLoopback() {
+		for _, a := range iface.Static() {
+			if a.IP.IsLinkLocalUnicast() || a.IP.IsLoopback() {
 				continue
 			}
-			path := fmt.Sprintf("interfaces[%d].%s", i, a.path)
-			if slices.Contains(c.VIPs, a.addr) {
-				c.report(reported{a.addr, "", by.host}, by, doc, path, "%s is a virtual address of the cluster, which moves between hosts; give the host another one", a.addr)
+			path := fmt.Sprintf("interfaces[%d].%s", i, a.Path)
+			if slices.Contains(c.VIPs, a.IP) {
+				c.report(reported{a.IP, "", by.host}, by, doc, path, "%s is a virtual address of the cluster, which moves between hosts; give the host another one", a.IP)
 			}
-			at := slices.IndexFunc(c.owners[a.addr], by.apart)
+			at := slices.IndexFunc(c.owners[a.IP], by.apart)
 			if at >= 0 {
-				other := c.owners[a.addr][at]
-				c.report(reported{a.addr, other.host, by.host}, by, doc, path, "%s is the address of %s; give each host a different one", a.addr, other.name)
+				other := c.owners[a.IP][at]
+				c.report(reported{a.IP, other.host, by.host}, by, doc, path, "%s is the address of %s; give each host a different one", a.IP, other.name)
 				continue
 			}
 			by := by
 			by.name = iface.Name + " " + by.name + c.place(doc, path)
-			c.owners[a.addr] = append(c.owners[a.addr], by)
+			c.owners[a.IP] = append(c.owners[a.IP], by)
 		}
 	}
 }
@@ -104,22 +105,22 @@ func (c *addressCheck) place(doc *nmstate.Document, path string) string {
 
 // checkMachineNetworks complains about a bridge all of whose addresses are elsewhere. Addresses by DHCP are not known.
 func checkMachineNetworks(doc document, networks []netip.Prefix) nmstate.Problems {
-	internal := findInterface(doc.Document, Bridge, nmstate.TypeOVSInterface)
+	internal := findInterface(doc.Document, placement.Bridge, nmstate.TypeOVSInterface)
 	if len(networks) == 0 || internal < 0 {
 		return nil
 	}
 	iface := &doc.Interfaces[internal]
-	addresses := static(iface)
+	addresses := iface.Static()
 	if len(addresses) == 0 || iface.IPv4.Automatic() || iface.IPv6.Automatic() {
 		return nil
 	}
 	for _, a := range addresses {
-		if slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a.addr) }) {
+		if slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a.IP) }) {
 			return nil
 		}
 	}
 	var problems nmstate.Problems
-	problems.Errorf(doc.Document, fmt.Sprintf("interfaces[%d].%s", internal, addresses[0].path), "%s is in none of the machine networks %v, where the kubelet looks for the address of its node", addresses[0].addr, networks)
+	problems.Errorf(doc.Document, fmt.Sprintf("interfaces[%d].%s", internal, addresses[0].Path), "%s is in none of the machine networks %v, where the kubelet looks for the address of its node", addresses[0].IP, networks)
 	return problems
 }
 
@@ -128,8 +129,8 @@ func checkMachineNetworks(doc document, networks []netip.Prefix) nmstate.Problem
 func checkPreBoot(documents []document, before map[string]*nmstate.Document) nmstate.Problems {
 	var problems nmstate.Problems
 	for _, doc := range documents {
-		first, ok := before[ShortName(strings.TrimSuffix(doc.file, Extension))]
-		if !ok || doc.file == ClusterFile {
+		first, ok := before[placement.ShortName(strings.TrimSuffix(doc.file, placement.Extension))]
+		if !ok || doc.file == placement.ClusterFile {
 			continue
 		}
 		had, has := addressesOf(first), addressesOf(doc.Document)
@@ -143,9 +144,9 @@ func checkPreBoot(documents []document, before map[string]*nmstate.Document) nms
 func addressesOf(doc *nmstate.Document) []netip.Addr {
 	var all []netip.Addr
 	for i := range doc.Interfaces {
-		for _, a := range static(&doc.Interfaces[i]) {
-			if !a.addr.IsLinkLocalUnicast() && !a.addr.IsLoopback() {
-				all = append(all, a.addr)
+		for _, a := range doc.Interfaces[i].Static() {
+			if !a.IP.IsLinkLocalUnicast() && !a.IP.IsLoopback() {
+				all = append(all, a.IP)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package placement
+package validation
 
 import (
 	"math/rand/v2"
@@ -9,23 +9,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement/placementtest"
 )
 
-// sound is a document without fault, with one address; rows replace a part of it.
-const sound = `interfaces:
-- {name: eno1, type: ethernet, state: up, ipv4: {enabled: false}}
-- {name: br-ex, type: ovs-bridge, state: up, bridge: {port: [{name: eno1}, {name: br-ex}]}}
-- {name: br-ex, type: ovs-interface, state: up, copy-mac-from: eno1, ipv4: {enabled: true, address: [{ip: 192.0.2.10, prefix-length: 24}]}}
-dns-resolver: {config: {server: [192.0.2.1]}}
-routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: br-ex, next-hop-address: 192.0.2.1}]}
-`
+// sound is without fault; rows replace a part of it.
+const sound = placementtest.Sound
 
 func replaced(from, to string) string {
 	if !strings.Contains(sound, from) {
 		panic(from)
 	}
 	return strings.Replace(sound, from, to, 1)
+}
+
+func role(name string, contents ...string) placement.Role {
+	return placement.Role{Name: name, Files: placementtest.Files(contents...)}
 }
 
 func TestASoundDocumentHasNoProblems(t *testing.T) {
@@ -38,7 +39,7 @@ func TestASoundDocumentHasNoProblems(t *testing.T) {
 		"the card by an alternative name":    strings.NewReplacer("ethernet, ", "ethernet, alt-names: [{name: uplink}, {name: br-int, state: absent}], ", "{name: eno1}, {name: br-ex}", "{name: uplink}, {name: br-ex}", "copy-mac-from: eno1", "copy-mac-from: uplink").Replace(sound),
 		"packets as large as the card's":     replaced("ethernet, ", "ethernet, mtu: 9000, "),
 	} {
-		if problems := Validate([]Role{{Name: "worker", Files: filesOf("worker-0.yml", content)}}, Surroundings{}); len(problems) > 0 {
+		if problems := Validate([]placement.Role{{Name: "worker", Files: placementtest.Files("worker-0.yml", content)}}, Surroundings{}); len(problems) > 0 {
 			t.Errorf("%s: %v", why, problems)
 		}
 	}
@@ -73,7 +74,7 @@ func TestWhatLeavesAHostWithoutBrExIsRefused(t *testing.T) {
 		{"not NMState", "interfaces: {}\n", "interfaces", ""},
 	} {
 		t.Run(row.why, func(t *testing.T) {
-			problems := Validate([]Role{{Name: "worker", Files: filesOf("worker-0.yml", row.content)}}, Surroundings{})
+			problems := Validate([]placement.Role{{Name: "worker", Files: placementtest.Files("worker-0.yml", row.content)}}, Surroundings{})
 			for _, p := range problems.Errors() {
 				if p.File == "worker-0.yml" && p.Path == row.path && strings.Contains(p.Message, row.says) && (p.Line > 0 || row.path == "") {
 					return
@@ -102,20 +103,20 @@ func TestFilesAreLookedAtTogether(t *testing.T) {
 	other := replaced("192.0.2.10", "192.0.2.11")
 	for _, row := range []struct {
 		why, says string
-		roles     []Role
+		roles     []placement.Role
 		s         Surroundings
 	}{
-		{"one address twice", "the address of br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound, "b.yml", sound)}}, Surroundings{}},
-		{"one address twice in two roles", "the address of br-ex in a.yml", []Role{{"w", filesOf("a.yml", sound)}, {"m", filesOf("b.yml", sound)}}, Surroundings{}},
-		{"an address that moves", "virtual address", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}},
-		{"an address elsewhere", "none of the machine networks", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{MachineNetworks: prefixes}},
-		{"an address for all", "all hosts that share", []Role{{"w", filesOf("cluster.yml", sound)}}, Surroundings{}},
-		{"an address for the two that are left", "all hosts that share", []Role{{"w", filesOf("cluster.yml", sound, "a.yml", other)}}, Surroundings{Hosts: map[string][]string{"w": {"a", "b", "c"}}}},
-		{"another address before the boot", "node address", []Role{{"w", filesOf("a.yml", sound)}}, Surroundings{PreBoot: map[string]*nmstate.Document{"a": before}}},
-		{"one short name", "differ before the first dot", []Role{{"w", filesOf("a.x.yml", sound, "a.y.yml", other)}}, Surroundings{}},
-		{"one short name in two roles", "differ before the first dot", []Role{{"w", filesOf("a.yml", sound)}, {"m", filesOf("a.yml", other)}}, Surroundings{}},
-		{"more than a role can have", "bytes", []Role{{"w", filesOf("a.yml", sound+"# "+incompressible(2*MaxMachineConfig)+"\n")}}, Surroundings{}},
-		{"a name that no host has", "for no host", []Role{{"w", filesOf("A_b.yml", sound)}}, Surroundings{}},
+		{"one address twice", "the address of br-ex in a.yml", []placement.Role{role("w", "a.yml", sound, "b.yml", sound)}, Surroundings{}},
+		{"one address twice in two roles", "the address of br-ex in a.yml", []placement.Role{role("w", "a.yml", sound), role("m", "b.yml", sound)}, Surroundings{}},
+		{"an address that moves", "virtual address", []placement.Role{role("w", "a.yml", sound)}, Surroundings{VIPs: []netip.Addr{netip.MustParseAddr("192.0.2.10")}}},
+		{"an address elsewhere", "none of the machine networks", []placement.Role{role("w", "a.yml", sound)}, Surroundings{MachineNetworks: prefixes}},
+		{"an address for all", "all hosts that share", []placement.Role{role("w", "cluster.yml", sound)}, Surroundings{}},
+		{"an address for the two that are left", "all hosts that share", []placement.Role{role("w", "cluster.yml", sound, "a.yml", other)}, Surroundings{Hosts: map[string][]string{"w": {"a", "b", "c"}}}},
+		{"another address before the boot", "node address", []placement.Role{role("w", "a.yml", sound)}, Surroundings{PreBoot: map[string]*nmstate.Document{"a": before}}},
+		{"one short name", "differ before the first dot", []placement.Role{role("w", "a.x.yml", sound, "a.y.yml", other)}, Surroundings{}},
+		{"one short name in two roles", "differ before the first dot", []placement.Role{role("w", "a.yml", sound), role("m", "a.yml", other)}, Surroundings{}},
+		{"more than a role can have", "bytes", []placement.Role{role("w", "a.yml", sound+"# "+incompressible(2*machineconfig.MaxSize)+"\n")}, Surroundings{}},
+		{"a name that no host has", "for no host", []placement.Role{role("w", "A_b.yml", sound)}, Surroundings{}},
 	} {
 		if err := Validate(row.roles, row.s).Err(); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v, want %q", row.why, err, row.says)
@@ -124,8 +125,8 @@ func TestFilesAreLookedAtTogether(t *testing.T) {
 }
 
 func TestOneHostMayHaveTheFileOfAll(t *testing.T) {
-	files := filesOf("cluster.yml", sound, "a.yml", replaced("192.0.2.10", "192.0.2.11"))
-	if problems := Validate([]Role{{"w", files}}, Surroundings{Hosts: map[string][]string{"w": {"a", "b.example.com"}}}); len(problems) > 0 {
+	files := placementtest.Files("cluster.yml", sound, "a.yml", replaced("192.0.2.10", "192.0.2.11"))
+	if problems := Validate([]placement.Role{{Name: "w", Files: files}}, Surroundings{Hosts: map[string][]string{"w": {"a", "b.example.com"}}}); len(problems) > 0 {
 		t.Error(problems)
 	}
 }
@@ -133,16 +134,16 @@ func TestOneHostMayHaveTheFileOfAll(t *testing.T) {
 func TestWhatWorksAndIsHardlyMeantIsAWarning(t *testing.T) {
 	for _, row := range []struct {
 		why, says string
-		files     Files
+		files     placement.Files
 	}{
-		{"a file that is not read", "rename it to a.yml", filesOf("a.yaml", sound)},
-		{"a file of something else", "is not read", filesOf("README", "x")},
-		{"a full name", "rename it to a.yml", filesOf("a.example.com.yml", sound)},
-		{"two ways out", "2 ports", filesOf("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno1}, {name: eno2}, {name: br-ex}"))},
-		{"a card that is not described", "exist on the host", filesOf("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno7}, {name: br-ex}"))},
-		{"no one to ask for names", "name servers", filesOf("a.yml", replaced("dns-resolver: {config: {server: [192.0.2.1]}}\n", ""))},
+		{"a file that is not read", "rename it to a.yml", placementtest.Files("a.yaml", sound)},
+		{"a file of something else", "is not read", placementtest.Files("README", "x")},
+		{"a full name", "rename it to a.yml", placementtest.Files("a.example.com.yml", sound)},
+		{"two ways out", "2 ports", placementtest.Files("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno1}, {name: eno2}, {name: br-ex}"))},
+		{"a card that is not described", "exist on the host", placementtest.Files("a.yml", replaced("{name: eno1}, {name: br-ex}", "{name: eno7}, {name: br-ex}"))},
+		{"no one to ask for names", "name servers", placementtest.Files("a.yml", replaced("dns-resolver: {config: {server: [192.0.2.1]}}\n", ""))},
 	} {
-		problems := Validate([]Role{{"w", row.files}}, Surroundings{})
+		problems := Validate([]placement.Role{{Name: "w", Files: row.files}}, Surroundings{})
 		if err := problems.Err(); err != nil || !slices.ContainsFunc(problems, func(p nmstate.Problem) bool { return strings.Contains(p.Message, row.says) }) {
 			t.Errorf("%s: got %v, want the warning %q", row.why, problems, row.says)
 		}
@@ -162,12 +163,12 @@ func TestAddressesBeforeTheBootAreComparedToo(t *testing.T) {
 		}
 		return documents
 	}
-	both := []Role{{"w", filesOf("a.yml", sound, "b.yml", replaced("192.0.2.10", "192.0.2.11"))}}
-	same := []Role{{"w", filesOf("a.yml", sound, "b.yml", sound)}}
+	both := []placement.Role{role("w", "a.yml", sound, "b.yml", replaced("192.0.2.10", "192.0.2.11"))}
+	same := []placement.Role{role("w", "a.yml", sound, "b.yml", sound)}
 	const path = "interfaces[0].ipv4.address[0].ip: "
 	for _, row := range []struct {
 		why     string
-		roles   []Role
+		roles   []placement.Role
 		preBoot map[string]string
 		vips    []netip.Addr
 		want    []string
@@ -175,12 +176,12 @@ func TestAddressesBeforeTheBootAreComparedToo(t *testing.T) {
 		{"each its own, in both phases", both, map[string]string{"a": "192.0.2.10", "b": "192.0.2.11"}, nil, nil},
 		{"two hosts before the boot", nil, map[string]string{"a": "192.0.2.10", "b": "192.0.2.10"}, nil,
 			[]string{"before the boot of b:2: " + path + "192.0.2.10 is the address of eno1 of a before its boot (line 2); give each host a different one"}},
-		{"one before, another after", []Role{{"w", filesOf("a.yml", sound)}}, map[string]string{"c": "192.0.2.10"}, nil,
+		{"one before, another after", []placement.Role{role("w", "a.yml", sound)}, map[string]string{"c": "192.0.2.10"}, nil,
 			[]string{"before the boot of c:2: " + path + "192.0.2.10 is the address of br-ex in a.yml (line 4); give each host a different one"}},
 		{"the same two in both phases are reported once", same, map[string]string{"a": "192.0.2.10", "b": "192.0.2.10"}, nil,
 			[]string{"b.yml:4: interfaces[2].ipv4.address[0].ip: 192.0.2.10 is the address of br-ex in a.yml (line 4); give each host a different one"}},
 		{"loopback and link-local addresses", nil, map[string]string{"a": "169.254.1.1", "b": "169.254.1.1", "c": "127.0.0.9", "d": "127.0.0.9"}, nil, nil},
-		{"the file of any host", []Role{{"w", filesOf("cluster.yml", sound)}}, map[string]string{"a": "192.0.2.10"}, nil, nil},
+		{"the file of any host", []placement.Role{role("w", "cluster.yml", sound)}, map[string]string{"a": "192.0.2.10"}, nil, nil},
 		{"a virtual address", nil, map[string]string{"a": "192.0.2.10"}, []netip.Addr{netip.MustParseAddr("192.0.2.10")},
 			[]string{"before the boot of a:2: " + path + "192.0.2.10 is a virtual address of the cluster, which moves between hosts; give the host another one"}},
 	} {

@@ -1,4 +1,4 @@
-package placement
+package machineconfig
 
 import (
 	"encoding/json"
@@ -12,6 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement/placementtest"
 )
 
 // typed returns the object as OpenShift's type, which it must fit without a field left over.
@@ -28,9 +31,9 @@ func typed(t testing.TB, object *unstructured.Unstructured) mcfgv1.MachineConfig
 	return config
 }
 
-func pack(t testing.TB, role string, files Files) mcfgv1.MachineConfig {
+func pack(t testing.TB, role string, files placement.Files) mcfgv1.MachineConfig {
 	t.Helper()
-	object, _, err := MachineConfig(role, files)
+	object, _, err := Pack(role, files)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,8 +41,8 @@ func pack(t testing.TB, role string, files Files) mcfgv1.MachineConfig {
 }
 
 func TestWhatIsPackedComesOutAgain(t *testing.T) {
-	files := filesOf("cluster.yml", "interfaces: []\n", "master-0.yml", strings.Repeat("# a long one\n", 1000), "odd.yml", "100 % é\x00", "z.yml", "")
-	got, err := FromMachineConfigs([]mcfgv1.MachineConfig{pack(t, "master", files)})
+	files := placementtest.Files("cluster.yml", "interfaces: []\n", "master-0.yml", strings.Repeat("# a long one\n", 1000), "odd.yml", "100 % é\x00", "z.yml", "")
+	got, err := Unpack([]mcfgv1.MachineConfig{pack(t, "master", files)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func TestWhatIsPackedComesOutAgain(t *testing.T) {
 }
 
 func TestMachineConfigsHaveTheShapeThatNodesExpect(t *testing.T) {
-	object, _, err := MachineConfig("worker", filesOf("worker-0.yml", "b: 1\n", "cluster.yml", "a: 1\n"))
+	object, _, err := Pack("worker", placementtest.Files("worker-0.yml", "b: 1\n", "cluster.yml", "a: 1\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +97,7 @@ spec:
 }
 
 func TestIgnitionAcceptsWhatIsPacked(t *testing.T) {
-	config := pack(t, "master", filesOf("cluster.yml", "a: 1\n", "master-0.yml", strings.Repeat("a: 1\n", 2000)))
+	config := pack(t, "master", placementtest.Files("cluster.yml", "a: 1\n", "master-0.yml", strings.Repeat("a: 1\n", 2000)))
 	parsed, report, err := v3_2.Parse(config.Spec.Config.Raw)
 	if err != nil || len(report.Entries) > 0 {
 		t.Fatalf("%v %s", err, report.String())
@@ -112,11 +115,11 @@ func TestMachineConfigsOfOthersAreRead(t *testing.T) {
 	  {path: /etc/other, contents: {source: "https://example.com/x"}}]}}`
 	const spec2 = `{ignition: {version: 2.2.0}, storage: {files: [
 	  {filesystem: root, path: /etc/nmstate/openshift/a.yml, contents: {source: "data:text/plain;charset=utf-8;base64,Mgo=", verification: {}}}]}}`
-	got, err := FromMachineConfigs([]mcfgv1.MachineConfig{raw(t, "20-later", "master", spec2), raw(t, "10-first", "master", spec3), raw(t, "99", "worker", spec2), raw(t, "none", "worker", "")})
+	got, err := Unpack([]mcfgv1.MachineConfig{raw(t, "20-later", "master", spec2), raw(t, "10-first", "master", spec3), raw(t, "99", "worker", spec2), raw(t, "none", "worker", "")})
 	if err == nil || !strings.Contains(err.Error(), "MachineConfig 10-first: spec.config.storage.files[2]") {
 		t.Errorf("a broken checksum is not reported: %v", err)
 	}
-	want := map[string]Files{"master": filesOf("a.yml", "2\n"), "worker": filesOf("a.yml", "2\n")}
+	want := map[string]placement.Files{"master": placementtest.Files("a.yml", "2\n"), "worker": placementtest.Files("a.yml", "2\n")}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -148,21 +151,21 @@ func TestWhatCannotBeReadIsAnErrorThatSaysWhere(t *testing.T) {
 		{"an unknown specification", `{ignition: {version: 4.0.0}}`, "4.0.0"},
 		{"not an object", `[]`, "decode"},
 	} {
-		if _, err := FromMachineConfigs([]mcfgv1.MachineConfig{raw(t, "x", "master", row.config)}); err == nil || !strings.Contains(err.Error(), row.says) {
+		if _, err := Unpack([]mcfgv1.MachineConfig{raw(t, "x", "master", row.config)}); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v, want %q", row.why, err, row.says)
 		}
 	}
 }
 
 func TestBombsAreRefused(t *testing.T) {
-	if _, err := uncompress(compress(make([]byte, maxFileSize+1))); err == nil {
+	if _, err := uncompress(compress(make([]byte, placement.MaxFileSize+1))); err == nil {
 		t.Error("a file of more than the limit was unpacked")
 	}
 }
 
 func TestTheLimitOfTheObjectIsSaidWithAWayOut(t *testing.T) {
 	// Digests do not compress.
-	var files Files
+	var files placement.Files
 	for i := range 1200 {
 		content := make([]byte, 1500)
 		state := uint32(i + 1)
@@ -170,9 +173,9 @@ func TestTheLimitOfTheObjectIsSaidWithAWayOut(t *testing.T) {
 			state = state*1664525 + 1013904223
 			content[j] = byte(state >> 24)
 		}
-		files = append(files, File{Name: fmt.Sprintf("w-%d.yml", i), Content: content})
+		files = append(files, placement.File{Name: fmt.Sprintf("w-%d.yml", i), Content: content})
 	}
-	if _, _, err := MachineConfig("worker", files); err == nil || !strings.Contains(err.Error(), "split the hosts") {
+	if _, _, err := Pack("worker", files); err == nil || !strings.Contains(err.Error(), "split the hosts") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -192,10 +195,10 @@ func FuzzDecodeSource(f *testing.F) {
 
 // hosts returns what a role of n hosts with static addresses has: the document of the announcement of this
 // mechanism, once a host.
-func hosts(n int) Files {
-	var files Files
+func hosts(n int) placement.Files {
+	var files placement.Files
 	for i := range n {
-		files = append(files, File{Name: fmt.Sprintf("worker-%d.yml", i), Content: fmt.Appendf(nil, `interfaces:
+		files = append(files, placement.File{Name: fmt.Sprintf("worker-%d.yml", i), Content: fmt.Appendf(nil, `interfaces:
 - name: enp2s0
   type: ethernet
   state: up
@@ -243,9 +246,9 @@ routes:
 }
 
 func TestFiveHundredHostsFitIntoARole(t *testing.T) {
-	_, size, err := MachineConfig("worker", hosts(500))
-	if err != nil || size > MaxMachineConfig/3 {
-		t.Errorf("%d bytes, %v; want at most a third of %d", size, err, MaxMachineConfig)
+	_, size, err := Pack("worker", hosts(500))
+	if err != nil || size > MaxSize/3 {
+		t.Errorf("%d bytes, %v; want at most a third of %d", size, err, MaxSize)
 	}
 }
 
@@ -254,10 +257,10 @@ func BenchmarkMachineConfigOf500Hosts(b *testing.B) {
 	var size int
 	for b.Loop() {
 		var err error
-		if _, size, err = MachineConfig("worker", files); err != nil {
+		if _, size, err = Pack("worker", files); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ReportMetric(float64(size), "B/object")
-	b.ReportMetric(float64(size)*100/MaxMachineConfig, "%limit")
+	b.ReportMetric(float64(size)*100/MaxSize, "%limit")
 }

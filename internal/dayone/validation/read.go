@@ -1,4 +1,4 @@
-package placement
+package validation
 
 import (
 	"bytes"
@@ -8,14 +8,15 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
 )
 
 // read reads a file as NMState would. The document is nil if it cannot be read, which is a problem, or if it finds things
 // out on the host, which is none.
-func read(file File, withoutBridge bool) (*nmstate.Document, nmstate.Problems) {
+func read(file placement.File, withoutBridge bool) (*nmstate.Document, nmstate.Problems) {
 	if len(bytes.TrimSpace(file.Content)) == 0 {
-		return nil, nmstate.Problems{{File: file.Name, Message: "is empty; write the configuration into it, or remove it so that " + ClusterFile + " counts"}}
+		return nil, nmstate.Problems{{File: file.Name, Message: "is empty; write the configuration into it, or remove it so that " + placement.ClusterFile + " counts"}}
 	}
 	if !isPolicy(file.Content) {
 		return nmstate.Parse(file.Name, file.Content)
@@ -54,7 +55,7 @@ func isPolicy(content []byte) bool {
 }
 
 // checkPolicy looks at the little of a policy that is known without the host: that it makes br-ex.
-func checkPolicy(file File) nmstate.Problems {
+func checkPolicy(file placement.File) nmstate.Problems {
 	var top map[string]yaml.Node
 	if yaml.Unmarshal(file.Content, &top) != nil {
 		return nil // said by who read it
@@ -66,7 +67,7 @@ func checkPolicy(file File) nmstate.Problems {
 		node := top[key]
 		// Interfaces that are taken from the host as a whole are not known.
 		if node.Decode(&state) != nil || slices.ContainsFunc(state.Interfaces, func(i struct{ Name, Type, State string }) bool {
-			return i.Name == Bridge && i.Type == string(nmstate.TypeOVSBridge) && i.State != string(nmstate.StateAbsent)
+			return i.Name == placement.Bridge && i.Type == string(nmstate.TypeOVSBridge) && i.State != string(nmstate.StateAbsent)
 		}) {
 			return nil
 		}
