@@ -2,10 +2,8 @@ package bootimage
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"path"
-	"strconv"
 	"strings"
 )
 
@@ -22,8 +20,6 @@ type File struct {
 // The form of a header: the magic number and thirteen fields of eight hexadecimal digits.
 const (
 	magic       = "070701"
-	magicCRC    = "070702" // the same, with a checksum that few programs fill in
-	headerSize  = 110
 	trailer     = "TRAILER!!!"
 	typeMask    = 0o170000
 	typeDir     = 0o040000
@@ -44,7 +40,7 @@ const (
 	_ // device of a node, major
 	_ // device of a node, minor
 	fieldNameSize
-	fieldCheck
+	_ // checksum
 	fieldCount
 )
 
@@ -130,65 +126,3 @@ func pad(out *bytes.Buffer) {
 }
 
 func padding(n int64) int64 { return (4 - n%4) % 4 }
-
-// errShort is of an archive that ends in the middle of something.
-var errShort = errors.New("archive is cut off")
-
-// Unarchive reads the regular files of an archive up to its trailer; directories, links and devices are left out. What
-// follows the trailer is not looked at.
-func Unarchive(data []byte) ([]File, error) {
-	var files []File
-	for at := int64(0); ; {
-		h, err := parseHeader(data, at)
-		if err != nil {
-			return nil, err
-		}
-		if h.name == trailer {
-			return files, nil
-		}
-		if h.mode&typeMask == typeRegular {
-			files = append(files, File{Name: h.name, Mode: h.mode & 0o7777, Content: data[h.begin:h.end]})
-		}
-		at = h.end + padding(h.end)
-	}
-}
-
-// header is one entry: its name, its mode, and where its content lies.
-type header struct {
-	name       string
-	mode       uint32
-	begin, end int64
-}
-
-func parseHeader(data []byte, at int64) (header, error) {
-	if at+headerSize > int64(len(data)) {
-		return header{}, fmt.Errorf("header at byte %d: %w", at, errShort)
-	}
-	raw := data[at : at+headerSize]
-	if m := string(raw[:len(magic)]); m != magic && m != magicCRC {
-		return header{}, fmt.Errorf("no archive header at byte %d: %q", at, m)
-	}
-	var f [fieldCount]uint64
-	for i := range f {
-		text := string(raw[len(magic)+8*i : len(magic)+8*i+8])
-		v, err := strconv.ParseUint(text, 16, 32)
-		if err != nil {
-			return header{}, fmt.Errorf("header at byte %d: %q is not a hexadecimal number", at, text)
-		}
-		f[i] = v
-	}
-	nameEnd := at + headerSize + int64(f[fieldNameSize])
-	begin := nameEnd + padding(nameEnd)
-	end := begin + int64(f[fieldSize])
-	if f[fieldNameSize] < 2 || f[fieldNameSize] > maxName {
-		return header{}, fmt.Errorf("header at byte %d: a name of %d bytes", at, f[fieldNameSize])
-	}
-	if nameEnd > int64(len(data)) || f[fieldSize] > 0 && end > int64(len(data)) {
-		return header{}, fmt.Errorf("entry at byte %d: %w", at, errShort)
-	}
-	name := string(data[at+headerSize : nameEnd-1])
-	if data[nameEnd-1] != 0 || strings.ContainsRune(name, 0) {
-		return header{}, fmt.Errorf("entry at byte %d: its name does not end at the length in the header", at)
-	}
-	return header{name: name, mode: uint32(f[fieldMode]), begin: min(begin, int64(len(data))), end: min(end, int64(len(data)))}, nil
-}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage"
+	"github.com/cluster-network-operator/cno/internal/dayone/bootimage/cpiotest"
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage/isotest"
 )
 
@@ -180,7 +181,7 @@ func (l *lab) ignition(image []byte) (string, []string) {
 	} else {
 		payload = image[(len(l.initramfs)+3)/4*4:]
 	}
-	files, err := bootimage.Unpack(payload)
+	files, err := cpiotest.Unpack(payload)
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage"
+	"github.com/cluster-network-operator/cno/internal/dayone/bootimage/cpiotest"
 	"github.com/cluster-network-operator/cno/internal/dayone/ignition"
+	"github.com/cluster-network-operator/cno/internal/dayone/ignition/ignitiontest"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 )
 
@@ -63,7 +65,7 @@ func inImage(t *testing.T, name string, files []nmconn.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := bootimage.Unpack(payload)
+	packed, err := cpiotest.Unpack(payload)
 	if err != nil || len(packed) != 1+len(files) {
 		t.Fatal(packed, err)
 	}
@@ -71,7 +73,7 @@ func inImage(t *testing.T, name string, files []nmconn.File) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := ignition.Files(config)
+	written, err := ignitiontest.Files(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func TestOneMistakeIsSaidOnce(t *testing.T) {
 func TestAProfileWinsOverTheBaseConfiguration(t *testing.T) {
 	base := ignition.Config([]ignition.File{{Path: ProfileDir + "/a.nmconnection", Content: []byte("old")}, {Path: "/etc/kept"}})
 	config := Config(Files{Profiles: []nmconn.File{{Name: "a.nmconnection", Content: "new"}}}, &base)
-	files, err := ignition.Files(config)
+	files, err := ignitiontest.Files(config)
 	if err != nil || len(files) != 2 || string(files[1].Content) != "new" {
 		t.Errorf("%+v, %v", files, err)
 	}
@@ -122,7 +124,7 @@ func TestAlternativeNamesAreFilesOfUdevInTheImageAndNotBefore(t *testing.T) {
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	files, err := ignition.Files(Config(rendered, nil))
+	files, err := ignitiontest.Files(Config(rendered, nil))
 	if err != nil || len(files) != 2 {
 		t.Fatal(files, err)
 	}

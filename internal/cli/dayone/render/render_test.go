@@ -15,6 +15,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/ignition"
+	"github.com/cluster-network-operator/cno/internal/dayone/ignition/ignitiontest"
 )
 
 // run executes the command and returns its exit status too.
@@ -57,7 +58,7 @@ func TestAnIgnitionConfigurationCarriesTheProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := ignition.Files(config)
+	files, err := ignitiontest.Files(config)
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
