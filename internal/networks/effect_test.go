@@ -228,8 +228,8 @@ func TestAFieldWithoutEffectIsNamed(t *testing.T) {
 		}
 		refused := base(tc.edit)
 		refused.ServiceNetwork = []string{"10.97.0.0/16"}
-		res, err = p.Reconcile(t.Context(), pipeline.Input{Desired: refused, Applied: base(func(*operatorv1.NetworkSpec) {}), Cluster: known})
-		if res.Refused == nil {
+		choice, err := p.Choose(t.Context(), pipeline.Input{Desired: refused, Applied: base(func(*operatorv1.NetworkSpec) {}), Cluster: known})
+		if res = choice.Result; res.Refused == nil {
 			t.Errorf("%s: another service network is not refused: %v", tc.why, err)
 		}
 		if diff := cmp.Diff(tc.want, texts(res.Ineffective)); diff != "" {

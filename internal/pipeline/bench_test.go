@@ -15,7 +15,7 @@ func BenchmarkPipeline(b *testing.B) {
 	in := Input{Desired: spec(), Applied: spec(mtu(1500)), Cluster: cluster()}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Reconcile(b.Context(), in); err != nil {
+		if _, err := reconcile(b.Context(), p, in); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -214,6 +214,15 @@ func told(r Refusals) []string {
 	return out
 }
 
+// reconcile chooses a specification and renders it.
+func reconcile(ctx context.Context, p Pipeline, in Input) (Result, error) {
+	chosen, err := p.Choose(ctx, in)
+	if err != nil {
+		return chosen.Result, err
+	}
+	return chosen.Render(ctx, in.Cluster)
+}
+
 func mustRun(t testing.TB, in Input, last Stage) Result {
 	t.Helper()
 	res, err := newPipeline().Run(context.Background(), in, last)

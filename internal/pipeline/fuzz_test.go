@@ -43,7 +43,7 @@ func holds(t *testing.T, next, prev *operatorv1.NetworkSpec) {
 	f.NodeCount, f.NodeAddresses = 3, map[string][]netip.Addr{"a": {netip.MustParseAddr("192.0.2.1")}}
 	wasNext, wasPrev := next.DeepCopy(), prev.DeepCopy()
 	for _, in := range []Input{{Desired: next, Applied: prev, Cluster: f}, {Desired: next, Cluster: f}, {Desired: next, Applied: prev, Cluster: facts.Cluster{}}} {
-		res, err := p.Reconcile(context.Background(), in)
+		res, err := reconcile(context.Background(), p, in)
 		for _, e := range []error{err, res.Refused} {
 			if bug, ok := errors.AsType[*PanicError](e); ok {
 				t.Fatalf("panic: %v\n%s", bug.Value, bug.Stack)

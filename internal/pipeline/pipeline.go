@@ -15,6 +15,7 @@ package pipeline
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -60,7 +61,7 @@ type Result struct {
 	// It is nil before Fill, and when nothing is applied.
 	Previous *operatorv1.NetworkSpec
 	// Changes are the fields whose values are not those of Previous, each with its verdict. It is set by Check, whether
-	// or not that refuses any, and nil on a fresh cluster. After Reconcile they are those of the desired specification,
+	// or not that refuses any, and nil on a fresh cluster. After Choose they are those of the desired specification,
 	// also when it was put aside.
 	Changes []Change
 	// Acknowledgement is the hash with which the changes are acknowledged. It is empty when none needs that, or when
@@ -77,14 +78,14 @@ type Result struct {
 	// use have no block left for a new node, or contain a node's address.
 	Warnings Refusals
 	// Ineffective are the fields of the specification that are set and have no effect with its type of network, or in
-	// this version. After Reconcile they are those of the desired specification, also when it was put aside.
+	// this version. After Choose they are those of the desired specification, also when it was put aside.
 	Ineffective Refusals
 	// Advice is about new pools that are allowed, and that few clusters want. It is for the person who writes them: nothing
 	// is wrong with the cluster.
 	Advice Refusals
 	// MTU is the MTU in bytes that pods get; 0 if the provider does not say.
 	MTU int
-	// Refused is set by Reconcile alone: why the desired specification was put aside, and the one that is applied
+	// Refused is set by Choose alone: why the desired specification was put aside, and the one that is applied
 	// was used instead. It is an *Error of the stage that refused, and holds Refusals if the user is to blame.
 	Refused error
 }
@@ -106,46 +107,23 @@ type ComponentOutput struct {
 // does not hold up the others: the error joins one *Error for each that failed, and the Result has the outputs of
 // all of them, with Err set in those that failed. After an error of any other stage there are no outputs.
 func (p Pipeline) Run(ctx context.Context, in Input, last Stage) (Result, error) {
-	return p.run(ctx, in, last, false)
+	return p.start(in, false).run(ctx, Merge, last)
 }
 
-// Reconcile runs all stages, as Run does, for the desired specification. When that is invalid or its change is
-// refused, and there is an applied one, it runs them for the applied one instead, which is then neither validated
-// nor checked: a bad edit must not keep the network from being repaired and upgraded. Result.Refused then says why.
-func (p Pipeline) Reconcile(ctx context.Context, in Input) (Result, error) {
-	res, err := p.run(ctx, in, Render, false)
-	if err == nil || in.Applied == nil || !refusedBy(err) {
-		return res, err
-	}
-	fallback, ferr := p.InForce(ctx, in)
-	fallback.Refused = err
-	fallback.Changes, fallback.Acknowledgement, fallback.Ineffective = res.Changes, res.Acknowledgement, res.Ineffective
-	return fallback, ferr
-}
-
-// InForce runs all stages for what is applied, which is neither validated nor checked: while what is desired has to
-// wait. Input.Applied must not be nil.
-func (p Pipeline) InForce(ctx context.Context, in Input) (Result, error) {
-	in.Desired = in.Applied
-	return p.run(ctx, in, Render, true)
-}
-
-// refusedBy reports whether the fault lies in the desired specification, so that the applied one may do better.
-func refusedBy(err error) bool {
-	switch StageOf(err) {
-	case Merge, Validate, Fill, Check:
-		return true
-	}
-	return false
-}
-
-// run runs the stages. A trusted specification was applied before: it is neither validated nor checked.
-func (p Pipeline) run(ctx context.Context, in Input, last Stage, trusted bool) (Result, error) {
+// start makes the state in which a run begins. A trusted specification was applied before: it is neither validated nor checked.
+func (p Pipeline) start(in Input, trusted bool) *state {
 	s := &state{registry: p.Registry, in: in, trusted: trusted, log: p.Log}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
-	for _, st := range stages() {
+	return s
+}
+
+// run runs the stages from the first to the last of a range.
+func (s *state) run(ctx context.Context, first, last Stage) (Result, error) {
+	all := stages()
+	from := slices.IndexFunc(all, func(st stage) bool { return st.name == first })
+	for _, st := range all[from:] {
 		if err := ctx.Err(); err != nil {
 			return s.result, &Error{Stage: st.name, Err: err}
 		}

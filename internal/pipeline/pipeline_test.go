@@ -26,7 +26,7 @@ func TestABadEditLeavesTheAppliedNetworkInForce(t *testing.T) {
 		{"unsafe", services("172.31.0.0/16"), Check},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
-			res, err := newPipeline().Reconcile(t.Context(), Input{Desired: spec(tc.edit), Applied: applied, Cluster: cluster()})
+			res, err := reconcile(t.Context(), newPipeline(), Input{Desired: spec(tc.edit), Applied: applied, Cluster: cluster()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,14 +46,14 @@ func TestABadEditLeavesTheAppliedNetworkInForce(t *testing.T) {
 func TestWhatIsAppliedIsNotValidatedAgain(t *testing.T) {
 	// A newer operator refuses what an older one accepted. It must go on with it.
 	applied := spec(mtu(100), services("172.30.0.1/16"))
-	res, err := newPipeline().Reconcile(t.Context(), Input{Desired: applied, Applied: applied, Cluster: cluster()})
+	res, err := reconcile(t.Context(), newPipeline(), Input{Desired: applied, Applied: applied, Cluster: cluster()})
 	if err != nil || !RefusalsOf(res.Refused).Has("flannel-mtu-range") || len(res.Outputs) != 2 {
 		t.Errorf("error %v, refused %v, %d outputs", err, res.Refused, len(res.Outputs))
 	}
 }
 
 func TestThereIsNothingToFallBackOnInAFreshCluster(t *testing.T) {
-	res, err := newPipeline().Reconcile(t.Context(), Input{Desired: spec(services()), Cluster: cluster()})
+	res, err := reconcile(t.Context(), newPipeline(), Input{Desired: spec(services()), Cluster: cluster()})
 	if StageOf(err) != Validate || res.Refused != nil || len(res.Outputs) != 0 {
 		t.Errorf("error %v, refused %v, %d outputs", err, res.Refused, len(res.Outputs))
 	}
@@ -62,7 +62,7 @@ func TestThereIsNothingToFallBackOnInAFreshCluster(t *testing.T) {
 func TestANetworkThatIsAppliedAndNotBuiltHereRendersNothing(t *testing.T) {
 	// For example after a downgrade. Rendering only the rest would delete the network.
 	in := Input{Desired: spec(typed("Kuryr")), Applied: spec(typed("Kuryr")), Cluster: cluster()}
-	res, err := newPipeline().Reconcile(t.Context(), in)
+	res, err := reconcile(t.Context(), newPipeline(), in)
 	if !RefusalsOf(err).Has(RuleNotBuilt) || len(res.Outputs) != 0 {
 		t.Errorf("error %v, %d outputs", err, len(res.Outputs))
 	}

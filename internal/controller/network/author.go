@@ -9,7 +9,7 @@ import (
 )
 
 // author is the field manager that wrote the specification last, as far as the object tells: kubectl-edit, argocd, the
-// operator's own loop for a NetworkConfig.
+// operator's own controller for a NetworkConfig.
 func author(n *operatorv1.Network) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range n.ManagedFields {

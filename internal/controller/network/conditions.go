@@ -12,6 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/rollout"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -52,34 +53,32 @@ const eventKept = "ObjectsKept"
 // mostErrors is how many errors of one kind a condition names; the others are counted.
 const mostErrors = 10
 
-// findings says what a pass has come to. err is that of the pass.
-func (p *pass) findings(err error) []status.Finding {
+// findings are the conditions of a reconcile. err is that of run.
+func (r *reconciled) findings(c *Controller, err error) []status.Finding {
 	var found []status.Finding
 	switch {
-	case pipeline.Paused(p.network):
+	case pipeline.Paused(r.network):
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonPaused,
-			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is removed (cno resume)", pipeline.PausedAnnotation, pausedBy(p.network))})
-	case !p.managed:
+			Message: fmt.Sprintf("the annotation %s is true%s: nothing is changed until it is removed (cno resume)", pipeline.PausedAnnotation, pausedBy(r.network))})
+	case !r.managed:
 		found = append(found, status.Finding{Effect: status.NotUpgradeable, Reason: reasonUnmanaged,
 			Message: "spec.managementState is Unmanaged: nothing is changed, neither for the specification nor for a new version"})
 	}
-	if problems := pipeline.AnnotationProblems(p.network.Annotations); len(problems) > 0 {
+	if problems := pipeline.AnnotationProblems(r.network.Annotations); len(problems) > 0 {
 		found = append(found, status.Finding{Effect: status.Noted, Reason: reasonAnnotation, Message: strings.Join(problems, "; ")})
 	}
-	if fields := p.result.Ineffective; len(fields) > 0 {
+	if fields := r.result.Ineffective; len(fields) > 0 {
 		found = append(found, status.Finding{Effect: status.Noted, Reason: reasonNoEffect, Message: fields.Error()})
 	}
-	found = append(found, p.recordFindings(err)...)
-	found = append(found, p.refusalFindings()...)
-	found = append(found, p.migrationFindings()...)
-	found = append(found, p.poolFindings()...)
-	found = append(found, p.serviceFindings()...)
-	found = append(found, p.turnFindings()...)
-	found = append(found, p.renderFindings()...)
-	found = append(found, p.applyFindings()...)
-	found = append(found, p.fights.findings()...)
-	p.tell(found)
-	return found
+	found = append(found, r.recordFindings(err)...)
+	found = append(found, r.refusalFindings()...)
+	found = append(found, r.migrationFindings(c.Pipeline.Registry)...)
+	found = append(found, r.poolFindings()...)
+	found = append(found, r.serviceFindings()...)
+	found = append(found, r.turnFindings()...)
+	found = append(found, r.renderFindings()...)
+	found = append(found, r.applyFindings()...)
+	return append(found, c.conflicts.findings()...)
 }
 
 // pausedBy is who has paused the operator, as far as it is known.
@@ -97,33 +96,33 @@ func pausedBy(n *operatorv1.Network) string {
 }
 
 // recordFindings reports a record that cannot be read or written.
-func (p *pass) recordFindings(err error) []status.Finding {
+func (r *reconciled) recordFindings(err error) []status.Finding {
 	switch {
-	case p.corrupt != nil && p.memory.record.Baseline() != nil:
-		return degraded("", reasonCorrupt, fmt.Sprintf("The operator repairs the objects of %s, and applies no change: %v", p.keptRevision(), p.corrupt))
-	case p.corrupt != nil:
-		return degraded("", reasonCorrupt, fmt.Sprintf("Nothing is changed: %v", p.corrupt))
-	case err != nil && p.applyErr == nil && p.failed == nil:
+	case r.corrupt != nil && r.memory.record.Baseline() != nil:
+		return degraded("", reasonCorrupt, fmt.Sprintf("The operator repairs the objects of %s, and applies no change: %v", r.keptRevision(), r.corrupt))
+	case r.corrupt != nil:
+		return degraded("", reasonCorrupt, fmt.Sprintf("Nothing is changed: %v", r.corrupt))
+	case err != nil && r.applyErr == nil && r.failed == nil:
 		return passing("", reasonRecord, fmt.Sprintf("Error while looking at the cluster: %v", err))
 	}
 	return nil
 }
 
 // keptRevision names what is repaired while the record is damaged.
-func (p *pass) keptRevision() string {
-	if p.memory.record.Unfinished() {
+func (r *reconciled) keptRevision() string {
+	if r.memory.record.Unfinished() {
 		return "the rollout that was under way"
 	}
-	return fmt.Sprintf("revision %d in %s", p.memory.record.Number, applied.HistoryConfigMapName)
+	return fmt.Sprintf("revision %d in %s", r.memory.record.Number, applied.HistoryConfigMapName)
 }
 
 // refusalFindings reports a specification that is invalid, or whose change is refused.
-func (p *pass) refusalFindings() []status.Finding {
-	err, inForce := p.result.Refused, " Until then the last applied configuration stays active."
+func (r *reconciled) refusalFindings() []status.Finding {
+	err, inForce := r.result.Refused, " Until then the last applied configuration stays active."
 	if err == nil {
-		err, inForce = p.failed, ""
+		err, inForce = r.failed, ""
 	}
-	if err == nil || len(p.result.Outputs) > 0 && p.result.Refused == nil {
+	if err == nil || len(r.result.Outputs) > 0 && r.result.Refused == nil {
 		return nil
 	}
 	if errors.Is(err, pipeline.ErrHostMTUUnknown) {
@@ -142,14 +141,14 @@ func (p *pass) refusalFindings() []status.Finding {
 }
 
 // turnFindings reports what waits for something else, or was taken back.
-func (p *pass) turnFindings() []status.Finding {
+func (r *reconciled) turnFindings() []status.Finding {
 	switch {
-	case p.turn.Reason == rollout.ReasonRolledBack:
-		return degraded("", p.turn.Reason, p.turn.Message)
-	case p.turn.Reason != "":
+	case r.turn.Reason == rollout.ReasonRolledBack:
+		return degraded("", r.turn.Reason, r.turn.Message)
+	case r.turn.Reason != "":
 		return []status.Finding{
-			{Effect: status.Progressing, Reason: p.turn.Reason, Message: p.turn.Message},
-			{Effect: status.NotUpgradeable, Reason: p.turn.Reason, Message: p.turn.Message},
+			{Effect: status.Progressing, Reason: r.turn.Reason, Message: r.turn.Message},
+			{Effect: status.NotUpgradeable, Reason: r.turn.Reason, Message: r.turn.Message},
 		}
 	}
 	return nil
@@ -157,11 +156,11 @@ func (p *pass) turnFindings() []status.Finding {
 
 // migrationFindings reports a migration of a third party's network that goes on: nodes restart for it, as they do for an
 // upgrade. A network that changes the MTU itself reports it, with the phase.
-func (p *pass) migrationFindings() []status.Finding {
-	if p.result.Spec == nil || p.result.Spec.Migration == nil || p.result.Spec.Migration.MTU == nil {
+func (r *reconciled) migrationFindings(registry pipeline.Registry) []status.Finding {
+	if r.result.Spec == nil || r.result.Spec.Migration == nil || r.result.Spec.Migration.MTU == nil {
 		return nil
 	}
-	if p.Pipeline.Registry.MTUMigrator(p.result.Traits.Type) != nil {
+	if registry.MTUMigrator(r.result.Traits.Type) != nil {
 		return nil
 	}
 	return []status.Finding{{Effect: status.NotUpgradeable, Reason: reasonMigration,
@@ -169,8 +168,8 @@ func (p *pass) migrationFindings() []status.Finding {
 }
 
 // poolFindings reports pools in use that do not fit the nodes, which would have been refused when they were new.
-func (p *pass) poolFindings() []status.Finding {
-	pools := p.warnings(func(rule string) bool {
+func (r *reconciled) poolFindings() []status.Finding {
+	pools := r.warnings(func(rule string) bool {
 		return !slices.Contains([]string{pipeline.RuleUnserved, pipeline.RuleServedTwice, pipeline.RuleServiceCIDR}, rule)
 	})
 	if len(pools) == 0 {
@@ -181,29 +180,24 @@ func (p *pass) poolFindings() []status.Finding {
 
 // serviceFindings reports that no component serves Services, that another one does too, or that the specification has other
 // addresses for them than the API server.
-func (p *pass) serviceFindings() []status.Finding {
+func (r *reconciled) serviceFindings() []status.Finding {
 	var found []status.Finding
-	if unserved := p.warnings(func(rule string) bool { return rule == pipeline.RuleUnserved }); len(unserved) > 0 {
-		p.again = sooner(p.again, servicesKept) // another component is not watched
+	if unserved := r.warnings(func(rule string) bool { return rule == pipeline.RuleUnserved }); len(unserved) > 0 {
 		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonUnserved, Message: unserved.Error(), Immediate: true})
 	}
-	if twice := p.warnings(func(rule string) bool { return rule == pipeline.RuleServedTwice }); len(twice) > 0 {
-		p.again = sooner(p.again, servicesKept) // the other component is not watched
+	if twice := r.warnings(func(rule string) bool { return rule == pipeline.RuleServedTwice }); len(twice) > 0 {
 		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonTwice, Message: twice.Error(), Aside: true, Immediate: true})
 	}
-	if wrong := p.warnings(func(rule string) bool { return rule == pipeline.RuleServiceCIDR }); len(wrong) > 0 {
+	if wrong := r.warnings(func(rule string) bool { return rule == pipeline.RuleServiceCIDR }); len(wrong) > 0 {
 		found = append(found, status.Finding{Component: componentServices, Effect: status.Degraded, Reason: reasonServices, Message: wrong.Error(), Aside: true, Immediate: true})
-	}
-	if p.result.Refused != nil && pipeline.RefusalsOf(p.result.Refused).Has(pipeline.RuleUnserved) {
-		p.again = sooner(p.again, servicesKept)
 	}
 	return found
 }
 
 // warnings are those of the pipeline that are about some rules.
-func (p *pass) warnings(about func(rule string) bool) pipeline.Refusals {
+func (r *reconciled) warnings(about func(rule string) bool) pipeline.Refusals {
 	var found pipeline.Refusals
-	for _, w := range p.result.Warnings {
+	for _, w := range r.result.Warnings {
 		if about(w.Rule) {
 			found = append(found, w)
 		}
@@ -212,9 +206,9 @@ func (p *pass) warnings(about func(rule string) bool) pipeline.Refusals {
 }
 
 // renderFindings reports components that could not be rendered, or wait for something.
-func (p *pass) renderFindings() []status.Finding {
+func (r *reconciled) renderFindings() []status.Finding {
 	var found []status.Finding
-	for _, o := range p.result.Outputs {
+	for _, o := range r.result.Outputs {
 		switch {
 		case o.Err != nil && pipeline.StageOf(o.Err) == pipeline.Bootstrap:
 			found = append(found, passing(o.Name, reasonBootstrap, fmt.Sprintf("Internal error while reconciling platform networking resources: %v", o.Err))...)
@@ -231,11 +225,11 @@ func (p *pass) renderFindings() []status.Finding {
 }
 
 // applyFindings reports objects that could not be applied.
-func (p *pass) applyFindings() []status.Finding {
-	if p.applyErr == nil {
+func (r *reconciled) applyFindings() []status.Finding {
+	if r.applyErr == nil {
 		return nil
 	}
-	lines, permanent := sentences(p.applyErr)
+	lines, permanent := sentences(r.applyErr)
 	message := "Error while updating operator configuration: could not apply: " + strings.Join(lines, "; ")
 	if permanent {
 		return degraded("", reasonApply, message)
@@ -280,28 +274,28 @@ func passing(component, reason, message string) []status.Finding {
 	}
 }
 
-// tell makes an event of what is new: a refusal, an error, an object that is kept. What may pass by itself is reported by the
-// status loop, if it does not.
-func (p *pass) tell(found []status.Finding) {
+// emit makes events of what is new: a refusal, an error, an object that is kept. What may pass by itself is reported by the
+// status controller, if it does not.
+func (c *Controller) emit(network *operatorv1.Network, found []status.Finding, kept []plan.Action) {
 	now := map[string]string{}
 	for _, f := range found {
 		if f.Effect == status.Degraded && f.Immediate {
 			now[f.Component+f.Reason] = f.Message
-			if p.said[f.Component+f.Reason] != f.Message {
-				p.Log.Warn("degraded", "component", f.Component, "reason", f.Reason, "message", f.Message)
-				p.Events.Warning(p.network, f.Reason, f.Message)
-				p.Metrics.refusal(f.Reason)
+			if c.reported[f.Component+f.Reason] != f.Message {
+				c.Log.Warn("degraded", "component", f.Component, "reason", f.Reason, "message", f.Message)
+				c.Events.Warning(network, f.Reason, f.Message)
+				c.Metrics.refusal(f.Reason)
 			}
 		}
 	}
-	p.tellKept(now)
-	p.said = now
+	c.emitKept(network, kept, now)
+	c.reported = now
 }
 
-// tellKept makes an event when other objects than before are no longer wanted, and kept nevertheless.
-func (p *pass) tellKept(now map[string]string) {
+// emitKept makes an event when other objects than before are no longer wanted, and kept nevertheless.
+func (c *Controller) emitKept(network *operatorv1.Network, kept []plan.Action, now map[string]string) {
 	var names, why []string
-	for _, a := range p.kept {
+	for _, a := range kept {
 		names = append(names, a.Key.String())
 		for _, reason := range a.Reasons {
 			if !slices.Contains(why, reason) {
@@ -314,8 +308,8 @@ func (p *pass) tellKept(now map[string]string) {
 	}
 	slices.Sort(names)
 	now[eventKept] = strings.Join(names, ", ")
-	if p.said[eventKept] != now[eventKept] {
-		p.Log.Info("objects are kept", "objects", names, "why", why)
-		p.Events.Normal(p.network, eventKept, fmt.Sprintf("no longer wanted, and kept: %s; %s", now[eventKept], strings.Join(why, "; ")))
+	if c.reported[eventKept] != now[eventKept] {
+		c.Log.Info("objects are kept", "objects", names, "why", why)
+		c.Events.Normal(network, eventKept, fmt.Sprintf("no longer wanted, and kept: %s; %s", now[eventKept], strings.Join(why, "; ")))
 	}
 }

@@ -1,12 +1,19 @@
-// Package network makes the network in the cluster what Network/cluster says.
+// Package network makes the network in the cluster what Network/cluster specifies.
 //
-// Input: that object, what nodes tell, the record of what was applied, and everything that the operator has
-// applied. Output: the objects of the network, the record, and findings. Every pass looks at everything, runs the
-// pipeline, and does what is missing; events start passes, a clock never does. While the specification is invalid
-// or its change refused, the configuration that was applied last is kept in effect.
+// Input: that object, what nodes report, the record of what was applied, and all objects that the operator has applied. Output: the
+// objects of the network, the record, and findings. Every reconcile makes five values, each from those before it:
 //
-// It must never take a network away because Network/cluster is gone, take a network that is in use for a fresh
-// one, or change anything while the record cannot be read.
+//	gathered  what is known: the records and the facts
+//	wanted    the specification, or the applied one if that is refused
+//	chosen    what of it may be rolled out now, rendered
+//	planned   what is missing in the cluster
+//	done      what was done about it, and recorded
+//
+// Events start reconciles, a clock does only where something cannot be watched. While the specification is invalid or its change
+// refused, the configuration that was applied last stays in effect.
+//
+// It must never remove a network because Network/cluster is gone, mistake a network that is in use for a fresh one, or change anything
+// while the record cannot be read.
 package network
 
 import (
@@ -36,13 +43,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
-// Name is the name of the loop, on the board and in logs.
+// Name is the name of the controller, in conditions and in logs.
 const Name = "network"
 
 // FieldManager owns the fields of the network's objects. It is the one that OpenShift's operator uses.
 const FieldManager = "cluster-network-operator/operconfig"
 
-// firstRetry and lastRetry bound the time between two passes while something fails.
+// firstRetry and lastRetry bound the time between two reconciles while something fails.
 const firstRetry, lastRetry = 500 * time.Millisecond, 30 * time.Second
 
 // Operand is an object that is wanted or was applied, and the version in which it is read.
@@ -64,13 +71,13 @@ type Operands interface {
 	Seen(manifest.Key) string
 }
 
-// Events tells users what happens to their network, in a word and a sentence.
+// Events are the events on Network/cluster, each with a reason and a message.
 type Events interface {
 	Normal(network *operatorv1.Network, reason, message string)
 	Warning(network *operatorv1.Network, reason, message string)
 }
 
-// Controller is the loop. All fields up to Log must be set.
+// Controller is the controller. All fields up to Log must be set.
 type Controller struct {
 	// Client reads from the manager's cache.
 	Client client.Client
@@ -101,19 +108,19 @@ type Controller struct {
 
 	api     *tracker
 	records records
-	// said is the last event of each reason, so that none is repeated in every pass.
-	said map[string]string
-	// last is what was reported last.
+	// reported is the last event of each reason, so that none is repeated in every reconcile.
+	reported map[string]string
+	// last is the rollout that was reported last.
 	last report.Rollout
-	// fights are the objects that others change over and over.
-	fights fights
-	// surroundings is what was read of Services.
-	surroundings surroundings
-	// waiting is true if something is to be deleted once workloads are ready.
+	// conflicts are the objects that other clients change repeatedly.
+	conflicts conflicts
+	// served is what was read of Services.
+	served servedCache
+	// waiting is true if something is to be done once workloads are ready.
 	waiting waiting
 }
 
-// Setup adds the loop to a manager.
+// Setup adds the controller to a manager.
 func (c *Controller) Setup(mgr manager.Manager) error {
 	c.prepare()
 	loop, err := controller.New(Name, mgr, controller.Options{
@@ -137,15 +144,15 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	return nil
 }
 
-// prepare makes what the loop keeps for itself.
+// prepare makes the state that the controller keeps.
 func (c *Controller) prepare() {
 	c.api = newTracker(c.Applier)
 	c.records = records{cached: c.Client, api: c.api, namespace: c.Namespace, log: c.Log}
-	c.said = map[string]string{}
-	c.fights = fights{}
+	c.reported = map[string]string{}
+	c.conflicts = conflicts{}
 }
 
-// Reconcile makes one pass.
+// Reconcile looks at everything and does what is missing.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var network operatorv1.Network
 	if err := c.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
@@ -156,19 +163,53 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, nil
 	}
 	c.Level.Set(logging.Level(network.Spec.OperatorLogLevel))
-	p := pass{Controller: c, network: &network, managed: pipeline.Managed(&network)}
-	err := p.run(ctx)
+	r, err := c.run(ctx, &network)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, err // what was cut short says nothing about the network
+		return reconcile.Result{}, err // a reconcile that was cut short says nothing about the network
 	}
-	findings := p.findings(err)
-	c.last = p.rollout()
+	findings := r.findings(c, err)
+	c.emit(&network, findings, r.kept)
+	c.last = r.rollout(c.last, c.Namespace)
 	c.Board.Report(Name, findings...)
 	c.Board.SetRollout(c.last)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: p.again}, nil
+	return reconcile.Result{RequeueAfter: r.requeueAfter()}, nil
+}
+
+// reconciled is what one reconcile has come to. Values that it did not come to are zero.
+type reconciled struct {
+	gathered
+	wanted
+	chosen
+	planned
+	done
+	// applyErr is the error of making and executing the plan.
+	applyErr error
+}
+
+// run makes the five values. The error requests another reconcile; what users should know of it is in the findings.
+func (c *Controller) run(ctx context.Context, network *operatorv1.Network) (r reconciled, err error) {
+	begun := c.Now()
+	if r.gathered, err = c.gather(ctx, network); err != nil || r.lost() {
+		return r, err
+	}
+	begun = c.Metrics.phase(phaseRecords, begun, c.Now())
+	r.wanted = c.want(ctx, &r.gathered)
+	r.chosen, err = c.choose(ctx, &r.gathered, &r.wanted)
+	begun = c.Metrics.phase(phaseRender, begun, c.Now())
+	if err != nil || !r.rendered || !r.managed {
+		return r, err
+	}
+	if r.planned, r.applyErr = c.plan(ctx, &r.gathered, &r.chosen); r.applyErr == nil {
+		r.done, r.applyErr = c.do(ctx, &r.gathered, &r.chosen, &r.planned)
+	}
+	c.Metrics.phase(phaseRollOut, begun, c.Now())
+	if r.applyErr != nil {
+		return r, r.applyErr
+	}
+	return r, r.retryable()
 }
 
 // deleted notes that there is no Network. What was applied stays, and is no longer managed.

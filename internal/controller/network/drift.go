@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/plan"
@@ -18,9 +19,9 @@ const mostDrift = 8
 
 // drifted returns which of the objects of a plan others have changed or deleted: those that were applied as they are
 // wanted now, and are not any more.
-func (p *pass) drifted(todo plan.Plan) map[manifest.Key]bool {
+func (c *Controller) drifted(inventory plan.Inventory, todo plan.Plan) map[manifest.Key]bool {
 	applied := map[manifest.Key]bool{}
-	for _, e := range p.memory.inventory {
+	for _, e := range inventory {
 		applied[e.Key] = true
 	}
 	found := map[manifest.Key]bool{}
@@ -29,15 +30,15 @@ func (p *pass) drifted(todo plan.Plan) map[manifest.Key]bool {
 		case plan.Create:
 			found[a.Key] = applied[a.Key]
 		case plan.Apply, plan.Recreate:
-			live, exists := p.Operands.Live(a.Key)
+			live, exists := c.Operands.Live(a.Key)
 			found[a.Key] = exists && live.GetAnnotations()[manifest.AnnotationHash] == manifest.Hash(a.Object)
 		}
 	}
 	return found
 }
 
-// tellDone counts what was done, and makes an event of what was repaired.
-func (p *pass) tellDone(outcomes []apply.Outcome, drifted map[manifest.Key]bool) {
+// reportRepairs counts what was done, and makes an event of what was repaired.
+func (c *Controller) reportRepairs(network *operatorv1.Network, outcomes []apply.Outcome, drifted map[manifest.Key]bool) {
 	var done, repaired []plan.Action
 	var names []string
 	for _, o := range outcomes {
@@ -50,7 +51,7 @@ func (p *pass) tellDone(outcomes []apply.Outcome, drifted map[manifest.Key]bool)
 			names = append(names, o.Key.String())
 		}
 	}
-	p.Metrics.did(done, repaired)
+	c.Metrics.did(done, repaired)
 	if len(names) == 0 {
 		return
 	}
@@ -59,6 +60,6 @@ func (p *pass) tellDone(outcomes []apply.Outcome, drifted map[manifest.Key]bool)
 	if more := len(names) - mostDrift; more > 0 {
 		text += fmt.Sprintf(" (%d more)", more)
 	}
-	p.Log.Info("restored objects that other clients had modified or deleted", "objects", names)
-	p.Events.Normal(p.network, eventDrift, "restored objects that other clients had modified or deleted: "+text)
+	c.Log.Info("restored objects that other clients had modified or deleted", "objects", names)
+	c.Events.Normal(network, eventDrift, "restored objects that other clients had modified or deleted: "+text)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-// The parts of a pass whose time is measured.
+// The phases of a reconcile whose time is measured.
 const (
 	phaseRecords = "records"
 	phaseRender  = "render"
@@ -20,7 +20,7 @@ const (
 // repairable are the kinds whose repairs are counted from 0 on.
 var repairable = [...]string{"ClusterRole", "ClusterRoleBinding", "ConfigMap", "DaemonSet", "Deployment", "Namespace", "NetworkPolicy", "Role", "RoleBinding", "Service", "ServiceAccount"}
 
-// Metrics are how long passes take, what is refused, and what is repaired. A nil Metrics counts nothing.
+// Metrics are how long reconciles take, what is refused, and what is repaired. A nil Metrics counts nothing.
 type Metrics struct {
 	phases   *prometheus.HistogramVec
 	refusals *prometheus.CounterVec
@@ -34,7 +34,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	var errs [4]error
 	m.phases, errs[0] = metric.Registered(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "cluster_network_operator_phase_duration_seconds",
-		Help:    "How long a phase of a pass over the network takes: reading records, the pipeline from the specification to objects, and the rollout, its API calls included.",
+		Help:    "How long a phase of a reconcile of the network takes: reading records, the pipeline from the specification to objects, and the rollout, its API calls included.",
 		Buckets: []float64{0.001, 0.005, 0.02, 0.1, 0.5, 2, 10},
 	}, []string{"phase"}))
 	m.refusals, errs[1] = metric.Registered(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -58,11 +58,12 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// phase notes how long a phase of a pass took.
-func (m *Metrics) phase(name string, took time.Duration) {
+// phase notes how long a phase of a reconcile took, and returns its end.
+func (m *Metrics) phase(name string, begun, ended time.Time) time.Time {
 	if m != nil {
-		m.phases.WithLabelValues(name).Observe(took.Seconds())
+		m.phases.WithLabelValues(name).Observe(ended.Sub(begun).Seconds())
 	}
+	return ended
 }
 
 func (m *Metrics) refusal(reason string) {
@@ -71,7 +72,7 @@ func (m *Metrics) refusal(reason string) {
 	}
 }
 
-// did counts what was done, and what of it put something right.
+// did counts what was done, and what of it repaired something.
 func (m *Metrics) did(done, repaired []plan.Action) {
 	if m == nil {
 		return

@@ -19,7 +19,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// PlatformName is the name of the loop that follows the platform, in logs.
+// PlatformName is the name of the controller that watches the platform, in logs.
 const PlatformName = Name + "/platform"
 
 // infrastructureName is the name of the one Infrastructure of a cluster.
@@ -43,17 +43,17 @@ func (c *Controller) platform(ctx context.Context) (string, error) {
 	return cmp.Or(facts.Platform(&infra), c.Facts.Platform), nil
 }
 
-// SetupPlatform has the loop, and others, make a pass when the platform of the cluster turns out to be another one. The
+// SetupPlatform starts a reconcile of this controller, and of others, when the platform of the cluster changes. The
 // API server must serve Infrastructure.
 func (c *Controller) SetupPlatform(mgr manager.Manager, changed ...func()) error {
-	pass := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
+	fire := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
 		c.Changed.Fire()
 		for _, f := range changed {
 			f()
 		}
 		return reconcile.Result{}, nil
 	})
-	loop, err := controller.New(PlatformName, mgr, controller.Options{Reconciler: pass})
+	loop, err := controller.New(PlatformName, mgr, controller.Options{Reconciler: fire})
 	if err != nil {
 		return fmt.Errorf("create %s controller: %w", PlatformName, err)
 	}

@@ -148,11 +148,11 @@ func servesServices(ctx context.Context, r client.Reader, d *appsv1.DaemonSet) (
 // services returns what the cluster has for Services, as it was at most servicesKept ago, or now. What was read last is good
 // enough while it cannot be read, unless it has to be that of now.
 func (c *Controller) services(ctx context.Context, fresh bool) (facts.Services, error) {
-	c.surroundings.Lock()
-	defer c.surroundings.Unlock()
+	c.served.Lock()
+	defer c.served.Unlock()
 	now := c.Now()
-	if !fresh && !c.surroundings.at.IsZero() && now.Sub(c.surroundings.at) < servicesKept {
-		return c.surroundings.services, nil
+	if !fresh && !c.served.at.IsZero() && now.Sub(c.served.at) < servicesKept {
+		return c.served.services, nil
 	}
 	s, err := ReadServices(ctx, c.Live)
 	switch {
@@ -160,14 +160,14 @@ func (c *Controller) services(ctx context.Context, fresh bool) (facts.Services, 
 		return facts.Services{}, err
 	case err != nil:
 		c.Log.Warn("what the cluster has for Services cannot be read", "error", err)
-		return c.surroundings.services, nil
+		return c.served.services, nil
 	}
-	c.surroundings.services, c.surroundings.at = s, now
+	c.served.services, c.served.at = s, now
 	return s, nil
 }
 
-// surroundings is what was read of Services, and when. Several controllers ask for it.
-type surroundings struct {
+// servedCache is what was read of Services, and when. Several controllers use it.
+type servedCache struct {
 	sync.Mutex
 	services facts.Services
 	at       time.Time

@@ -18,10 +18,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// waiting is a flag that the loop sets and the watches read.
+// waiting is a flag that a reconcile sets and the watches read.
 type waiting struct{ atomic.Bool }
 
-// OperandChanged starts a pass if the change of an operand asks for one. spec is false if only its status has
+// OperandChanged starts a reconcile if the change of an operand requires one. spec is false if only its status has
 // changed, which matters only while something waits for it.
 func (c *Controller) OperandChanged(spec bool) {
 	if spec || c.waiting.Load() {

@@ -17,13 +17,17 @@ func BenchmarkRenderEverything(b *testing.B) {
 	p := pipeline.Pipeline{Registry: networks.Registry()}
 	known := facts.Cluster{Platform: "None", ReleaseVersion: "v0.1.0-bench", HostMTU: 1500, APIServer: facts.HostPort{Host: "192.0.2.10", Port: 6443},
 		Images: facts.Images{"NETWORK_OPERATOR_IMAGE": "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "KUBE_PROXY_IMAGE": "k:v1"}}
-	first, err := p.Reconcile(b.Context(), pipeline.Input{Desired: &network.Spec, Cluster: known})
+	first, err := p.Run(b.Context(), pipeline.Input{Desired: &network.Spec, Cluster: known}, pipeline.Render)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Reconcile(b.Context(), pipeline.Input{Desired: &network.Spec, Applied: first.Spec, Cluster: known}); err != nil {
+		choice, err := p.Choose(b.Context(), pipeline.Input{Desired: &network.Spec, Applied: first.Spec, Cluster: known})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := choice.Render(b.Context(), known); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 )
 
-func wanted(t *testing.T, value string) plan.Action {
+func configMap(t *testing.T, value string) plan.Action {
 	t.Helper()
 	o, err := manifest.New(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, Data: map[string]string{"a": value}}, manifest.Policy{})
 	if err != nil {
@@ -22,11 +22,11 @@ func wanted(t *testing.T, value string) plan.Action {
 }
 
 // round plans and writes an object, and reports whether it was written.
-func (fs fights) round(a plan.Action, now time.Time) bool {
+func (fs conflicts) round(a plan.Action, now time.Time) bool {
 	p := plan.Plan{Actions: []plan.Action{a}}
-	goOn, _ := fs.rest(&p, now)
-	for _, one := range goOn {
-		fs[one.Key].blame(nil)
+	repaired, _ := fs.backOff(&p, now)
+	for _, one := range repaired {
+		fs[one.Key].attribute(nil)
 	}
 	if !p.Actions[0].Writes() {
 		return false
@@ -37,7 +37,7 @@ func (fs fights) round(a plan.Action, now time.Time) bool {
 
 // aDay simulates a client that undoes each write at once for a day. It returns the number of writes, and the longest time for
 // which the object was as that client wanted it.
-func (fs fights) aDay(a plan.Action) (writes int, longest time.Duration) {
+func (fs conflicts) aDay(a plan.Action) (writes int, longest time.Duration) {
 	now := time.Unix(0, 0)
 	last := now
 	for end := now.Add(24 * time.Hour); now.Before(end); now = now.Add(time.Second) {
@@ -50,11 +50,11 @@ func (fs fights) aDay(a plan.Action) (writes int, longest time.Duration) {
 
 func TestNoClientSwitchesOffTheRepairOfWhatMatters(t *testing.T) {
 	edited := func(kind, group, reason string) plan.Action {
-		a := wanted(t, "1")
+		a := configMap(t, "1")
 		a.Key.Kind, a.Key.Group, a.Reasons = kind, group, []string{reason}
 		return a
 	}
-	missing := wanted(t, "1")
+	missing := configMap(t, "1")
 	missing.Verb, missing.Reasons = plan.Create, []string{"it does not exist"}
 	const label = "metadata.labels[x]: a -> b"
 	for _, row := range []struct {
@@ -74,14 +74,14 @@ func TestNoClientSwitchesOffTheRepairOfWhatMatters(t *testing.T) {
 		{"its parameters", edited("NetworkGuard", "networkoperator.openshift.io", label)},
 		{"the labels that admit pods", edited("Namespace", "", label)},
 	} {
-		if writes, longest := (fights{}).aDay(row.a); longest > firstTruce || writes > 2*86400/30 {
+		if writes, longest := (conflicts{}).aDay(row.a); longest > firstWait || writes > 2*86400/30 {
 			t.Errorf("%s: %d writes in a day, at most %s apart", row.why, writes, longest)
 		}
 	}
 }
 
 func TestAFightOverLabelsIsGivenUpForLongerAndLonger(t *testing.T) {
-	fs, a := fights{}, wanted(t, "1")
+	fs, a := conflicts{}, configMap(t, "1")
 	a.Reasons = []string{"metadata.labels[x]: a -> b"}
 	writes, _ := fs.aDay(a)
 	// One install, five repairs, then after 30 s, 1 min, 2, 4, 8, 16 and every 30 minutes.
@@ -89,44 +89,44 @@ func TestAFightOverLabelsIsGivenUpForLongerAndLonger(t *testing.T) {
 		t.Errorf("%d writes in a day", writes)
 	}
 	found := fs.findings()
-	if len(found) != 2 || found[0].Reason != reasonFight || !strings.HasPrefix(found[0].Message, "ConfigMap n/c is being modified or deleted by an unknown client; the operator restored it 5 times ") {
+	if len(found) != 2 || found[0].Reason != reasonConflict || !strings.HasPrefix(found[0].Message, "ConfigMap n/c is being modified or deleted by an unknown client; the operator restored it 5 times ") {
 		t.Errorf("findings are %+v", found)
 	}
 }
 
 func TestAFightIsOverWhenTheObjectStaysAsItIsWanted(t *testing.T) {
-	fs, now, a := fights{}, time.Unix(0, 0), wanted(t, "1")
-	for range fightAfter + 1 {
+	fs, now, a := conflicts{}, time.Unix(0, 0), configMap(t, "1")
+	for range conflictAfter + 1 {
 		fs.round(a, now)
 	}
 	if len(fs.findings()) == 0 {
-		t.Fatal("no fight")
+		t.Fatal("no conflict")
 	}
 	converged := a
 	converged.Verb = plan.None
-	fs.round(converged, now.Add(firstTruce/2))
+	fs.round(converged, now.Add(firstWait/2))
 	if len(fs.findings()) == 0 {
 		t.Error("over before anybody could tell")
 	}
-	fs.round(converged, now.Add(firstTruce))
+	fs.round(converged, now.Add(firstWait))
 	if found := fs.findings(); found != nil {
 		t.Errorf("findings are %+v", found)
 	}
 }
 
 func TestWhatIsWantedAnewIsNoFight(t *testing.T) {
-	fs, now := fights{}, time.Unix(0, 0)
+	fs, now := conflicts{}, time.Unix(0, 0)
 	for i := range 100 {
-		if !fs.round(wanted(t, strings.Repeat("x", i)), now) {
+		if !fs.round(configMap(t, strings.Repeat("x", i)), now) {
 			t.Fatalf("edit %d is not applied", i)
 		}
 	}
 }
 
 func TestRareRepairsAreNoFight(t *testing.T) {
-	fs, now, a := fights{}, time.Unix(0, 0), wanted(t, "1")
+	fs, now, a := conflicts{}, time.Unix(0, 0), configMap(t, "1")
 	for i := range 100 {
-		if now = now.Add(fightWindow / (fightAfter - 2)); !fs.round(a, now) {
+		if now = now.Add(conflictWindow / (conflictAfter - 2)); !fs.round(a, now) {
 			t.Fatalf("repair %d is not made", i)
 		}
 	}
@@ -144,12 +144,12 @@ func TestWhoWroteLastIsBlamed(t *testing.T) {
 	}{
 		{"a deleted object has no fields", nil, unknownClient, false},
 		{"the last of others", []metav1.ManagedFieldsEntry{at("helm", 1, ""), at("kubectl-edit", 3, ""), at(FieldManager, 2, "")}, "kubectl-edit", false},
-		{"a status is no fight", []metav1.ManagedFieldsEntry{at("helm", 3, ""), at("kube-controller-manager", 9, "status"), at(FieldManager, 2, "")}, "helm", false},
+		{"a status is no conflict", []metav1.ManagedFieldsEntry{at("helm", 3, ""), at("kube-controller-manager", 9, "status"), at(FieldManager, 2, "")}, "helm", false},
 		{"within one second others are meant", []metav1.ManagedFieldsEntry{at("argocd", 2, ""), at(FieldManager, 2, "")}, "argocd", false},
 		{"another operator with our name", []metav1.ManagedFieldsEntry{at("helm", 1, ""), at(FieldManager, 2, "")}, FieldManager, true},
 	} {
-		f := &fight{}
-		if f.blame(row.in); f.who != row.who || f.same != row.same {
+		f := &conflict{}
+		if f.attribute(row.in); f.who != row.who || f.same != row.same {
 			t.Errorf("%s: %q, %t", row.why, f.who, f.same)
 		}
 	}

@@ -1,0 +1,98 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/hostmtu"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/plan"
+)
+
+// gathered is everything that a reconcile reads before it decides anything.
+type gathered struct {
+	network *operatorv1.Network
+	// managed is false if nothing may be changed.
+	managed bool
+	memory  memory
+	// corrupt is why the record cannot be read. What is known to be applied is repaired nevertheless.
+	corrupt error
+	cluster facts.Cluster
+}
+
+// lost reports that the record cannot be read, and that nothing is known to be applied. Only a change of the record helps, which is an
+// event.
+func (g *gathered) lost() bool { return g.corrupt != nil && g.memory.record.Baseline() == nil }
+
+// gather reads the records and the facts, and publishes the facts.
+func (c *Controller) gather(ctx context.Context, network *operatorv1.Network) (gathered, error) {
+	g := gathered{network: network, managed: pipeline.Managed(network)}
+	var err error
+	if g.memory, err = c.records.load(ctx); err != nil {
+		if !isCorrupt(err) {
+			return g, err
+		}
+		g.corrupt = err
+	}
+	if g.lost() {
+		return g, nil
+	}
+	if g.cluster, err = c.cluster(ctx, without(&network.Spec)); err != nil {
+		return g, err
+	}
+	return g, c.records.publish(ctx, g.cluster)
+}
+
+func isCorrupt(err error) bool {
+	_, is := errors.AsType[*applied.CorruptError](err)
+	return is || errors.Is(err, plan.ErrInventory)
+}
+
+// Cluster gathers the facts as they are now, but for those of Services, which are at most a minute old.
+func (c *Controller) Cluster(ctx context.Context) (facts.Cluster, error) {
+	return c.cluster(ctx, false)
+}
+
+// cluster is Cluster. A specification without kube-proxy is compared with what serves Services now.
+func (c *Controller) cluster(ctx context.Context, without bool) (facts.Cluster, error) {
+	known := c.Facts
+	var err error
+	if known.Platform, err = c.platform(ctx); err != nil {
+		return facts.Cluster{}, err
+	}
+	nodes, err := c.Nodes(ctx)
+	if err != nil {
+		return facts.Cluster{}, err
+	}
+	var cm corev1.ConfigMap
+	err = c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: hostmtu.ConfigMap}, &cm)
+	if client.IgnoreNotFound(err) != nil {
+		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
+	}
+	if known.MTUMigration, err = c.mtuMigration(ctx); err != nil {
+		return facts.Cluster{}, err
+	}
+	if known.Services, err = c.services(ctx, without); err != nil {
+		return facts.Cluster{}, err
+	}
+	return Facts(known, nodes, hostmtu.Settled(cm.Data)), nil
+}
+
+// mtuMigration reads how far the nodes have come with a change of the MTU.
+func (c *Controller) mtuMigration(ctx context.Context) (facts.MTUMigration, error) {
+	var cm corev1.ConfigMap
+	if err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: facts.MTUMigrationConfigMap}, &cm); err != nil {
+		if client.IgnoreNotFound(err) != nil {
+			return facts.MTUMigration{}, fmt.Errorf("read progress of the MTU migration: %w", err)
+		}
+		return facts.MTUMigration{}, nil
+	}
+	return facts.DecodeMTUMigration(cm.Data), nil
+}

@@ -1,0 +1,26 @@
+package network
+
+import (
+	"context"
+
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// wanted is the specification that the user asks for, or the applied one if that is refused.
+type wanted struct {
+	in     pipeline.Input
+	choice pipeline.Choice
+	// invalid is why nothing can be rendered: the specification is refused, and there is no applied one.
+	invalid error
+}
+
+// want validates, fills and checks the specification.
+func (c *Controller) want(ctx context.Context, g *gathered) wanted {
+	record := g.memory.record
+	w := wanted{in: pipeline.Input{
+		Desired: &g.network.Spec, Applied: record.Baseline(), Revision: record.BaselineNumber(),
+		Acknowledged: g.network.Annotations[pipeline.AcknowledgeAnnotation], Cluster: g.cluster, Reader: c.Client,
+	}}
+	w.choice, w.invalid = c.Pipeline.Choose(ctx, w.in)
+	return w
+}
