@@ -30,7 +30,11 @@ const interruptTimeout = time.Minute
 // everything they print and the JUnit report stay in the layout's conformance
 // directory. Tests that fail make an error.
 func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
-	if err := Build(ctx, l.host, []string{component.E2ETest().Name}); err != nil {
+	var programs []string
+	for _, c := range component.Conformance() {
+		programs = append(programs, c.Name)
+	}
+	if err := Build(ctx, l.host, programs); err != nil {
 		return err
 	}
 	archives, err := BuildImages(ctx, l.host, true)

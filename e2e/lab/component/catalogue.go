@@ -61,18 +61,24 @@ func Catalogue() []Component {
 	return append(list, agnhost)
 }
 
-// E2ETest is Kubernetes' own suite, which only conformance runs need: it takes
-// as long to build as all the rest.
+// E2ETest is Kubernetes' own suite, which takes as long to build as all the rest.
 func E2ETest() Component {
 	c := kubernetes("e2e.test")
 	c.Package, c.Test = "k8s.io/kubernetes/test/e2e", true
 	return c
 }
 
+// Conformance lists what only runs of Kubernetes' own tests need: the suite, and a program of an image that one of its tests uses.
+func Conformance() []Component {
+	invalid := kubernetes("regression-issue-74839")
+	invalid.Package = "k8s.io/kubernetes/test/images/regression-issue-74839"
+	return []Component{E2ETest(), invalid}
+}
+
 // Select finds components by their own name or their group's; no names mean the
 // whole catalogue.
 func Select(names []string) ([]Component, error) {
-	all := append(Catalogue(), E2ETest())
+	all := append(Catalogue(), Conformance()...)
 	if len(names) == 0 {
 		return Catalogue(), nil
 	}

@@ -132,7 +132,7 @@ func TestSelect(t *testing.T) {
 }
 
 func TestEveryComponentHasABuildModuleThatPinsIt(t *testing.T) {
-	all := append(Catalogue(), E2ETest())
+	all := append(Catalogue(), Conformance()...)
 	for _, c := range all {
 		dir := filepath.Join("..", "..", "components", c.Module)
 		if c.Package == "." {

@@ -81,6 +81,25 @@ func Conformance(s Sources) []Image {
 			DebianPackages: []string{"bash", "bind9-dnsutils", "coreutils", "curl", "dash", "grep", "libc-bin", "netcat-openbsd", "sed"},
 			Cmd:            []string{"bash"},
 		}},
+		// The server that injects segments which connection tracking must drop.
+		{Name: "regression-issue-74839", Spec: imagebuild.Spec{
+			Reference:  e2eImage("regression-issue-74839:1.4"),
+			Files:      []imagebuild.File{s.program("regression-issue-74839", "/regression-issue-74839")},
+			Entrypoint: []string{"/regression-issue-74839"},
+		}},
+		// Pods of EndpointSlice tests run it, and none of them requests a page.
+		{Name: "nginx", Spec: imagebuild.Spec{
+			Reference:      e2eImage("nginx:1.15-4"),
+			DebianPackages: []string{"nginx-light"},
+			Files:          []imagebuild.File{{Path: "/run", Dir: true}, {Path: "/var/log/nginx", Dir: true}, {Path: "/var/lib/nginx", Dir: true}, {Path: "/tmp", Dir: true, Mode: 0o777 | fs.ModeSticky}},
+			Cmd:            []string{"nginx", "-g", "daemon off;"},
+		}},
+		// Its shell and conntrack look at a node's connection tracking.
+		{Name: "distroless-iptables", Spec: imagebuild.Spec{
+			Reference:      "registry.k8s.io/build-image/distroless-iptables:v0.9.6",
+			DebianPackages: []string{"bash", "conntrack", "coreutils", "dash", "debianutils", "grep", "iptables", "nftables"},
+			Cmd:            []string{"sh"},
+		}},
 	}
 }
 

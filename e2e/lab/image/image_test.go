@@ -85,6 +85,9 @@ func TestImagesHaveTheNamesTestsAskFor(t *testing.T) {
 		"registry.k8s.io/e2e-test-images/agnhost:2.63.0",
 		"registry.k8s.io/e2e-test-images/busybox:1.37.0-1",
 		"registry.k8s.io/e2e-test-images/glibc-dns-testing:2.0.0",
+		"registry.k8s.io/e2e-test-images/regression-issue-74839:1.4",
+		"registry.k8s.io/e2e-test-images/nginx:1.15-4",
+		"registry.k8s.io/build-image/distroless-iptables:v0.9.6",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
