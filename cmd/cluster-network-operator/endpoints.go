@@ -71,7 +71,7 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	if err != nil {
 		return fmt.Errorf("create client: %w", err)
 	}
-	readers, err := metricsauth.New(api, web, time.Now, log.With("loop", "metrics"))
+	readers, err := metricsauth.New(api, web, time.Now, log.With("controller", "metrics"))
 	if err != nil {
 		return err
 	}

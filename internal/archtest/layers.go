@@ -57,6 +57,7 @@ var rules = []struct {
 	{"internal/image", Edges},
 	{"internal/kubeconfig", Edges},
 	{"internal/logging", Edges},
+	{"internal/loop", Edges},
 	{"internal/offline", Edges},
 	{"internal/openshift", Edges},
 	{"internal/perf", Edges},

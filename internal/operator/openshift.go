@@ -2,9 +2,9 @@ package operator
 
 import (
 	"context"
+	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/config/monitoring"
@@ -12,22 +12,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/controller/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/networkfeatures"
 	"github.com/cluster-network-operator/cno/internal/controller/tlsprofile"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	settings "github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
 // openShiftLoops are those that only have to do where OpenShift's kinds are served.
-func openShiftLoops(s *shared) []loop {
-	pools := &machineconfig.Controller{Namespace: s.Namespace, Board: s.board, Log: s.Log.With("loop", machineconfig.Name)}
-	console := &dashboards.Controller{Dashboards: monitoring.Dashboards(), Board: s.board, Log: s.Log.With("loop", dashboards.Name)}
-	features := &networkfeatures.Controller{Policies: s.Registry.PolicySupport, Board: s.board, Log: s.Log.With("loop", networkfeatures.Name)}
-	profile := &tlsprofile.Controller{Started: s.Facts.TLS, Restart: s.end, Board: s.board, Log: s.Log.With("loop", tlsprofile.Name)}
-	openshift := []schema.GroupKind{kindClusterOperator}
-	return []loop{
-		{name: dashboards.Name, needs: openshift, setup: console.Setup, owns: dashboards.Owns()},
-		{name: machineconfig.Name, needs: machineconfig.Needs(), setup: pools.Setup, owns: machineconfig.Owns()},
-		{name: networkfeatures.Name, needs: openshift, setup: features.Setup, owns: networkfeatures.Owns()},
-		{name: tlsprofile.Name, needs: []schema.GroupKind{tlsprofile.Kind}, setup: profile.Setup, owns: tlsprofile.Owns()},
-	}
+func openShiftLoops(s *shared) []loop.Spec {
+	pools := &machineconfig.Controller{Namespace: s.Namespace, Board: s.board, Log: s.Log.With("controller", machineconfig.Name)}
+	console := &dashboards.Controller{Dashboards: monitoring.Dashboards(), Board: s.board, Log: s.Log.With("controller", dashboards.Name)}
+	features := &networkfeatures.Controller{Policies: s.Registry.PolicySupport, Board: s.board, Log: s.Log.With("controller", networkfeatures.Name)}
+	profile := &tlsprofile.Controller{Started: s.Facts.TLS, Restart: s.end, Board: s.board, Log: s.Log.With("controller", tlsprofile.Name)}
+	return slices.Concat(console.Specs(), pools.Specs(), features.Specs(), profile.Specs())
 }
 
 // readTLSTimeout is how long the start waits for the TLS profile. The loop reads it again anyway.

@@ -124,7 +124,7 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("add cache of operands: %w", err)
 	}
 	if s.ChooseAPIServer != nil && At(s.Config, s.Facts.APIServer).Host != s.Config.Host {
-		if err := s.manager.Add(newAddressWatch(s.Config, s.Facts.APIServer, s.end, s.Log.With("loop", "apiserver"))); err != nil {
+		if err := s.manager.Add(newAddressWatch(s.Config, s.Facts.APIServer, s.end, s.Log.With("controller", "apiserver"))); err != nil {
 			return fmt.Errorf("add watch over the API server of operands: %w", err)
 		}
 	}

@@ -10,13 +10,14 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/controller/pki"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/status"
 	flannel "github.com/cluster-network-operator/cno/providers/flannel/controller"
 )
 
 // providerLoops lists the controllers of providers. Each provider that has one has an entry.
-func providerLoops(s *shared) []loop {
+func providerLoops(s *shared) []loop.Spec {
 	s.board.Await(flannel.Name)
 	expiration, err := pki.NewMetrics(metrics.Registry)
 	if err != nil {
@@ -26,14 +27,12 @@ func providerLoops(s *shared) []loop {
 	if err != nil {
 		s.Log.Error("register the metrics of flannel's etcd", "error", err)
 	}
-	return []loop{
-		{name: flannel.Name, setup: flannel.New(flannel.Deps{
-			Client: s.withSecrets.GetClient(), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Now: time.Now,
-			Managed: managed(s.manager.GetClient()), Expires: expirations(expiration), Databases: databases.Databases,
-			Report: func(found ...status.Finding) { s.board.Report(flannel.Name, found...) },
-			Log:    s.Log.With("loop", flannel.Name),
-		}).Setup, secrets: true},
-	}
+	return flannel.New(flannel.Deps{
+		Client: s.withSecrets.GetClient(), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Now: time.Now,
+		Managed: managed(s.manager.GetClient()), Expires: expirations(expiration), Databases: databases.Databases,
+		Report: func(found ...status.Finding) { s.board.Report(flannel.Name, found...) },
+		Log:    s.Log.With("controller", flannel.Name),
+	}).Specs()
 }
 
 // managed returns a function that reports whether the Network may be changed. One that was deleted forbids nothing.

@@ -20,7 +20,7 @@ func (s *shared) metricsOptions() server.Options {
 		// Scrapes are one request after the other: HTTP/2 has nothing to give them, and much to take care of.
 		TLSOpts: []func(*tls.Config){s.Facts.TLS.Apply, func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 		FilterProvider: func(config *rest.Config, client *http.Client) (server.Filter, error) {
-			r, err := metricsauth.New(config, client, time.Now, s.Log.With("loop", "metrics"))
+			r, err := metricsauth.New(config, client, time.Now, s.Log.With("controller", "metrics"))
 			if err != nil {
 				return nil, err
 			}

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
 // settleCRD is how long changes of CustomResourceDefinitions are collected: a definition is changed several times
@@ -26,7 +28,7 @@ func settleCRD() []time.Duration {
 // it may come, and until then the rest works.
 type starter struct {
 	*shared
-	pending []loop
+	pending []loop.Spec
 	// add runs what a loop adds to its manager.
 	add func(manager.Runnable) error
 	// told is what the log says of loops that wait, so that it says it once.
@@ -127,7 +129,7 @@ func (s *starter) announced(ctx context.Context) bool {
 		return false
 	}
 	for _, l := range s.pending {
-		for _, gk := range l.needs {
+		for _, gk := range l.Needs {
 			resource, _ := meta.UnsafeGuessKindToResource(gk.WithVersion(""))
 			if !s.operands.Serves(gk) && slices.ContainsFunc(list.Items, func(o metav1.PartialObjectMetadata) bool {
 				plural, group, _ := strings.Cut(o.Name, ".")
@@ -142,7 +144,7 @@ func (s *starter) announced(ctx context.Context) bool {
 
 // startReady starts the loops whose kinds are served.
 func (s *starter) startReady() error {
-	var waiting []loop
+	var waiting []loop.Spec
 	var kinds []string
 	for _, l := range s.pending {
 		missing, err := s.missing(l)
@@ -150,37 +152,37 @@ func (s *starter) startReady() error {
 			return err
 		}
 		if missing != "" {
-			waiting, kinds = append(waiting, l), append(kinds, l.name+" for "+missing)
+			waiting, kinds = append(waiting, l), append(kinds, l.Name+" for "+missing)
 			continue
 		}
 		mgr := lateManager{Manager: s.manager, add: s.add}
-		if l.secrets {
+		if l.Secrets {
 			mgr.Manager = s.withSecrets
 		}
 		if err := s.start(l, mgr); err != nil {
 			return err
 		}
-		s.Log.Debug("loop started", "loop", l.name)
+		s.Log.Debug("controller started", "controller", l.Name)
 	}
 	s.pending = waiting
 	if told := strings.Join(kinds, ", "); told != s.told {
 		s.told = told
 		if told != "" {
-			s.Log.Info("loops wait for kinds to be served", "loops", told)
+			s.Log.Info("controllers wait for kinds to be served", "controllers", told)
 		}
 	}
 	return nil
 }
 
 // start starts a loop, with a cache of its own if it has one.
-func (s *starter) start(l loop, mgr manager.Manager) error {
-	if len(l.owns) > 0 {
+func (s *starter) start(l loop.Spec, mgr manager.Manager) error {
+	if len(l.Owns) > 0 {
 		var err error
-		if mgr, err = withOwn(mgr, s.reach, l.owns); err != nil {
+		if mgr, err = withOwn(mgr, s.reach, l.Owns); err != nil {
 			return err
 		}
 	}
-	return l.setup(mgr)
+	return l.Setup(mgr)
 }
 
 // lateManager is the manager for loops that start while it runs, maybe for a moment only. Adding to a manager that is
@@ -195,14 +197,14 @@ type lateManager struct {
 func (m lateManager) Add(r manager.Runnable) error { return m.add(r) }
 
 // missing returns a kind that a loop needs and the API server does not serve, or nothing.
-func (s *starter) missing(l loop) (string, error) {
-	i := slices.IndexFunc(l.needs, func(gk schema.GroupKind) bool { return !s.operands.Serves(gk) })
+func (s *starter) missing(l loop.Spec) (string, error) {
+	i := slices.IndexFunc(l.Needs, func(gk schema.GroupKind) bool { return !s.operands.Serves(gk) })
 	if i < 0 {
 		return "", nil
 	}
 	// An API server that does not answer is another matter than one that says no.
-	if _, err := s.mapper.RESTMapping(l.needs[i]); err != nil && !meta.IsNoMatchError(err) {
+	if _, err := s.mapper.RESTMapping(l.Needs[i]); err != nil && !meta.IsNoMatchError(err) {
 		return "", fmt.Errorf("ask which kinds are served: %w", err)
 	}
-	return l.needs[i].String(), nil
+	return l.Needs[i].String(), nil
 }

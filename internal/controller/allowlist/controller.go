@@ -23,12 +23,10 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 )
 
@@ -65,8 +63,8 @@ type Controller struct {
 	told string
 }
 
-// Owns are the kinds that the loop reads from a cache of its own: nothing outside of the namespace of Multus.
-func Owns() map[client.Object]cache.ByObject {
+// owns are the kinds that the controller reads from a cache of its own: nothing outside of the namespace of Multus.
+func owns() map[client.Object]cache.ByObject {
 	there := map[string]cache.Config{Namespace: {}}
 	ours := labels.SelectorFromSet(labels.Set{"app": workload})
 	return map[client.Object]cache.ByObject{
@@ -76,25 +74,22 @@ func Owns() map[client.Object]cache.ByObject {
 	}
 }
 
-// Setup adds the loop to a manager that has the caches of Owns.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.client = mgr.GetClient()
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
+	l, err := loop.New(mgr, Name, c.Reconcile, loop.Options{})
 	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
+		return err
 	}
+	c.follow = sync.OnceValue(func() error {
+		return l.Watch(loop.On(mgr, &appsv1.DaemonSet{}, loop.Once()), loop.On(mgr, &corev1.Pod{}, loop.Once()))
+	})
 	// Every namespace has a ConfigMap, that of the cluster's authority, by which it is seen that there is one.
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	watch := func(kinds ...client.Object) error {
-		for _, kind := range kinds {
-			if err := loop.Watch(source.Kind(mgr.GetCache(), kind, once)); err != nil {
-				return fmt.Errorf("watch for %s controller: %w", Name, err)
-			}
-		}
-		return nil
-	}
-	c.follow = sync.OnceValue(func() error { return watch(&appsv1.DaemonSet{}, &corev1.Pod{}) })
-	return watch(&corev1.ConfigMap{})
+	return l.Watch(loop.On(mgr, &corev1.ConfigMap{}, loop.Once()))
 }
 
 // Reconcile looks how far the list is, and does the next step.

@@ -84,7 +84,7 @@ func (c *cluster) start() {
 	api := c.account()
 	api.UserAgent, api.QPS = c.agent(), -1
 	mgr, err := manager.New(api, manager.Options{
-		Scheme: scheme, Cache: cache.Options{ByObject: Owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
+		Scheme: scheme, Cache: cache.Options{ByObject: owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -97,7 +97,7 @@ func (c *cluster) start() {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Board: c.board, Events: mgr.GetEventRecorder(Name), Metrics: metrics,
 		Now: func() time.Time { return c.now() }, Log: slog.New(slog.DiscardHandler),
 	}
-	if err := loop.Setup(mgr); err != nil {
+	if err := loop.setup(mgr); err != nil {
 		c.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

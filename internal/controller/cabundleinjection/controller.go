@@ -15,20 +15,22 @@ import (
 	"log/slog"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/trigger"
@@ -63,8 +65,8 @@ type Controller struct {
 	start  trigger.Trigger
 }
 
-// Owns is what the loop keeps of ConfigMaps: a few hundred bytes of each that asks.
-func Owns() map[client.Object]cache.ByObject {
+// owns is what the controller keeps of ConfigMaps: a few hundred bytes of each that asks.
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{target(types.NamespacedName{}): {Label: asking(), Transform: trim}}
 }
 
@@ -83,8 +85,13 @@ func targets() *metav1.PartialObjectMetadataList {
 	return list
 }
 
-// Setup adds the loop to a manager, whose cache has what Owns says.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{configv1.GroupVersion.WithKind("Proxy").GroupKind()}, Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	c.Client = mgr.GetClient()
 	origins, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(), DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
@@ -98,21 +105,12 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	}
 	c.origin = &origin{reader: origins}
 	c.memory = &memory{known: map[types.NamespacedName]*past{}, changed: c.Metrics.moved}
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile), MaxConcurrentReconciles: parallel})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
 	c.start.Fire()
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(target(types.NamespacedName{})), &handler.EnqueueRequestForObject{}),
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{Workers: parallel},
+		loop.On(mgr, target(types.NamespacedName{}), &handler.EnqueueRequestForObject{}),
 		source.Kind(origins, client.Object(&corev1.ConfigMap{}), handler.EnqueueRequestsFromMapFunc(c.everything)),
 		c.start.Source(),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	)
 }
 
 // everything asks for a pass over all ConfigMaps that ask for certificates, and over these.

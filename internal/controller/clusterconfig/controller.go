@@ -20,16 +20,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -68,55 +66,35 @@ type Controller struct {
 	told trouble
 }
 
-// Needs are the kinds that the API server must serve.
-func Needs() []schema.GroupKind {
+// needs are the kinds that the API server must serve.
+func needs() []schema.GroupKind {
 	return []schema.GroupKind{{Group: configv1.GroupName, Kind: "Network"}, {Group: operatorv1.GroupVersion.Group, Kind: "Network"}}
 }
 
-// FeaturesNeeds are the kinds that SetupFeatures needs.
-func FeaturesNeeds() []schema.GroupKind { return []schema.GroupKind{kindFeatureGate} }
-
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
+// Specs returns the controller as data, and what follows feature gates, which decide whether a platform can have two IP families.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{
+		{Name: Name, Needs: needs(), Setup: c.setup},
+		{Name: FeaturesName, Needs: []schema.GroupKind{kindFeatureGate}, Setup: func(mgr manager.Manager) error {
+			return loop.Forward(mgr, FeaturesName, []func(){c.Wake.Fire}, loop.On(mgr, &configv1.FeatureGate{}, loop.Once()))
+		}},
 	}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	mtu := &watchedMTU{board: c.Board, changed: c.Wake.Fire}
 	c.Board.OnChange(mtu.look)
 	record := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetNamespace() == c.Namespace && o.GetName() == applied.ConfigMapName
 	})
-	for _, s := range []source.Source{
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
 		c.Wake.Source(),
-		source.Kind(mgr.GetCache(), client.Object(&configv1.Network{}), c.Wake.Handler()),
-		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), c.Wake.Handler(),
+		loop.On(mgr, &configv1.Network{}, c.Wake.Handler()),
+		loop.On(mgr, &operatorv1.Network{}, c.Wake.Handler(),
 			predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), c.Wake.Handler(), record),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.Wake.Handler(), predicate.Predicate(nodesChanged())),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
-}
-
-// SetupFeatures adds what follows feature gates, which decide whether a platform can have two IP families.
-func (c *Controller) SetupFeatures(mgr manager.Manager) error {
-	pass := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
-		c.Wake.Fire()
-		return reconcile.Result{}, nil
-	})
-	loop, err := controller.New(FeaturesName, mgr, controller.Options{Reconciler: pass})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", FeaturesName, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.FeatureGate{}), once)); err != nil {
-		return fmt.Errorf("watch for %s controller: %w", FeaturesName, err)
-	}
-	return nil
+		loop.On(mgr, &corev1.ConfigMap{}, c.Wake.Handler(), record),
+		loop.On(mgr, &corev1.Node{}, c.Wake.Handler(), predicate.Predicate(nodesChanged())),
+	)
 }
 
 // Reconcile brings Network.operator and the status of Network.config in line.

@@ -14,12 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -30,32 +28,20 @@ const clusterOperatorName = "network"
 // OperandVersion is the name of the version that OpenShift waits for in an upgrade.
 const OperandVersion = "operator"
 
-// OwnsClusterOperator is what the loop reads from a cache of its own: that one object.
-func OwnsClusterOperator() map[client.Object]cache.ByObject {
+// ClusterOperatorName is the name of the part of the controller that publishes the ClusterOperator.
+const ClusterOperatorName = Name + "/clusteroperator"
+
+// ownsClusterOperator is what the controller reads from a cache of its own: that one object.
+func ownsClusterOperator() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&configv1.ClusterOperator{}: {Field: fields.OneTermEqualSelector("metadata.name", clusterOperatorName)}}
 }
 
-// SetupClusterOperator has the ClusterOperator published, too, and written again when someone changes or deletes it. It
-// is called when the API server serves that kind.
-func (c *Controller) SetupClusterOperator(mgr manager.Manager) error {
-	name := Name + "/clusteroperator"
-	wake := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
-		cached := mgr.GetClient()
-		c.operators.Store(&cached)
-		c.Wake.Fire()
-		return reconcile.Result{}, nil
-	})
-	loop, err := controller.New(name, mgr, controller.Options{Reconciler: wake})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", name, err)
-	}
+// setupClusterOperator has the ClusterOperator published, too, and written again when another client changes or deletes it.
+func (c *Controller) setupClusterOperator(mgr manager.Manager) error {
+	cached := mgr.GetClient()
 	c.kindServed.Fire()
-	for _, s := range []source.Source{c.kindServed.Source(), source.Kind(mgr.GetCache(), client.Object(&configv1.ClusterOperator{}), c.kindServed.Handler())} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", name, err)
-		}
-	}
-	return nil
+	return loop.Forward(mgr, ClusterOperatorName, []func(){func() { c.operators.Store(&cached) }, c.Wake.Fire},
+		c.kindServed.Source(), loop.On(mgr, &configv1.ClusterOperator{}, c.kindServed.Handler()))
 }
 
 // publishClusterOperator writes the ClusterOperator if it differs, and makes it if it is missing. Where the kind is not

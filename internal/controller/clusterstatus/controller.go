@@ -22,16 +22,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/trigger"
@@ -104,8 +103,16 @@ type Controller struct {
 	kindServed trigger.Trigger
 }
 
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data, and the part that publishes the ClusterOperator.
+func (c *Controller) Specs() []loop.Spec {
+	network := operatorv1.GroupVersion.WithKind("Network").GroupKind()
+	return []loop.Spec{
+		{Name: Name, Needs: []schema.GroupKind{network}, Setup: c.setup},
+		{Name: ClusterOperatorName, Needs: []schema.GroupKind{network, loop.OpenShift()}, Owns: ownsClusterOperator(), Setup: c.setupClusterOperator},
+	}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.started = c.Now()
 	c.memory = memory{client: c.Client, namespace: c.Namespace, log: c.Log}
 	c.causes = causes{live: c.Live, now: c.Now, known: map[question]answer{}}
@@ -113,24 +120,13 @@ func (c *Controller) Setup(mgr manager.Manager) error {
 	c.Wake.Delay = collect
 	c.Board.OnChange(c.Wake.Fire)
 	// What cannot be written is tried again soon: Degraded must not wait for the back-off to reach it.
-	retries := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry)
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile), RateLimiter: retries})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	sources := []source.Source{
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: firstRetry, LastRetry: lastRetry},
 		c.Wake.Source(),
-		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), c.Wake.Handler()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), c.Wake.Handler(), predicate.NewPredicateFuncs(ofWorkload)),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.Wake.Handler(), c.nodes.changed()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), c.Wake.Handler(), c.memory.deleted()),
-	}
-	for _, s := range sources {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+		loop.On(mgr, &operatorv1.Network{}, c.Wake.Handler()),
+		loop.On(mgr, &corev1.Pod{}, c.Wake.Handler(), predicate.NewPredicateFuncs(ofWorkload)),
+		loop.On(mgr, &corev1.Node{}, c.Wake.Handler(), c.nodes.changed()),
+		loop.On(mgr, &corev1.ConfigMap{}, c.Wake.Handler(), c.memory.deleted()),
+	)
 }
 
 // ofWorkload reports whether a pod is one that a controller keeps running. The probes of nodes, which come by the

@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -22,14 +21,13 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/connectivity"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
@@ -51,7 +49,7 @@ const (
 	breather = 5 * time.Second
 )
 
-// The kinds that the loop reads where they are served. Kind is the one without which it does not start.
+// The kinds that the controller reads where they are served. Kind is the one without which it does not start.
 var (
 	Kind               = operatorcontrolplanev1alpha1.GroupVersion.WithKind("PodNetworkConnectivityCheck").GroupKind()
 	kindConfig         = configv1.GroupVersion.WithKind("Network").GroupKind()
@@ -73,37 +71,39 @@ type Controller struct {
 	// Collect takes the place of how long changes are collected, if it is not 0.
 	Collect time.Duration
 
-	// wake starts a pass.
+	// OnConfiguration is called when OpenShift's configuration of diagnostics changes; nil is nothing.
+	OnConfiguration func()
+
+	// wake starts a reconcile.
 	wake trigger.Trigger
 	// said is what was written last to the Network of OpenShift, so that what the API server prunes is not written again
 	// and again.
 	said string
 }
 
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
-	c.Client, c.wake.Delay = mgr.GetClient(), cmp.Or(c.Collect, collect)
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
+// Specs returns the controller as data, and what starts it when OpenShift's configuration of diagnostics or the addresses of its API
+// servers change.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{
+		{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind(), Kind}, Owns: owns(), Setup: c.setup},
+		{Name: Name + "/configuration", Needs: []schema.GroupKind{kindConfig, kindInfrastructure}, Setup: c.setupConfiguration},
 	}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	c.Client, c.wake.Delay = mgr.GetClient(), cmp.Or(c.Collect, collect)
 	if err := c.Metrics.register(); err != nil {
 		return err
 	}
-	for _, s := range []source.Source{
-		c.wake.Source(),
-		source.Kind(mgr.GetCache(), client.Object(&discoveryv1.EndpointSlice{}), c.wake.Handler()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Service{}), c.wake.Handler()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.wake.Handler(), nodeChanged()),
-		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), c.wake.Handler(), predicate.GenerationChangedPredicate{}),
-		source.Kind(mgr.GetCache(), client.Object(&operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{}), c.wake.Handler(), checkChanged()),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
 	c.wake.Fire() // also where there is nothing yet
-	return nil
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		c.wake.Source(),
+		loop.On(mgr, &discoveryv1.EndpointSlice{}, c.wake.Handler()),
+		loop.On(mgr, &corev1.Service{}, c.wake.Handler()),
+		loop.On(mgr, &corev1.Node{}, c.wake.Handler(), nodeChanged()),
+		loop.On(mgr, &operatorv1.Network{}, c.wake.Handler(), predicate.GenerationChangedPredicate{}),
+		loop.On(mgr, &operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{}, c.wake.Handler(), checkChanged()),
+	)
 }
 
 // Reconcile brings the checks in line with the cluster, and says what they have found.

@@ -76,7 +76,7 @@ func (w *world) run() {
 	w.t.Helper()
 	yes := true
 	mgr, err := manager.New(w.Config, manager.Options{
-		Scheme: w.Client.Scheme(), Metrics: server.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: Owns()},
+		Scheme: w.Client.Scheme(), Metrics: server.Options{BindAddress: "0"}, Cache: cache.Options{ByObject: owns()},
 		Controller: config.Controller{SkipNameValidation: &yes}, Client: client.Options{Cache: &client.CacheOptions{}},
 	})
 	if err != nil {
@@ -89,10 +89,10 @@ func (w *world) run() {
 		},
 		Board: w.board, Metrics: NewMetrics(prometheus.NewRegistry()), Now: time.Now, Log: slog.New(slog.DiscardHandler), Collect: 10 * time.Millisecond,
 	}
-	if err := c.Setup(mgr); err != nil {
+	if err := c.setup(mgr); err != nil {
 		w.t.Fatal(err)
 	}
-	if err := c.SetupConfiguration(mgr, func() {}); err != nil {
+	if err := c.setupConfiguration(mgr); err != nil {
 		w.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

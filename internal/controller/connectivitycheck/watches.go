@@ -1,8 +1,6 @@
 package connectivitycheck
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"unique"
@@ -15,25 +13,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/cluster-network-operator/cno/internal/connectivity"
+	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
 // service is a Service that is checked, or whose EndpointSlices are read.
 type service struct{ namespace, name string }
 
-// The services that the loop reads.
+// The services that the controller reads.
 var (
 	kubernetes    = service{"default", "kubernetes"}
 	kubeAPIServer = service{"openshift-kube-apiserver", "apiserver"}
@@ -42,9 +36,9 @@ var (
 	sources       = service{connectivity.Namespace, connectivity.SourceName}
 )
 
-// Owns are the kinds that the loop reads from a cache of its own: a few services and their EndpointSlices, and the checks
+// owns are the kinds that the controller reads from a cache of its own: a few services and their EndpointSlices, and the checks
 // without what sources remember in them.
-func Owns() map[client.Object]cache.ByObject {
+func owns() map[client.Object]cache.ByObject {
 	services, slices := map[string]cache.Config{}, map[string]cache.Config{}
 	for _, s := range []service{kubernetes, kubeAPIServer, openshiftAPI} {
 		services[s.namespace] = cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", s.name)}
@@ -111,34 +105,11 @@ func nodeChanged() predicate.Predicate {
 	}}
 }
 
-// SetupConfiguration adds a second loop to a manager, which starts this one when what OpenShift's configuration says of
-// diagnostics has changed, or where its API servers are, and calls changed. It is set up where these kinds are served.
-func (c *Controller) SetupConfiguration(mgr manager.Manager, changed func()) error {
-	const name = Name + "-configuration"
-	pass := reconcile.Func(func(context.Context, reconcile.Request) (reconcile.Result, error) {
-		c.wake.Fire()
-		changed()
-		return reconcile.Result{}, nil
-	})
-	loop, err := controller.New(name, mgr, controller.Options{Reconciler: pass})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(&configv1.Network{}), once, configurationChanged()),
-		source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", name, err)
-		}
-	}
-	return nil
-}
-
-// ConfigurationKinds are those that SetupConfiguration watches.
-func ConfigurationKinds() []schema.GroupKind {
-	return []schema.GroupKind{kindConfig, kindInfrastructure}
+func (c *Controller) setupConfiguration(mgr manager.Manager) error {
+	return loop.Forward(mgr, Name+"-configuration", []func(){c.wake.Fire, c.OnConfiguration},
+		loop.On(mgr, &configv1.Network{}, loop.Once(), configurationChanged()),
+		loop.On(mgr, &configv1.Infrastructure{}, loop.Once()),
+	)
 }
 
 func configurationChanged() predicate.Predicate {

@@ -17,13 +17,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
@@ -39,8 +39,8 @@ const (
 	lookAgain = 5 * time.Minute
 )
 
-// Owns are the kinds that the loop reads from a cache of its own: its ConfigMaps.
-func Owns() map[client.Object]cache.ByObject {
+// owns are the kinds that the controller reads from a cache of its own: its ConfigMaps.
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
 		Namespaces: map[string]cache.Config{Namespace: {LabelSelector: labels.SelectorFromSet(own())}},
 	}}
@@ -56,21 +56,19 @@ type Controller struct {
 	Log        *slog.Logger
 }
 
-// Setup adds the loop to a manager whose cache has what Owns lists.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{loop.OpenShift()}, Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
 	var begin trigger.Trigger
 	begin.Fire()
-	for _, s := range []source.Source{begin.Source(), source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), begin.Handler())} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		begin.Source(),
+		loop.On(mgr, &corev1.ConfigMap{}, begin.Handler()),
+	)
 }
 
 // Reconcile makes the ConfigMaps what they shall be.

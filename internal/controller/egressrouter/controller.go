@@ -28,7 +28,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -36,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -65,7 +65,7 @@ type Controller struct {
 
 	// client reads from the loop's caches, and writes. Setup sets it.
 	client client.Client
-	loop   controller.Controller
+	loop   *loop.Loop
 	// follow has what is made of routers watched. Setup sets it: where there is no router, there is nothing to watch.
 	follow func() error
 	// attachments reads NetworkAttachmentDefinitions. It is nil until SetupAttachments, when they are served.
@@ -106,13 +106,13 @@ func oursByLabel() cache.ByObject {
 	return cache.ByObject{Label: labels.SelectorFromSet(labels.Set{manifest.LabelComponent: component}), Transform: trim}
 }
 
-// Owns are the kinds that the loop reads from a cache of its own.
-func Owns() map[client.Object]cache.ByObject {
+// owns are the kinds that the controller reads from a cache of its own.
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&appsv1.Deployment{}: oursByLabel(), &corev1.Pod{}: oursByLabel()}
 }
 
-// OwnsAttachments is the same for SetupAttachments.
-func OwnsAttachments() map[client.Object]cache.ByObject {
+// ownsAttachments is the same for setupAttachments.
+func ownsAttachments() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{newAttachment(): oursByLabel()}
 }
 
@@ -122,39 +122,35 @@ func newAttachment() *unstructured.Unstructured {
 	return u
 }
 
-// Setup adds the loop to a manager that has the caches of Owns.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data, and the part that watches attachments.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{
+		{Name: Name, Needs: []schema.GroupKind{Kind}, Owns: owns(), Setup: c.setup},
+		{Name: Name + "/attachments", Needs: []schema.GroupKind{Kind, KindAttachment}, Owns: ownsAttachments(), Setup: c.setupAttachments},
+	}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.client, c.known = mgr.GetClient(), map[types.NamespacedName]*known{}
 	if err := c.Metrics.register(); err != nil {
 		return err
 	}
-	var err error
-	if c.loop, err = controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)}); err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
 	ofPod := handler.EnqueueRequestsFromMapFunc(func(_ context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetAnnotations()[annotationRouter]}}}
 	})
-	c.follow = sync.OnceValue(func() error {
-		return c.watch(source.Kind(mgr.GetCache(), client.Object(&appsv1.Deployment{}), owner(mgr)),
-			source.Kind(mgr.GetCache(), client.Object(&corev1.Pod{}), ofPod))
-	})
-	return c.watch(source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EventHandler(&handler.EnqueueRequestForObject{})),
-		source.Kind(mgr.GetCache(), client.Object(&networkv1.EgressRouter{}), handler.EnqueueRequestsFromMapFunc(c.sharing), predicate.GenerationChangedPredicate{}))
-}
-
-func (c *Controller) watch(sources ...source.Source) error {
-	for _, s := range sources {
-		if err := c.loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
+	var err error
+	if c.loop, err = loop.New(mgr, Name, c.Reconcile, loop.Options{}); err != nil {
+		return err
 	}
-	return nil
+	c.follow = sync.OnceValue(func() error {
+		return c.loop.Watch(loop.On(mgr, &appsv1.Deployment{}, owner(mgr)), loop.On(mgr, &corev1.Pod{}, ofPod))
+	})
+	return c.loop.Watch(loop.On(mgr, &networkv1.EgressRouter{}, &handler.EnqueueRequestForObject{}),
+		loop.On(mgr, &networkv1.EgressRouter{}, handler.EnqueueRequestsFromMapFunc(c.sharing), predicate.GenerationChangedPredicate{}))
 }
 
-// SetupAttachments tells the loop, which Setup has added, that NetworkAttachmentDefinitions are served. The manager has the caches of
-// OwnsAttachments.
-func (c *Controller) SetupAttachments(mgr manager.Manager) error {
+// setupAttachments has the controller, which setup has added, create NetworkAttachmentDefinitions now that they are served.
+func (c *Controller) setupAttachments(mgr manager.Manager) error {
 	reader := client.Reader(mgr.GetCache())
 	c.attachments.Store(&reader)
 	all := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -167,7 +163,7 @@ func (c *Controller) SetupAttachments(mgr manager.Manager) error {
 		}
 		return nil
 	})
-	return c.watch(source.Kind(mgr.GetCache(), client.Object(newAttachment()), owner(mgr)), all)
+	return c.loop.Watch(loop.On(mgr, newAttachment(), owner(mgr)), all)
 }
 
 // owner starts a pass for the router that an object was made of.

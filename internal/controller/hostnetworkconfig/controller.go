@@ -11,23 +11,20 @@ package hostnetworkconfig
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
 const (
@@ -64,26 +61,19 @@ type Controller struct {
 	renders map[string]remembered
 }
 
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{networkv1.GroupVersion.WithKind("HostNetworkConfig").GroupKind()}, Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	once := loop.Once()
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == nodereport.Namespace })
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(&networkv1.HostNetworkConfig{}), once),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), once, predicate.LabelChangedPredicate{}),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), once, ours),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		loop.On(mgr, &networkv1.HostNetworkConfig{}, once),
+		loop.On(mgr, &corev1.Node{}, once, predicate.LabelChangedPredicate{}),
+		loop.On(mgr, &corev1.ConfigMap{}, once, ours),
+	)
 }
 
 // Reconcile makes everything of all HostNetworkConfigs.

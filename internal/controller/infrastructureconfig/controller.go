@@ -21,12 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -65,22 +63,19 @@ type Controller struct {
 	told string
 }
 
-// Needs are the kinds that the API server must serve.
-func Needs() []schema.GroupKind {
+// needs are the kinds that the API server must serve.
+func needs() []schema.GroupKind {
 	return []schema.GroupKind{{Group: configv1.GroupName, Kind: "Infrastructure"}}
 }
 
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once)); err != nil {
-		return fmt.Errorf("watch for %s controller: %w", Name, err)
-	}
-	return nil
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: needs(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	once := loop.Once()
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{}, loop.On(mgr, &configv1.Infrastructure{}, once))
 }
 
 // Reconcile brings specification and status in line.

@@ -23,12 +23,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -56,13 +54,13 @@ type Controller struct {
 	Log    *slog.Logger
 }
 
-// Needs are the kinds that the API server must serve.
-func Needs() []schema.GroupKind {
+// needs are the kinds that the API server must serve.
+func needs() []schema.GroupKind {
 	return []schema.GroupKind{{Group: osv1.GroupName, Kind: "IngressController"}}
 }
 
-// Owns is what the loop keeps: how ingress controllers are published, and the labels of one namespace.
-func Owns() map[client.Object]cache.ByObject {
+// owns is what the controller keeps: how ingress controllers are published, and the labels of one namespace.
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&osv1.IngressController{}: {Namespaces: map[string]cache.Config{controllerNamespace: {}}, Transform: trimController},
 		namespace():               {Field: fields.OneTermEqualSelector("metadata.name", hostNetworkNamespace), Transform: trimNamespace},
@@ -90,23 +88,18 @@ func trimController(o any) (any, error) {
 // trimNamespace keeps everything that there is: who has set a label matters.
 func trimNamespace(o any) (any, error) { return o, nil }
 
-// Setup adds the loop to a manager whose cache has what Owns lists.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: needs(), Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(&osv1.IngressController{}), once),
-		source.Kind(mgr.GetCache(), client.Object(namespace()), once),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	once := loop.Once()
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		loop.On(mgr, &osv1.IngressController{}, once),
+		loop.On(mgr, namespace(), once),
+	)
 }
 
 // Reconcile brings the labels in line.

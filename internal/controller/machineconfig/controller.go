@@ -11,7 +11,6 @@ package machineconfig
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -19,12 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/report"
 )
@@ -32,17 +29,17 @@ import (
 // Name is the name of the loop in logs and on the board.
 const Name = "machineconfig"
 
-// Needs are the kinds without which the loop has nothing to do.
-func Needs() []schema.GroupKind {
+// needs are the kinds without which the controller has nothing to do.
+func needs() []schema.GroupKind {
 	return []schema.GroupKind{
 		{Group: machineconfigv1.GroupName, Kind: "MachineConfig"},
 		{Group: machineconfigv1.GroupName, Kind: "MachineConfigPool"},
 	}
 }
 
-// Owns are the kinds that the loop reads from a cache of its own: metadata of the operator's MachineConfigs, whose
+// owns are the kinds that the controller reads from a cache of its own: metadata of the operator's MachineConfigs, whose
 // content may be a megabyte each, and what decides about pools.
-func Owns() map[client.Object]cache.ByObject {
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		machineConfig(): {Label: ours()},
 		&machineconfigv1.MachineConfigPool{}: {Transform: func(o any) (any, error) {
@@ -64,25 +61,18 @@ type Controller struct {
 	Log       *slog.Logger
 }
 
-// Setup adds the loop to a manager whose cache has what Owns lists.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: needs(), Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(machineConfig()), once),
-		source.Kind(mgr.GetCache(), client.Object(&machineconfigv1.MachineConfigPool{}), once),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	once := loop.Once()
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		loop.On(mgr, machineConfig(), once),
+		loop.On(mgr, &machineconfigv1.MachineConfigPool{}, once),
+	)
 }
 
 // Reconcile looks at all pools and reports. What is new is remembered before it is reported.

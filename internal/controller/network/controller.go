@@ -26,17 +26,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apply"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/logging"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/report"
@@ -98,7 +96,9 @@ type Controller struct {
 	Board     *report.Board
 	// Changed is fired when an operand or what the API server serves has changed.
 	Changed *trigger.Trigger
-	Events  Events
+	// OnPlatform is called when the platform of the cluster changes; nil is nothing.
+	OnPlatform func()
+	Events     Events
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Level is that of the operator's log.
@@ -120,28 +120,24 @@ type Controller struct {
 	waiting waiting
 }
 
-// Setup adds the controller to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data, and what starts it, and others, when the platform of the cluster changes.
+func (c *Controller) Specs() []loop.Spec {
+	network := operatorv1.GroupVersion.WithKind("Network").GroupKind()
+	return []loop.Spec{
+		{Name: Name, Needs: []schema.GroupKind{network}, Setup: c.setup},
+		{Name: PlatformName, Needs: []schema.GroupKind{network, kindInfrastructure()}, Setup: c.setupPlatform},
+	}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.prepare()
-	loop, err := controller.New(Name, mgr, controller.Options{
-		Reconciler:  reconcile.Func(c.Reconcile),
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
-	})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
 	all := c.Changed.Handler()
-	for _, s := range []source.Source{
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: firstRetry, LastRetry: lastRetry},
 		c.Changed.Source(),
-		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), all, networkChanged()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), all, c.configMapChanged()),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), all, nodeChanged()),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+		loop.On(mgr, &operatorv1.Network{}, all, networkChanged()),
+		loop.On(mgr, &corev1.ConfigMap{}, all, c.configMapChanged()),
+		loop.On(mgr, &corev1.Node{}, all, nodeChanged()),
+	)
 }
 
 // prepare makes the state that the controller keeps.

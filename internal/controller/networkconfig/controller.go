@@ -17,17 +17,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 )
 
@@ -53,28 +52,21 @@ type Controller struct {
 
 type generations struct{ config, network int64 }
 
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind(), networkoperatorv1.GroupVersion.WithKind("NetworkConfig").GroupKind()}, Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	once := loop.Once()
 	records := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		return o.GetNamespace() == c.Namespace && (o.GetName() == appliedDefault || o.GetName() == applied.ConfigMapName)
 	})
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(&networkoperatorv1.NetworkConfig{}), once),
-		source.Kind(mgr.GetCache(), client.Object(&operatorv1.Network{}), once),
-		source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), once, records),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		loop.On(mgr, &networkoperatorv1.NetworkConfig{}, once),
+		loop.On(mgr, &operatorv1.Network{}, once),
+		loop.On(mgr, &corev1.ConfigMap{}, once, records),
+	)
 }
 
 // Reconcile brings the Network, the status and the ConfigMap in line with the NetworkConfig.

@@ -18,17 +18,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/admission"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/report"
@@ -54,8 +54,8 @@ const (
 	checkAgain = 5 * time.Minute
 )
 
-// Owns are the kinds that the controller reads from its own cache: its ConfigMap.
-func Owns() map[client.Object]cache.ByObject {
+// owns are the kinds that the controller reads from its own cache: its ConfigMap.
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{&corev1.ConfigMap{}: {
 		Namespaces: map[string]cache.Config{Namespace: {LabelSelector: labels.SelectorFromSet(own())}},
 	}}
@@ -76,22 +76,20 @@ type Controller struct {
 	Log      *slog.Logger
 }
 
-// Setup adds the controller to a manager whose cache has what Owns lists.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{loop.OpenShift()}, Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
 	var begin trigger.Trigger
 	begin.Fire()
-	for _, s := range []source.Source{begin.Source(), source.Kind(mgr.GetCache(), client.Object(&corev1.ConfigMap{}), begin.Handler()),
-		source.Kind(mgr.GetCache(), client.Object(&networkoperatorv1.NetworkGuard{}), begin.Handler())} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		begin.Source(),
+		loop.On(mgr, &corev1.ConfigMap{}, begin.Handler()),
+		loop.On(mgr, &networkoperatorv1.NetworkGuard{}, begin.Handler()),
+	)
 }
 
 // Reconcile writes or deletes the ConfigMap. While there is no NetworkGuard, no network is applied, and nothing changes.

@@ -15,16 +15,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/hostmtu"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -65,29 +65,23 @@ type Controller struct {
 	pending bool
 }
 
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{operatorv1.GroupVersion.WithKind("Network").GroupKind()}, Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.failures = map[string]failure{}
 	c.Board.Await(Name)
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
 	wake := &trigger.Trigger{Delay: collect}
-	if err := loop.Watch(wake.Source()); err != nil {
-		return fmt.Errorf("watch for %s controller: %w", Name, err)
-	}
-	for object, wanted := range map[client.Object]predicate.Predicate{
-		&corev1.Node{}:        predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return gone(e.ObjectOld) != gone(e.ObjectNew) }},
-		&corev1.Pod{}:         predicate.NewPredicateFuncs(isProbe),
-		&corev1.ConfigMap{}:   predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == hostmtu.ConfigMap }),
-		&operatorv1.Network{}: predicate.GenerationChangedPredicate{},
-	} {
-		if err := loop.Watch(source.Kind(mgr.GetCache(), object, wake.Handler(), wanted)); err != nil {
-			return fmt.Errorf("watch %T for %s controller: %w", object, Name, err)
-		}
-	}
-	return nil
+	all := wake.Handler()
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		wake.Source(),
+		loop.On(mgr, &corev1.Node{}, all, predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return gone(e.ObjectOld) != gone(e.ObjectNew) }}),
+		loop.On(mgr, &corev1.Pod{}, all, predicate.NewPredicateFuncs(isProbe)),
+		loop.On(mgr, &corev1.ConfigMap{}, all, predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetName() == hostmtu.ConfigMap })),
+		loop.On(mgr, &operatorv1.Network{}, all, predicate.GenerationChangedPredicate{}),
+	)
 }
 
 func isProbe(o client.Object) bool { return o.GetLabels()[manifest.LabelComponent] == component }

@@ -22,17 +22,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -73,20 +72,14 @@ type Controller struct {
 	troubles troubles
 }
 
-// Setup adds the loop to a manager.
-func (c *Controller) Setup(mgr manager.Manager) error {
-	loop, err := controller.New(Name, mgr, controller.Options{
-		Reconciler:  reconcile.Func(c.Reconcile),
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
-	})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&networkv1.OperatorPKI{}),
-		&handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{})); err != nil {
-		return fmt.Errorf("watch for %s controller: %w", Name, err)
-	}
-	return nil
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{networkv1.GroupVersion.WithKind("OperatorPKI").GroupKind()}, Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: retryFirst, LastRetry: retryLast},
+		loop.On(mgr, &networkv1.OperatorPKI{}, &handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{}))
 }
 
 // Reconcile brings one OperatorPKI to where it ought to be now.

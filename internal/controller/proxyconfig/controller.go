@@ -25,12 +25,10 @@ import (
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
@@ -73,15 +71,15 @@ type Controller struct {
 	told map[note]bool
 }
 
-// Needs are the kinds that the API server must serve.
-func Needs() []schema.GroupKind {
+// needs are the kinds that the API server must serve.
+func needs() []schema.GroupKind {
 	return []schema.GroupKind{
 		{Group: configv1.GroupName, Kind: "Proxy"}, {Group: configv1.GroupName, Kind: "Network"}, {Group: configv1.GroupName, Kind: "Infrastructure"},
 	}
 }
 
-// Owns is what the loop keeps of ConfigMaps: that they are there, and that they have changed.
-func Owns() map[client.Object]cache.ByObject {
+// owns is what the controller keeps of ConfigMaps: that they are there, and that they have changed.
+func owns() map[client.Object]cache.ByObject {
 	only := func(name string) cache.Config {
 		return cache.Config{FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}
 	}
@@ -107,29 +105,25 @@ func trim(o any) (any, error) {
 	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: kept}, nil
 }
 
-// Setup adds the loop to a manager, whose cache has what Owns says.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: needs(), Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	c.Client = mgr.GetClient()
 	c.prepare()
 	if err := mgr.Add(c.probes); err != nil {
 		return fmt.Errorf("add probes of proxies: %w", err)
 	}
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{{}} })
-	for _, s := range []source.Source{
-		source.Kind(mgr.GetCache(), client.Object(&configv1.Proxy{}), once),
-		source.Kind(mgr.GetCache(), client.Object(&configv1.Network{}), once),
-		source.Kind(mgr.GetCache(), client.Object(&configv1.Infrastructure{}), once),
-		source.Kind(mgr.GetCache(), client.Object(configMaps()), once),
+	once := loop.Once()
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		loop.On(mgr, &configv1.Proxy{}, once),
+		loop.On(mgr, &configv1.Network{}, once),
+		loop.On(mgr, &configv1.Infrastructure{}, once),
+		loop.On(mgr, configMaps(), once),
 		c.wake.Source(),
-	} {
-		if err := loop.Watch(s); err != nil {
-			return fmt.Errorf("watch for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	)
 }
 
 // prepare makes the parts that need no manager.

@@ -123,7 +123,7 @@ func (c *cluster) run() {
 	api := c.account()
 	api.UserAgent, api.QPS = c.agent(), -1
 	mgr, err := manager.New(api, manager.Options{
-		Scheme: scheme, Cache: cache.Options{ByObject: Owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
+		Scheme: scheme, Cache: cache.Options{ByObject: owns()}, Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes},
 	})
 	if err != nil {
 		c.t.Fatal(err)
@@ -136,7 +136,7 @@ func (c *cluster) run() {
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Settings: Settings{TrustFiles: []string{filepath.Join(c.t.TempDir(), "none"), c.systemFile}},
 		Board: c.board, Events: mgr.GetEventRecorder(Name), Metrics: metrics, Now: time.Now, Log: slog.New(slog.NewTextHandler(c.log, nil)),
 	}
-	if err := loop.Setup(mgr); err != nil {
+	if err := loop.setup(mgr); err != nil {
 		c.t.Fatal(err)
 	}
 	loop.probes.timeout, loop.probes.pause = time.Second, 10*time.Millisecond

@@ -8,8 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Owns is what the loop keeps in a cache of its own: the requests of its signer, whole while they are open.
-func Owns() map[client.Object]cache.ByObject {
+// owns is what the controller keeps in a cache of its own: the requests of its signer, whole while they are open.
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", SignerName), Transform: trim},
 	}

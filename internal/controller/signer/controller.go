@@ -19,16 +19,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -70,43 +68,32 @@ type Controller struct {
 	record    record
 }
 
-// Setup adds the loop to a manager, whose cache holds the requests of this signer and no others.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
+	c.Client = mgr.GetClient()
 	if err := indexNodes(mgr.GetFieldIndexer()); err != nil {
 		return err
-	}
-	loop, err := controller.New(Name, mgr, controller.Options{
-		Reconciler: reconcile.Func(c.Reconcile), MaxConcurrentReconciles: workers,
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryLast),
-	})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
 	}
 	// What is finished needs no look, except that what goes may be waiting.
 	open := func(o client.Object) bool {
 		csr, is := o.(*certificatesv1.CertificateSigningRequest)
 		return is && csr.Spec.SignerName == SignerName && !Finished(csr)
 	}
-	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(&certificatesv1.CertificateSigningRequest{}), &handler.EnqueueRequestForObject{},
-		predicate.Funcs{
+	err := loop.Add(mgr, Name, c.Reconcile, loop.Options{Workers: workers, FirstRetry: retryFirst, LastRetry: retryLast},
+		loop.On(mgr, &certificatesv1.CertificateSigningRequest{}, &handler.EnqueueRequestForObject{}, predicate.Funcs{
 			CreateFunc: func(e event.CreateEvent) bool { return open(e.Object) },
 			UpdateFunc: func(e event.UpdateEvent) bool { return open(e.ObjectNew) },
-		})); err != nil {
-		return fmt.Errorf("watch for %s controller: %w", Name, err)
+		}))
+	if err != nil {
+		return err
 	}
 	c.record.wake.Delay = collect
-	keeper, err := controller.New(Name+"-identities", mgr, controller.Options{Reconciler: reconcile.Func(c.keep)})
-	if err != nil {
-		return fmt.Errorf("create %s controller of identities: %w", Name, err)
-	}
-	for _, s := range []source.Source{
-		c.record.wake.Source(), source.Kind(mgr.GetCache(), client.Object(&corev1.Node{}), c.record.wake.Handler(), otherIdentity()),
-	} {
-		if err := keeper.Watch(s); err != nil {
-			return fmt.Errorf("watch nodes for %s controller: %w", Name, err)
-		}
-	}
-	return nil
+	return loop.Add(mgr, Name+"-identities", c.keep, loop.Options{},
+		c.record.wake.Source(), loop.On(mgr, &corev1.Node{}, c.record.wake.Handler(), otherIdentity()))
 }
 
 // Reconcile answers one request.

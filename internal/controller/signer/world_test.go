@@ -176,14 +176,14 @@ func (w *world) controller(cached client.Client) *Controller {
 func (w *world) start() *Controller {
 	w.tb.Helper()
 	yes := true
-	mgr, err := manager.New(w.Config, manager.Options{Scheme: w.Client.Scheme(), Cache: cache.Options{ByObject: Owns()}, Logger: logr.Discard(),
+	mgr, err := manager.New(w.Config, manager.Options{Scheme: w.Client.Scheme(), Cache: cache.Options{ByObject: owns()}, Logger: logr.Discard(),
 		Metrics: server.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: &yes}})
 	if err != nil {
 		w.tb.Fatal(err)
 	}
 	c := w.controller(mgr.GetClient())
 	c.Live, c.Events = w.Client, mgr.GetEventRecorder(Name)
-	if err := c.Setup(mgr); err != nil {
+	if err := c.setup(mgr); err != nil {
 		w.tb.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -21,12 +21,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
@@ -38,12 +36,12 @@ const (
 	object = "cluster"
 )
 
-// Kind is without which the loop has nothing to do.
+// Kind is without which the controller has nothing to do.
 var Kind = schema.GroupKind{Group: configv1.GroupName, Kind: "APIServer"}
 
-// Owns are the kinds that the loop reads from a cache of its own: the one APIServer. It is read without a type, since
+// owns are the kinds that the controller reads from a cache of its own: the one APIServer. It is read without a type, since
 // spec.tlsAdherence is younger than the types that this project is built with.
-func Owns() map[client.Object]cache.ByObject {
+func owns() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{apiServer(): {Field: fields.OneTermEqualSelector("metadata.name", object)}}
 }
 
@@ -59,20 +57,15 @@ type Controller struct {
 	Log     *slog.Logger
 }
 
-// Setup adds the loop to a manager whose cache has what Owns lists.
-func (c *Controller) Setup(mgr manager.Manager) error {
+// Specs returns the controller as data.
+func (c *Controller) Specs() []loop.Spec {
+	return []loop.Spec{{Name: Name, Needs: []schema.GroupKind{Kind}, Owns: owns(), Setup: c.setup}}
+}
+
+func (c *Controller) setup(mgr manager.Manager) error {
 	c.Client = mgr.GetClient()
-	loop, err := controller.New(Name, mgr, controller.Options{Reconciler: reconcile.Func(c.Reconcile)})
-	if err != nil {
-		return fmt.Errorf("create %s controller: %w", Name, err)
-	}
-	once := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
-		return []reconcile.Request{{}}
-	})
-	if err := loop.Watch(source.Kind(mgr.GetCache(), client.Object(apiServer()), once)); err != nil {
-		return fmt.Errorf("watch for %s controller: %w", Name, err)
-	}
-	return nil
+	once := loop.Once()
+	return loop.Add(mgr, Name, c.Reconcile, loop.Options{}, loop.On(mgr, apiServer(), once))
 }
 
 // Reconcile ends the operator if the settings have changed.

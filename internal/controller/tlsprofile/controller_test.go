@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	apitest.Main(m, apitest.Options{OpenShift: []string{"apiservers.config.openshift.io"}})
 }
 
-// loop is the loop of an operator that was started with some settings.
-func loop(r client.Reader, started tlsprofile.Settings) (c *Controller, restarted *int) {
+// newController is the controller of an operator that was started with some settings.
+func newController(r client.Reader, started tlsprofile.Settings) (c *Controller, restarted *int) {
 	restarted = new(int)
 	return &Controller{Client: r, Started: started, Restart: func() { *restarted++ }, Board: &report.Board{}, Log: slog.New(slog.DiscardHandler)}, restarted
 }
@@ -40,7 +40,7 @@ func TestOperatorStartsAgainOnlyWhenTheSettingsChange(t *testing.T) {
 	if err != nil || !started.IsZero() {
 		t.Fatalf("without an APIServer: got %+v, %v", started, err)
 	}
-	c, restarted := loop(server.Client, started)
+	c, restarted := newController(server.Client, started)
 	look(t, c)
 	o := &configv1.APIServer{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}
 	server.Create(t, o)
@@ -61,7 +61,7 @@ func TestOperatorStartsAgainOnlyWhenTheSettingsChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, restarted = loop(server.Client, now)
+	c, restarted = newController(server.Client, now)
 	look(t, c)
 	if *restarted != 0 || now.MinVersion != "VersionTLS13" {
 		t.Errorf("the next operator has %s and restarts %d times", now.MinVersion, *restarted)
@@ -78,7 +78,7 @@ func TestUnusableProfileIsNamedAndNothingEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, restarted := loop(server.Client, settings)
+	c, restarted := newController(server.Client, settings)
 	look(t, c)
 	found, _, _ := c.Board.Snapshot()
 	if len(found) != 1 || !found[0].Aside || found[0].Reason != "NoUsableCipher" || *restarted != 0 {
@@ -98,7 +98,7 @@ func TestProfileThatCannotBeReadEndsNothing(t *testing.T) {
 		"profile is no object":   `{"tlsSecurityProfile": "Modern"}`,
 		"ciphers are not a list": `{"tlsSecurityProfile": {"type": "Custom", "custom": {"ciphers": "x"}}}`,
 	} {
-		c, restarted := loop(serving(t, spec), tlsprofile.Settings{})
+		c, restarted := newController(serving(t, spec), tlsprofile.Settings{})
 		if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err == nil || *restarted != 0 {
 			t.Errorf("%s: got error %v and %d restarts", why, err, *restarted)
 		}

@@ -8,17 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// watchRequests has a new request ask for a pass. The requests are in a cache of their own: the API server selects by one
+// watchRequests has a new request start a reconcile. The requests are in a cache of their own: the API server selects by one
 // signer, and the manager's cache has those of another.
-func (c *Controller) watchRequests(mgr manager.Manager, loop controller.Controller) error {
+func (c *Controller) watchRequests(mgr manager.Manager, l *loop.Loop) error {
 	requests, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -35,8 +35,8 @@ func (c *Controller) watchRequests(mgr manager.Manager, loop controller.Controll
 		csr, ok := o.(*certificatesv1.CertificateSigningRequest)
 		return ok && !finished(csr)
 	})
-	if err := loop.Watch(source.Kind(requests, client.Object(&certificatesv1.CertificateSigningRequest{}), everything(), open)); err != nil {
-		return fmt.Errorf("watch requests for %s controller: %w", Name, err)
+	if err := l.Watch(source.Kind(requests, client.Object(&certificatesv1.CertificateSigningRequest{}), loop.Once(), open)); err != nil {
+		return err
 	}
 	c.deps.Requests = func(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
 		var list certificatesv1.CertificateSigningRequestList

@@ -39,7 +39,7 @@ func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
 		defer mu.Unlock()
 		said = f
 	}})
-	if err := loop.Setup(mgr); err != nil {
+	if err := loop.setup(mgr); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
