@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -43,7 +44,7 @@ func namesOf(o provider.Operands) names {
 // permissions returns the policies that narrow what the operator's account may do with what its roles let it write.
 func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	n := namesOf(operands)
-	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), ownPKIs()}
+	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), ownPKIs()}
 	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	for _, p := range policies {
 		b := admissionv1.ValidatingAdmissionPolicyBinding{
@@ -134,6 +135,20 @@ func (n names) ownObjects() admissionv1.ValidatingAdmissionPolicy {
 		Expression: fmt.Sprintf(`request.resource.resource == "clusterroles" ? variables.meta.name in %s : (request.resource.resource == "namespaces" ? variables.meta.name in %[2]s :`+
 			` (request.namespace in %[2]s || request.resource.resource == "configmaps" && request.namespace == "openshift-config-managed"))`, list(n.clusterRoles), list(n.namespaces)),
 		Message: "the network operator writes namespaces, service accounts, services, network policies and cluster roles of its operands only, and deletes no ConfigMaps elsewhere (own-objects)",
+	}}
+	return p
+}
+
+// ownSecrets keeps Secrets that the operator creates to types that give no access to the cluster, and to the namespaces in which a role
+// lets it update Secrets. The pull secret has a role of its own, by name, and its copies are in the namespaces of operands.
+func (n names) ownSecrets() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("secrets", on("", "secrets", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}))
+	p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: "secrets", Expression: `authorizer.group("").resource("secrets").namespace(request.namespace)`})
+	p.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf(`variables.meta.name == %q ? object.type == "kubernetes.io/dockerconfigjson" && request.namespace in %s`+
+			` : object.type in ["Opaque", "kubernetes.io/tls"] && (variables.secrets.check("update").allowed() || variables.secrets.check("patch").allowed())`,
+			facts.PullSecretName, list(n.namespaces)),
+		Message: "the network operator writes certificates, keys and host networks where a role lets it update Secrets, and copies of its pull secret in the namespaces of its operands (own-secrets)",
 	}}
 	return p
 }

@@ -43,6 +43,8 @@ type Cluster struct {
 	// KeepConntrackMax is true if kube-proxy may not size the nodes' connection-tracking tables, because nodes are network namespaces of
 	// one machine, from which its table cannot be written. kube-proxy sizes them otherwise.
 	KeepConntrackMax bool `json:",omitempty"`
+	// PullSecret is the name of the Secret with which workloads pull their images, in the namespace of each; empty is none.
+	PullSecret string `json:",omitempty"`
 	// TLS is what programs that serve TLS are told, by the cluster's TLS profile. The zero value leaves them alone.
 	TLS tlsprofile.Settings
 }
@@ -98,6 +100,10 @@ type Node struct {
 // entry without a name, if there is one, stands for every variable that is not listed; the sequence %s in it
 // is replaced by the variable's name. Offline rendering makes placeholders with it.
 type Images map[string]string
+
+// PullSecretName is the name of the Secret, of type kubernetes.io/dockerconfigjson, in the operator's namespace and of its copies in those
+// of operands.
+const PullSecretName = "network-operator-pull-secret"
 
 // OperatorImage is the environment variable that names the operator's own image, whose programs run on nodes, too.
 const OperatorImage = "NETWORK_OPERATOR_IMAGE"

@@ -19,6 +19,8 @@ const (
 	keyVersion   = "releaseVersion"
 	// keyConntrack is there, with the value true, only if KeepConntrackMax is.
 	keyConntrack = "keepConntrackMax"
+	// keyPullSecret is there only if PullSecret is.
+	keyPullSecret = "pullSecret"
 )
 
 // Publish returns the data of the ConfigMap.
@@ -34,12 +36,15 @@ func (c Cluster) Publish() (map[string]string, error) {
 	if c.KeepConntrackMax {
 		data[keyConntrack] = strconv.FormatBool(true)
 	}
+	if c.PullSecret != "" {
+		data[keyPullSecret] = c.PullSecret
+	}
 	return data, nil
 }
 
 // Published reads the data of the ConfigMap. Everything that is not in it is zero.
 func Published(data map[string]string) (Cluster, error) {
-	c := Cluster{Platform: data[keyPlatform], ReleaseVersion: data[keyVersion], KeepConntrackMax: data[keyConntrack] == strconv.FormatBool(true)}
+	c := Cluster{Platform: data[keyPlatform], ReleaseVersion: data[keyVersion], PullSecret: data[keyPullSecret], KeepConntrackMax: data[keyConntrack] == strconv.FormatBool(true)}
 	host, port, err := net.SplitHostPort(data[keyAPIServer])
 	if err != nil {
 		return Cluster{}, fmt.Errorf("read ConfigMap %s, key %s: %w", ConfigMapName, keyAPIServer, err)

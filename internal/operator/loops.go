@@ -20,9 +20,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/controller/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/nodemtu"
+	"github.com/cluster-network-operator/cno/internal/controller/pullsecret"
+	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/loop"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
 // operatorImage is the environment variable that names the operator's own image, which the MTU probes run.
@@ -46,16 +50,26 @@ func loops(s *shared) []loop.Spec {
 		Board: s.board, Changed: s.network, Events: events{s.manager.GetEventRecorder(network.Name)},
 		Level: s.Level, Now: time.Now, Log: s.Log.With("controller", network.Name),
 	}
-	s.operandChanged = rollout.OperandChanged
+	credentials := &pullsecret.Controller{
+		Facts: cached, Namespace: s.Namespace, Namespaces: append([]string{nodereport.Namespace}, s.Registry.Operands().Names(nil)...), Exists: s.namespaceExists,
+		Wake: &trigger.Trigger{}, Board: s.board, Log: s.Log.With("controller", pullsecret.Name),
+	}
+	rollout.PullSecret = credentials.Found
+	s.operandChanged = func(spec bool) {
+		if spec {
+			credentials.Wake.Fire() // it may be a namespace
+		}
+		rollout.OperandChanged(spec)
+	}
 	probe := &nodemtu.Controller{
-		Client: cached, Nodes: nodesIn(s.manager.GetCache()), Namespace: s.Namespace, Image: s.Facts.Images[operatorImage], Needed: needsHostMTU(s.Registry),
+		Client: cached, Nodes: nodesIn(s.manager.GetCache()), Namespace: s.Namespace, Image: s.Facts.Images[operatorImage], PullSecret: credentials.Found, Needed: needsHostMTU(s.Registry),
 		Board: s.board, Now: time.Now, Log: s.Log.With("controller", nodemtu.Name),
 	}
 	short := &networkconfig.Controller{
 		Client: cached, Namespace: s.Namespace, Now: time.Now, Log: s.Log.With("controller", networkconfig.Name),
 	}
 	hosts := &hostnetworkconfig.Controller{
-		Client: cached, Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[hostNetworkImage],
+		Client: cached, Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[hostNetworkImage], PullSecret: credentials.Found,
 		APIServer: s.Facts.APIServer, Version: s.Facts.ReleaseVersion, Now: time.Now, Log: s.Log.With("controller", hostnetworkconfig.Name),
 	}
 	routers := &egressrouter.Controller{
@@ -69,8 +83,12 @@ func loops(s *shared) []loop.Spec {
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, OnConfiguration: s.network.Fire, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("controller", connectivitycheck.Name),
 	}
+	credentials.Changed = func() {
+		s.network.Fire()
+		hosts.Wake.Fire()
+	}
 	s.board.OnHung(s.network.Fire) // the network controller looks again when the status controller says that a rollout hangs
-	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), short.Specs(), hosts.Specs(), routers.Specs(), sysctls.Specs(), checks.Specs(),
+	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), short.Specs(), hosts.Specs(), credentials.Specs(), routers.Specs(), sysctls.Specs(), checks.Specs(),
 		statusLoops(s), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
 }
 
@@ -82,6 +100,12 @@ func (s *shared) serves(gk schema.GroupKind) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// namespaceExists reports whether a namespace exists in which the operator has workloads. That of couriers is created with the operator.
+func (s *shared) namespaceExists(name string) bool {
+	_, exists := s.operands.Live(manifest.Key{Kind: "Namespace", Name: name})
+	return exists || name == nodereport.Namespace
 }
 
 // needsHostMTU reports whether a network's provider computes its MTU from that of the nodes.

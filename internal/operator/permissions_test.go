@@ -14,6 +14,7 @@ import (
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
 const (
@@ -59,6 +60,12 @@ func deployment(namespace, name string, change ...func(*corev1.PodSpec)) *appsv1
 		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template}}
 }
 
+// secret has what the API server requires of each type.
+func secret(namespace, name string, t corev1.SecretType) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}}, Type: t,
+		Data: map[string][]byte{corev1.DockerConfigJsonKey: []byte("{}"), corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}}}
+}
+
 // TestTheTokenOfTheOperatorIsNotWorthEverySecret tries with the operator's own account what its roles alone would let it do.
 func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
@@ -97,10 +104,15 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 		"a router with a Secret": deployment("tenant", "egress-router-a", func(p *corev1.PodSpec) {
 			p.Volumes = []corev1.Volume{{Name: "s", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}}}
 		}),
-		"an account elsewhere": &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "evil"}},
-		"a service elsewhere":  &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "evil"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}},
-		"a policy elsewhere":   &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "default-deny"}},
-		"a role of any name":   &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "evil"}},
+		"a token of any account":          secret("openshift-flannel", "t", corev1.SecretTypeServiceAccountToken),
+		"such a token as the pull secret": secret("openshift-flannel", facts.PullSecretName, corev1.SecretTypeServiceAccountToken),
+		"a token that nodes join with":    secret("kube-system", "bootstrap-token-aaaaaa", corev1.SecretTypeBootstrapToken),
+		"a Secret of a tenant":            secret("tenant", "s", corev1.SecretTypeOpaque),
+		"credentials for a tenant":        secret("tenant", facts.PullSecretName, corev1.SecretTypeDockerConfigJson),
+		"an account elsewhere":            &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "evil"}},
+		"a service elsewhere":             &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "evil"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 1}}}},
+		"a policy elsewhere":              &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "default-deny"}},
+		"a role of any name":              &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "evil"}},
 	} {
 		if err := try(o); !byPolicy(err) {
 			t.Errorf("it creates %s: %v", why, err)
@@ -124,6 +136,8 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 		"a router":                      deployment("tenant", "egress-router-a"),
 		"a policy of an operand":        &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-flannel", Name: "default-deny"}},
 		"an operand":                    daemonSet("openshift-flannel", func(p *corev1.PodSpec) { p.HostNetwork = true }),
+		"the pull secret of an operand": secret("openshift-flannel", facts.PullSecretName, corev1.SecretTypeDockerConfigJson),
+		"a certificate of an operand":   secret("openshift-flannel", "c", corev1.SecretTypeTLS),
 		"Secrets beside an OperatorPKI": roleBinding("with-pki", roleOfPKIs, roleOfPKIs),
 	} {
 		c.eventually("it may create "+why, func() bool { return try(o) == nil })

@@ -50,11 +50,18 @@ func TestOperatorNeedsNoMoreThanItsRoles(t *testing.T) {
 		o.Facts.APIServer = facts.HostPort{Host: "192.0.2.10", Port: 6443}
 		o.Facts.Images = facts.Images{operatorImage: "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "KUBE_PROXY_IMAGE": "k:v1"}
 	})
+	c.create(secret(operatorNamespace, facts.PullSecretName, corev1.SecretTypeDockerConfigJson))
 	network := newNetwork()
 	c.create(network)
 	c.eventually("the node is asked for its MTU", func() bool { return c.answerProbes(1450) == 1 })
 	c.eventually("kube-proxy is applied", func() bool {
 		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}, &appsv1.DaemonSet{}) == nil
+	})
+	c.eventually("kube-proxy pulls with the pull secret of its namespace", func() bool {
+		var d appsv1.DaemonSet
+		err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}, &d)
+		return err == nil && len(d.Spec.Template.Spec.ImagePullSecrets) == 1 &&
+			c.Client.Get(t.Context(), client.ObjectKey{Namespace: d.Namespace, Name: d.Spec.Template.Spec.ImagePullSecrets[0].Name}, &corev1.Secret{}) == nil
 	})
 	c.eventually("flannel's configuration is applied", func() bool { return c.configMap("openshift-flannel", "flannel-config") != nil })
 	c.eventually("certificates are made", func() bool {

@@ -68,6 +68,9 @@ func (s *state) renderPart(p *part, owners map[manifest.Key]string) (provider.Ou
 		if err := stampPods(o.Object, p.name); err != nil {
 			return provider.Output{}, fmt.Errorf("label the pods of %s: %w", o.Key(), err)
 		}
+		if err := addPullSecret(o.Object, s.in.Cluster.PullSecret); err != nil {
+			return provider.Output{}, fmt.Errorf("add the pull secret to %s: %w", o.Key(), err)
+		}
 	}
 	maps.Copy(owners, own)
 	out.Objects = manifest.Sorted(marked)
@@ -90,4 +93,17 @@ func stampPods(o *unstructured.Unstructured, component string) error {
 	}
 	labels[manifest.LabelManagedBy], labels[manifest.LabelComponent] = manifest.ManagedBy, component
 	return unstructured.SetNestedStringMap(o.Object, labels, path...)
+}
+
+// addPullSecret has the pods of a workload use a pull secret, unless its name is empty.
+func addPullSecret(o *unstructured.Unstructured, name string) error {
+	if name == "" || !manifest.IsWorkload(manifest.KeyOf(o).GroupKind()) {
+		return nil
+	}
+	path := []string{"spec", "template", "spec", "imagePullSecrets"}
+	have, _, err := unstructured.NestedSlice(o.Object, path...)
+	if err != nil {
+		return err
+	}
+	return unstructured.SetNestedSlice(o.Object, append(have, map[string]any{"name": name}), path...)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/cluster-network-operator/cno/internal/manifest"
@@ -215,3 +216,31 @@ type tableOf struct {
 }
 
 func (c tableOf) Workloads() []provider.Workload { return c.table }
+
+func TestWorkloadsUseThePullSecret(t *testing.T) {
+	known := cluster()
+	for name, want := range map[string]int{"": 0, "pull": 1} {
+		known.PullSecret = name
+		res, err := newPipeline().Run(t.Context(), Input{Desired: spec(), Cluster: known}, Render)
+		if err != nil {
+			t.Fatal(err)
+		}
+		workloads := 0
+		for _, out := range res.Outputs {
+			for _, o := range out.Output.Objects {
+				secrets, has, _ := unstructured.NestedSlice(o.Object.Object, "spec", "template", "spec", "imagePullSecrets")
+				if manifest.IsWorkload(o.Key().GroupKind()) {
+					workloads++
+				} else if has {
+					t.Errorf("%s has a pull secret", o.Key())
+				}
+				if manifest.IsWorkload(o.Key().GroupKind()) && len(secrets) != want {
+					t.Errorf("%q: %s has the pull secrets %v", name, o.Key(), secrets)
+				}
+			}
+		}
+		if workloads == 0 {
+			t.Error("nothing is rendered that pulls an image")
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 // on the operator as a whole, and not on the network: an invalid proxy is no trouble of the network.
 var controllers = [...]string{
 	"ClusterConfig", "ProxyConfig", "InjectorConfig", "MachineConfig", "PKIConfig", "EgressRouterConfig", "CertificateSigner",
-	"InfrastructureConfig", "IngressConfig", "DashboardConfig", "NetworkFeatures", "TLSProfile",
+	"InfrastructureConfig", "IngressConfig", "DashboardConfig", "NetworkFeatures", "TLSProfile", "PullSecret",
 }
 
 // IsController reports whether a component is one of the operator's controllers beside that of the network.

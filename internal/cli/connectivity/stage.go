@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/reach"
 )
 
@@ -36,6 +37,7 @@ type stage struct {
 	api                       kubernetes.Interface
 	operator, image, external string
 	pull                      corev1.PullPolicy
+	pullSecrets               []corev1.LocalObjectReference
 	say                       func(format string, args ...any)
 	// namespace is that of the test; empty until it is made.
 	namespace string
@@ -182,6 +184,24 @@ func (s *stage) open(ctx context.Context) error {
 		return fmt.Errorf("create a namespace: %w", err)
 	}
 	s.namespace = made.Name
+	return s.copyPullSecret(ctx)
+}
+
+// copyPullSecret copies the operator's pull secret into the namespace of the test, if there is one and the user may read it: nodes that
+// do not have the image pull it from the same registry.
+func (s *stage) copyPullSecret(ctx context.Context) error {
+	found, err := s.api.CoreV1().Secrets(s.operator).Get(ctx, facts.PullSecretName, metav1.GetOptions{})
+	if err != nil {
+		if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+			return nil
+		}
+		return fmt.Errorf("read the pull secret: %w", err)
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: found.Name}, Type: found.Type, Data: found.Data}
+	if _, err := s.api.CoreV1().Secrets(s.namespace).Create(ctx, secret, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("copy the pull secret: %w", err)
+	}
+	s.pullSecrets = []corev1.LocalObjectReference{{Name: found.Name}}
 	return nil
 }
 
@@ -307,7 +327,8 @@ func (s *stage) pod(name, node string, onHost bool, args []string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, GenerateName: name + "-", Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
-			NodeName: node, HostNetwork: onHost, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &now,
+			ImagePullSecrets: s.pullSecrets,
+			NodeName:         node, HostNetwork: onHost, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &now,
 			AutomountServiceAccountToken: &no, EnableServiceLinks: &no, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &nobody, RunAsGroup: &nobody, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 			Containers: []corev1.Container{{Name: "c", Image: s.image, ImagePullPolicy: s.pull, Args: args, SecurityContext: &corev1.SecurityContext{

@@ -25,6 +25,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/loop"
+	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
 const (
@@ -48,12 +49,16 @@ type Controller struct {
 	Serves func(schema.GroupKind) (bool, error)
 	// Image is that of couriers. Without one there are none, and what would need them is said in the status.
 	Image string
+	// PullSecret returns the name of the Secret with which couriers pull their images, empty for none; nil is none.
+	PullSecret func(context.Context) (string, error)
 	// APIServer is how couriers reach it without the cluster's network. Empty is by the service.
 	APIServer facts.HostPort
 	// Version is that of the operator.
 	Version string
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Wake starts a reconcile from elsewhere.
+	Wake trigger.Trigger
+	Now  func() time.Time
+	Log  *slog.Logger
 
 	// made remembers what was applied, so that it is not sent again.
 	made map[objectKey]applied
@@ -67,9 +72,10 @@ func (c *Controller) Specs() []loop.Spec {
 }
 
 func (c *Controller) setup(mgr manager.Manager) error {
-	once := loop.Once()
+	once := c.Wake.Handler()
 	ours := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == nodereport.Namespace })
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
+		c.Wake.Source(),
 		loop.On(mgr, &networkv1.HostNetworkConfig{}, once),
 		loop.On(mgr, &corev1.Node{}, once, predicate.LabelChangedPredicate{}),
 		loop.On(mgr, &corev1.ConfigMap{}, once, ours),

@@ -41,7 +41,7 @@ func (c *Controller) leave(w world, roles, configured []string) (all []object, e
 		if c.Image == "" || w.left(role, configured) {
 			continue
 		}
-		d, err := c.withdrawing(role, configured)
+		d, err := c.withdrawing(role, configured, w.PullSecret)
 		if err != nil {
 			return nil, err
 		}

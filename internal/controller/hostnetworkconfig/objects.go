@@ -65,7 +65,7 @@ func (c *Controller) objects(w world, config roleConfig, configured []string) (a
 		}
 	}
 	if len(config.rendered.Files) > 0 && c.Image != "" {
-		add(c.courier(role, maps, configured))
+		add(c.courier(role, maps, configured, w.PullSecret))
 	}
 	if len(config.rendered.Files) > 0 && c.Image == "" && !w.MachineConfigs {
 		errs = append(errs, "no image of couriers is known (HOST_NETWORK_IMAGE), so that no file reaches a node")
@@ -134,7 +134,7 @@ func configMaps(role string, files placement.Files) []*corev1.ConfigMap {
 }
 
 // courier returns the DaemonSet for the nodes of a role, which brings the files of ConfigMaps, if there are any.
-func (c *Controller) courier(role string, maps, configured []string) (*appsv1.DaemonSet, error) {
+func (c *Controller) courier(role string, maps, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
 	d, err := manifest.Decode[appsv1.DaemonSet](assets, "assets/courier.yaml")
 	if err != nil {
 		return nil, err
@@ -144,6 +144,9 @@ func (c *Controller) courier(role string, maps, configured []string) (*appsv1.Da
 	d.Spec.Selector.MatchLabels, d.Spec.Template.Labels = name, name
 	spec := &d.Spec.Template.Spec
 	spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: nodesOf(role, configured)}}
+	if pullSecret != "" {
+		spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecret}}
+	}
 	container := &spec.Containers[0]
 	container.Image = c.Image
 	if c.APIServer.Host != "" {
@@ -166,8 +169,8 @@ func (c *Controller) courier(role string, maps, configured []string) (*appsv1.Da
 }
 
 // withdrawing returns the DaemonSet of a role that no one asks for any more: it removes what was brought.
-func (c *Controller) withdrawing(role string, configured []string) (*appsv1.DaemonSet, error) {
-	d, err := c.courier(role, nil, configured)
+func (c *Controller) withdrawing(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
+	d, err := c.courier(role, nil, configured, pullSecret)
 	if err != nil {
 		return nil, err
 	}

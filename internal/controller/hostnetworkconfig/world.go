@@ -30,6 +30,8 @@ type world struct {
 	MachineConfigs, BareMetalHosts bool
 	// Machines are the BareMetalHosts by name, with the Secret that each names. Nil if no one asks for them.
 	Machines map[string]string
+	// PullSecret is the name of the Secret with which couriers pull their image; empty is none.
+	PullSecret string
 	// There is what the loop has made.
 	There map[objectKey]*metav1.PartialObjectMetadata
 }
@@ -63,6 +65,12 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 		var err error
 		if *served, err = c.Serves(kind); err != nil {
 			return w, fmt.Errorf("ask whether %s is served: %w", kind, err)
+		}
+	}
+	if c.PullSecret != nil {
+		var err error
+		if w.PullSecret, err = c.PullSecret(ctx); err != nil {
+			return w, err
 		}
 	}
 	var configs networkv1.HostNetworkConfigList

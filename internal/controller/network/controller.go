@@ -91,6 +91,8 @@ type Controller struct {
 	Pipeline pipeline.Pipeline
 	// Facts are those that do not change while the operator runs.
 	Facts facts.Cluster
+	// PullSecret returns the name of the Secret with which workloads pull their images, empty for none; nil is none.
+	PullSecret func(context.Context) (string, error)
 	// Namespace is the operator's own.
 	Namespace string
 	Board     *report.Board

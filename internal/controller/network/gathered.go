@@ -82,6 +82,11 @@ func (c *Controller) cluster(ctx context.Context, without bool) (facts.Cluster, 
 	if known.Services, err = c.services(ctx, without); err != nil {
 		return facts.Cluster{}, err
 	}
+	if c.PullSecret != nil {
+		if known.PullSecret, err = c.PullSecret(ctx); err != nil {
+			return facts.Cluster{}, err
+		}
+	}
 	return Facts(known, nodes, hostmtu.Settled(cm.Data)), nil
 }
 

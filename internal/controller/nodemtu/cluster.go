@@ -72,8 +72,15 @@ func (c *Controller) do(ctx context.Context, a actions, version string) error {
 			return fmt.Errorf("delete probe of node %s: %w", p.node, err)
 		}
 	}
+	pullSecret := ""
+	if len(a.start) > 0 && c.PullSecret != nil {
+		var err error
+		if pullSecret, err = c.PullSecret(ctx); err != nil {
+			return err
+		}
+	}
 	for _, n := range a.start {
-		err := c.Client.Create(ctx, probePod(n, c.Namespace, c.Image), fieldManager)
+		err := c.Client.Create(ctx, probePod(n, c.Namespace, c.Image, pullSecret), fieldManager)
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("start probe on node %s: %w", n.name, err)
 		}

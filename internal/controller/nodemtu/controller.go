@@ -50,6 +50,8 @@ type Controller struct {
 	Namespace string
 	// Image is the operator's own, which the probes run. Empty is reported as a finding.
 	Image string
+	// PullSecret returns the name of the Secret with which probes pull their images, empty for none; nil is none.
+	PullSecret func(context.Context) (string, error)
 	// Needed reports whether a network needs to know the MTU of its nodes.
 	Needed func(*operatorv1.NetworkSpec) bool
 	Board  *report.Board

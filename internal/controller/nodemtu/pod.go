@@ -22,9 +22,9 @@ func podName(nodeName string) string {
 
 // probePod is the pod that asks a node. It is bound to the node directly, tolerates everything, and needs
 // neither a pod network nor the API server: its answer is its termination message.
-func probePod(n node, namespace, image string) *corev1.Pod {
+func probePod(n node, namespace, image, pullSecret string) *corev1.Pod {
 	no, yes, nobody, seconds := false, true, int64(65534), int64(probeTimeout.Seconds())
-	return &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: podName(n.name), Namespace: namespace,
 			Labels: map[string]string{manifest.LabelManagedBy: manifest.ManagedBy, manifest.LabelComponent: component},
@@ -56,6 +56,10 @@ func probePod(n node, namespace, image string) *corev1.Pod {
 			}},
 		},
 	}
+	if pullSecret != "" {
+		pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: pullSecret}}
+	}
+	return pod
 }
 
 // readProbe reads the state of a probe's pod.

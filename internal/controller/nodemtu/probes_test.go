@@ -190,7 +190,7 @@ func TestImplausibleMTUsAreNamedUntilOneIsSettled(t *testing.T) {
 }
 
 func TestProbeNeedsNothingOfTheCluster(t *testing.T) {
-	pod := probePod(node{name: strings.Repeat("n", 253), uid: "u"}, "ns", "image")
+	pod := probePod(node{name: strings.Repeat("n", 253), uid: "u"}, "ns", "image", "")
 	spec := pod.Spec
 	if len(pod.Name) > 63 || !spec.HostNetwork || *spec.AutomountServiceAccountToken || spec.NodeName == "" || spec.Tolerations[0].Operator != corev1.TolerationOpExists || spec.Tolerations[0].Key != "" {
 		t.Errorf("pod %s: %+v", pod.Name, spec)
