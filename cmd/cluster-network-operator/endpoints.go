@@ -3,14 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,8 +25,8 @@ import (
 
 // endpointFlags are those of check-endpoints.
 type endpointFlags struct {
-	kubeconfig, namespace, listen, minVersion string
-	suites                                    []string
+	kubeconfig, namespace, listen string
+	tls                           tlsFlags
 }
 
 func checkEndpoints() *cobra.Command {
@@ -41,8 +38,7 @@ func checkEndpoints() *cobra.Command {
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "a kubeconfig file; without one, the pod's service account is used")
 	cmd.Flags().StringVar(&f.namespace, "namespace", "", "where the checks are (default: $POD_NAMESPACE, or "+connectivity.Namespace+")")
 	cmd.Flags().StringVar(&f.listen, "listen", fmt.Sprintf(":%d", connectivity.MetricsPort), "where to serve /metrics, /healthz and /readyz over TLS")
-	cmd.Flags().StringVar(&f.minVersion, "tls-min-version", "", "the oldest version of TLS: VersionTLS12 or VersionTLS13 (default VersionTLS12)")
-	cmd.Flags().StringSliceVar(&f.suites, "tls-cipher-suites", nil, "the cipher suites of TLS 1.2, by their names in Go (default: all that are secure)")
+	f.tls.add(cmd)
 	return cmd
 }
 
@@ -52,26 +48,19 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	if pod == "" {
 		return errors.New("the variable POD_NAME must name the pod whose checks are to be run")
 	}
-	config, err := tlsConfig(f.minVersion, f.suites)
+	config, err := f.tls.config()
 	if err != nil {
 		return err
 	}
-	api, err := rest.InClusterConfig()
-	if f.kubeconfig != "" {
-		api, err = clientcmd.BuildConfigFromFlags("", f.kubeconfig)
-	}
+	api, err := clientConfig(f.kubeconfig)
 	if err != nil {
-		return fmt.Errorf("read how to reach the API server: %w", err)
+		return err
 	}
 	client, err := checkendpoints.NewClient(withAgent(api))
 	if err != nil {
 		return err
 	}
-	web, err := rest.HTTPClientFor(api)
-	if err != nil {
-		return fmt.Errorf("create client: %w", err)
-	}
-	readers, err := metricsauth.New(api, web, time.Now, log.With("controller", "metrics"))
+	readers, err := metricsReaders(api, log)
 	if err != nil {
 		return err
 	}
@@ -92,30 +81,28 @@ func runChecks(ctx context.Context, f endpointFlags) error {
 	return group.Wait()
 }
 
+// clientConfig is how to access the API server: with a kubeconfig file, or with the pod's service account.
+func clientConfig(kubeconfig string) (*rest.Config, error) {
+	api, err := rest.InClusterConfig()
+	if kubeconfig != "" {
+		api, err = clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read how to reach the API server: %w", err)
+	}
+	return api, nil
+}
+
+// metricsReaders authorizes clients of metrics.
+func metricsReaders(api *rest.Config, log *slog.Logger) (*metricsauth.Readers, error) {
+	web, err := rest.HTTPClientFor(api)
+	if err != nil {
+		return nil, fmt.Errorf("create client: %w", err)
+	}
+	return metricsauth.New(api, web, time.Now, log.With("controller", "metrics"))
+}
+
 func withAgent(config *rest.Config) *rest.Config {
 	config.UserAgent = "cluster-network-check-endpoints/" + version.String()
 	return config
-}
-
-// tlsConfig reads the flags of TLS. What is unknown, or not secure, is an error that says what is known.
-func tlsConfig(minVersion string, suites []string) (*tls.Config, error) {
-	versions := map[string]uint16{"": tls.VersionTLS12, "VersionTLS12": tls.VersionTLS12, "VersionTLS13": tls.VersionTLS13}
-	least, known := versions[minVersion]
-	if !known {
-		return nil, fmt.Errorf("--tls-min-version %q is unknown; write VersionTLS12 or VersionTLS13", minVersion)
-	}
-	config := &tls.Config{MinVersion: least}
-	var names []string
-	for _, s := range tls.CipherSuites() {
-		names = append(names, s.Name)
-		if slices.Contains(suites, s.Name) {
-			config.CipherSuites = append(config.CipherSuites, s.ID)
-		}
-	}
-	for _, s := range suites {
-		if !slices.Contains(names, s) {
-			return nil, fmt.Errorf("--tls-cipher-suites has %q, which is unknown or not secure; the known ones are %s", s, strings.Join(names, ", "))
-		}
-	}
-	return config, nil
 }

@@ -27,6 +27,13 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		errs      = `controller_runtime_reconcile_errors_total{job="network-operator",controller="network"}`
 		nodes     = `cluster_network_operator_unreachable_nodes{job="network-operator"}`
 		daemonset = `kube_daemonset_status_number_unavailable{namespace="openshift-flannel",daemonset="flanneld"}`
+		metrics   = `kube_daemonset_status_number_unavailable{namespace="openshift-kube-proxy",daemonset="kube-proxy-metrics"}`
+		desired   = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-kube-proxy",daemonset="openshift-kube-proxy"}`
+		proxyUp   = `up{job="kube-proxy",node="a"}`
+		queued    = `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
+		synced    = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
+		nftables  = `kubeproxy_sync_proxy_rules_nftables_sync_failures_total{job="kube-proxy",node="a",ip_family="IPv4"}`
+		iptables  = `kubeproxy_sync_proxy_rules_iptables_restore_failures_total{job="kube-proxy",node="a",ip_family="IPv4"}`
 		another   = `kube_daemonset_status_number_unavailable{namespace="default",daemonset="logger"}`
 		leaf      = `cluster_network_operator_certificate_expiration_timestamp_seconds{job="network-operator",namespace="a",name="b",certificate="certificate"}`
 		trusted   = `cluster_network_operator_trusted_ca_expiration_timestamp_seconds{job="network-operator"}`
@@ -55,6 +62,17 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "a node is unreachable", After: 10 * minute, Series: series{nodes: always}, Firing: []string{"NetworkNodeUnreachable"}},
 		{Name: "an agent is not available", After: 20 * minute, Series: series{daemonset: always}, Firing: []string{"NetworkOperandUnavailable"}},
 		{Name: "a DaemonSet of a tenant is not available", After: 20 * minute, Series: series{another: always}},
+		{Name: "the proxies of metrics are not available", After: 20 * minute, Series: series{metrics: always}},
+		{Name: "kube-proxy runs", After: 30 * minute, Series: series{desired: "3x60", proxyUp: always, queued: "0+60x60", synced: "0+60x60", nftables: never, iptables: never}},
+		{Name: "kube-proxy of a node cannot be scraped", After: 20 * minute, Series: series{desired: "3x60", proxyUp: never}, Firing: []string{"NetworkKubeProxyDown"}},
+		{Name: "kube-proxy of a node restarts", After: 20 * minute, Series: series{desired: "3x60", proxyUp: "1x5 0x5 1x60"}},
+		{Name: "no kube-proxy is scraped", After: 20 * minute, Series: series{desired: "3x60"}, Firing: []string{"NetworkKubeProxyDown"}},
+		{Name: "kube-proxy is hung", After: 30 * minute, Series: series{queued: "60+60x60", synced: "0x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
+		{Name: "kube-proxy has nothing to sync", After: 30 * minute, Series: series{queued: "60x60", synced: "61x60"}},
+		{Name: "kube-proxy has never synced", After: 30 * minute, Series: series{queued: "60x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
+		{Name: "nft refuses the rules", After: 30 * minute, Series: series{nftables: "0+1x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
+		{Name: "iptables refuses the rules", After: 30 * minute, Series: series{iptables: "0+1x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
+		{Name: "one sync failed", After: 30 * minute, Series: series{nftables: "0x10 1x60"}},
 		{Name: "a certificate expires within a day", After: 20 * minute, Series: series{leaf: "80000x2000"}, Firing: []string{"NetworkCertificateExpires"}},
 		{Name: "a trusted CA expires within a week", After: 2 * time.Hour, Series: series{trusted: "500000x2000"}, Firing: []string{"NetworkTrustedCAExpires"}},
 		{Name: "flannel's etcd stays full", After: 20 * minute, Series: series{full: always}, Firing: []string{"NetworkEtcdNoSpace"}},

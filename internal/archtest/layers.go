@@ -65,6 +65,7 @@ var rules = []struct {
 	{"internal/reach", Edges},
 	{"internal/report", Edges},
 	{"internal/metricsauth", Edges},
+	{"internal/metricsserver", Edges},
 	{"internal/controller", Loops},
 	{"internal/cli", Composition},
 	{"internal/operator", Composition},

@@ -7,6 +7,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/cluster-network-operator/cno/internal/metricsserver"
 )
 
 func TestASampleSaysWhichStepFailed(t *testing.T) {
@@ -57,7 +59,7 @@ func TestASampleEndsInTime(t *testing.T) {
 }
 
 func TestServersWithTLSSeeACompleteHandshake(t *testing.T) {
-	own, err := selfSigned()
+	own, err := metricsserver.SelfSigned("test")
 	if err != nil {
 		t.Fatal(err)
 	}

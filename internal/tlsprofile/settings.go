@@ -78,6 +78,29 @@ func (s Settings) Apply(config *tls.Config) {
 	}
 }
 
+// Flags are the flags --tls-min-version and --tls-cipher-suites of this project's programs that follow the settings as far as Apply does.
+// The zero value has none: programs have their own defaults.
+func (s Settings) Flags() []string {
+	if s.IsZero() {
+		return nil
+	}
+	var config tls.Config
+	s.Apply(&config)
+	least := configv1.VersionTLS12
+	if config.MinVersion == tls.VersionTLS13 {
+		least = configv1.VersionTLS13
+	}
+	flags := []string{"--tls-min-version=" + string(least)}
+	var names []string
+	for _, id := range config.CipherSuites {
+		names = append(names, tls.CipherSuiteName(id))
+	}
+	if len(names) > 0 {
+		flags = append(flags, "--tls-cipher-suites="+strings.Join(names, ","))
+	}
+	return flags
+}
+
 // Usable reports whether Apply can follow the choice of suites: it cannot if the profile allows TLS 1.2 and names no secure
 // suite for it that Go has.
 func (s Settings) Usable() bool {

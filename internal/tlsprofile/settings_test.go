@@ -182,3 +182,21 @@ func certificate(t *testing.T) tls.Certificate {
 	}
 	return made
 }
+
+func TestFlagsOfPrograms(t *testing.T) {
+	for _, row := range []struct {
+		why      string
+		settings Settings
+		want     []string
+	}{
+		{"programs have their own defaults", Settings{}, nil},
+		{"TLS 1.3 has no suites to choose from", Resolve(profile(configv1.TLSProfileModernType), ""), []string{"--tls-min-version=VersionTLS13"}},
+		{"nothing before TLS 1.2, and no insecure suite", Resolve(custom(configv1.VersionTLS10, "ECDHE-ECDSA-AES128-GCM-SHA256", "DES-CBC3-SHA"), ""),
+			[]string{"--tls-min-version=VersionTLS12", "--tls-cipher-suites=TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256"}},
+		{"no suite is secure: the programs' own choice", Resolve(custom(configv1.VersionTLS12, "DES-CBC3-SHA"), ""), []string{"--tls-min-version=VersionTLS12"}},
+	} {
+		if diff := cmp.Diff(row.want, row.settings.Flags()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.why, diff)
+		}
+	}
+}

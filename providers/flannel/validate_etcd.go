@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -26,7 +27,7 @@ func portOwner(port uint32) string {
 		return "this operator"
 	case 17698:
 		return "the sources of connectivity checks"
-	case 29102:
+	case 29102, metricsproxy.KubeProxyPort:
 		return "kube-proxy's metrics"
 	case 2379, 2380, 2381:
 		return "the etcd of the cluster itself"

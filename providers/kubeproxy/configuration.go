@@ -32,12 +32,12 @@ func configuration(spec *operatorv1.NetworkSpec, keepConntrackMax bool) (*config
 	if c.BindAddress == "" {
 		c.BindAddress = settings.BindAddress
 	}
-	all, loopback := netip.IPv4Unspecified(), netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if a, err := parseAddress(c.BindAddress); err == nil && a.Is6() {
-		all, loopback = netip.IPv6Unspecified(), netip.IPv6Loopback()
+	all := netip.IPv4Unspecified()
+	if bindsIPv6(c) {
+		all = netip.IPv6Unspecified()
 	}
 	c.HealthzBindAddress = netip.AddrPortFrom(all, HealthzPort).String()
-	c.MetricsBindAddress = netip.AddrPortFrom(loopback, MetricsPort).String()
+	c.MetricsBindAddress = metricsAddress(c).String()
 	if c.IPTables.SyncPeriod.Duration == 0 {
 		d, err := parseDuration(settings.IptablesSyncPeriod, 1)
 		if err != nil {
@@ -60,6 +60,20 @@ func configuration(spec *operatorv1.NetworkSpec, keepConntrackMax bool) (*config
 		c.OOMScoreAdj = &score
 	}
 	return c, nil
+}
+
+// bindsIPv6 reports whether the ports for probes and metrics are those of IPv6.
+func bindsIPv6(c *config) bool {
+	a, err := parseAddress(c.BindAddress)
+	return err == nil && a.Is6()
+}
+
+// metricsAddress is where kube-proxy serves its metrics.
+func metricsAddress(c *config) netip.AddrPort {
+	if bindsIPv6(c) {
+		return netip.AddrPortFrom(netip.IPv6Loopback(), MetricsPort)
+	}
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), MetricsPort)
 }
 
 // unprivileged is the configuration of the container that goes on to run: all but the sysctls of connection tracking, which the init

@@ -22,8 +22,11 @@ const (
 	// on all addresses of a node. It is kube-proxy's own default.
 	HealthzPort = 10256
 	// MetricsPort is where kube-proxy serves metrics, on the loopback address of a node alone. It is the port that
-	// OpenShift uses.
+	// OpenShift uses. Proxies serve them on another port to authorized clients.
 	MetricsPort = 29102
+
+	// appName is the label app of kube-proxy's pods, metricsName that of the proxies of its metrics.
+	appName, metricsName = "kube-proxy", "kube-proxy-metrics"
 
 	// kubeProxyVersion is the version of kube-proxy whose flags and fields this package knows.
 	kubeProxyVersion = "1.36"

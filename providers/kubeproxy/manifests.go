@@ -16,6 +16,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -63,7 +64,14 @@ func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.
 	add[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
 	add(&out, "configmap", func(m *corev1.ConfigMap) { m.Data = map[string]string{ConfigKey: text, UnprivilegedConfigKey: running} })
 	add(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer); setCheck(d, own, c, spec) })
-	return provider.Output{Objects: out.objects}, out.err
+	if out.err != nil {
+		return provider.Output{}, out.err
+	}
+	metrics, err := metricsproxy.Objects(metricsproxy.Options{
+		Namespace: Namespace, Name: metricsName, Image: own, Env: apiServer(f.APIServer), TLS: f.TLS,
+		Endpoints: []metricsproxy.Endpoint{{App: appName, Port: metricsproxy.KubeProxyPort, Upstream: metricsAddress(c)}},
+	})
+	return provider.Output{Objects: append(out.objects, metrics...)}, err
 }
 
 func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort) {

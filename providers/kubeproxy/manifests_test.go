@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	configv1 "github.com/openshift/api/config/v1"
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,6 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
 var update = flag.Bool("update", false, "write the expected outputs again")
@@ -91,7 +93,7 @@ func TestRenderedObjects(t *testing.T) {
 func daemonSet(t *testing.T, objects []manifest.Object) *appsv1.DaemonSet {
 	t.Helper()
 	for _, o := range objects {
-		if o.Object.GetKind() == "DaemonSet" {
+		if o.Object.GetKind() == "DaemonSet" && o.Object.GetName() == "openshift-kube-proxy" {
 			var d appsv1.DaemonSet
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, &d); err != nil {
 				t.Fatal(err)
@@ -249,5 +251,48 @@ func TestKernelIsCheckedFirst(t *testing.T) {
 				t.Error("the message of the check does not reach the status of the pod")
 			}
 		})
+	}
+}
+
+// TestMetricsAreServedByPodsOfTheirOwn: where proxies read, how they follow the TLS profile, and that kube-proxy's pods do not depend on it.
+func TestMetricsAreServedByPodsOfTheirOwn(t *testing.T) {
+	metrics := func(f facts.Cluster, pools ...string) (proxies *appsv1.DaemonSet, objects []manifest.Object) {
+		objects = render(t, filledFor(t, network(nil, pools...), nil), f)
+		for _, o := range objects {
+			if o.Object.GetName() == metricsName && o.Object.GetKind() == "DaemonSet" {
+				proxies = new(appsv1.DaemonSet)
+				if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, proxies); err != nil {
+					t.Fatal(err)
+				}
+				if !o.Policy.NonCritical {
+					t.Error("the network waits for the proxies of metrics")
+				}
+			}
+		}
+		if proxies == nil {
+			t.Fatal("there is no DaemonSet of proxies")
+		}
+		return proxies, objects
+	}
+	modern := cluster()
+	modern.TLS = tlsprofile.Resolve(&configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}, "")
+	before, objects := metrics(cluster())
+	after, changed := metrics(modern)
+	six, _ := metrics(cluster(), "fd01::/48")
+	for _, row := range []struct {
+		why string
+		of  *appsv1.DaemonSet
+		arg string
+	}{
+		{"of IPv4", before, "--endpoint=:9102=http://127.0.0.1:29102/metrics"},
+		{"of IPv6", six, "--endpoint=:9102=http://[::1]:29102/metrics"},
+		{"with a TLS profile", after, "--tls-min-version=VersionTLS13"},
+	} {
+		if c := row.of.Spec.Template.Spec.Containers[0]; !slices.Contains(c.Args, row.arg) || c.Image != "registry.example.com/cno:v1" {
+			t.Errorf("%s: %s with %v, want %s", row.why, c.Image, c.Args, row.arg)
+		}
+	}
+	if diff := cmp.Diff(daemonSet(t, objects), daemonSet(t, changed)); diff != "" {
+		t.Errorf("kube-proxy restarts for another TLS profile: %s", diff)
 	}
 }

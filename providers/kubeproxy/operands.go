@@ -1,13 +1,16 @@
 package kubeproxy
 
-import "github.com/cluster-network-operator/cno/internal/provider"
+import (
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
 
-// Operands is kube-proxy, which leaves no files on nodes.
+// Operands is kube-proxy, which leaves no files on nodes, and the proxies of its metrics.
 func (Component) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: "openshift-kube-proxy", Protected: true}},
 		ClusterRoles:        []string{"openshift-kube-proxy"},
-		ClusterRoleBindings: []string{"openshift-kube-proxy"},
+		ClusterRoleBindings: []string{"openshift-kube-proxy", metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents:              []provider.Agent{{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}},
 	}
 }

@@ -1,8 +1,14 @@
 package kubeproxy
 
-import "github.com/cluster-network-operator/cno/internal/provider"
+import (
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
 
-// Workloads is kube-proxy.
+// Workloads is kube-proxy, and the proxies of its metrics.
 func (Component) Workloads() []provider.Workload {
-	return []provider.Workload{{Name: "kube-proxy", Placed: true, Rolling: true, Env: []string{"NODE_NAME", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}}}
+	return []provider.Workload{
+		{Name: appName, Placed: true, Rolling: true, Env: []string{"NODE_NAME", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}},
+		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
+	}
 }

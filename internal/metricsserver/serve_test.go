@@ -1,4 +1,4 @@
-package main
+package metricsserver
 
 import (
 	"crypto/tls"
@@ -7,11 +7,11 @@ import (
 )
 
 func TestFlagsOfTLSAreReadOrRefused(t *testing.T) {
-	config, err := tlsConfig("VersionTLS13", []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"})
+	config, err := TLSConfig("VersionTLS13", []string{"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"})
 	if err != nil || config.MinVersion != tls.VersionTLS13 || len(config.CipherSuites) != 1 {
 		t.Errorf("%+v, %v", config, err)
 	}
-	if config, err := tlsConfig("", nil); err != nil || config.MinVersion != tls.VersionTLS12 || config.CipherSuites != nil {
+	if config, err := TLSConfig("", nil); err != nil || config.MinVersion != tls.VersionTLS12 || config.CipherSuites != nil {
 		t.Errorf("%+v, %v", config, err)
 	}
 	for _, tc := range []struct {
@@ -20,7 +20,7 @@ func TestFlagsOfTLSAreReadOrRefused(t *testing.T) {
 		{"too old", "VersionTLS10", "", "VersionTLS12"},
 		{"not secure", "", "TLS_RSA_WITH_RC4_128_SHA", "not secure"},
 	} {
-		if _, err := tlsConfig(tc.version, []string{tc.suite}[:len(strings.Fields(tc.suite))]); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if _, err := TLSConfig(tc.version, []string{tc.suite}[:len(strings.Fields(tc.suite))]); err == nil || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v", tc.why, err)
 		}
 	}

@@ -1,0 +1,141 @@
+// Package metricsproxy renders what serves the metrics of a network's pods to Prometheus: a DaemonSet of proxies on the nodes' network,
+// which serve over TLS, to authorized clients, what the pods serve on the loopback address of their node without either.
+//
+// Proxies are pods of their own, not containers of the pods whose metrics they serve: whatever happens to a proxy, these pods stay ready,
+// and a change of the cluster's TLS profile restarts no part of the network.
+package metricsproxy
+
+import (
+	"embed"
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/tlsprofile"
+)
+
+//go:embed assets/*.yaml
+var assets embed.FS
+
+// labelApp is the label of pods by which Services and users name a workload, and by which ServiceMonitors find Services.
+const labelApp = "app"
+
+// The ports of nodes on which proxies serve, on all addresses. The first is the one that OpenShift uses for kube-proxy. All are among
+// those that OpenShift's installations open between nodes (9000-9999).
+const (
+	KubeProxyPort = 9102
+	FlanneldPort  = 9109
+	EtcdPort      = 9110
+)
+
+// Env are the variables that the operator sets in proxies.
+func Env() []string {
+	return []string{"GOMAXPROCS", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}
+}
+
+// Endpoint is a workload on the nodes' network whose metrics are served.
+type Endpoint struct {
+	// App is the label app of its pods. It names the workload in the label job of the metrics.
+	App string
+	// Port is the port of nodes on which its metrics are served over TLS.
+	Port int32
+	// Upstream is the address of nodes, a loopback one, on which the workload serves them.
+	Upstream netip.AddrPort
+}
+
+// Options say what to render. All fields are required, except the address of the API server in Env and TLS.
+type Options struct {
+	// Name is the name of the objects, and the label app of the proxies' pods.
+	Namespace, Name string
+	// Image is the operator's own image.
+	Image string
+	// Env names the API server: its Service may not work.
+	Env       []corev1.EnvVar
+	Endpoints []Endpoint
+	// TLS is by the cluster's TLS profile.
+	TLS tlsprofile.Settings
+}
+
+// Objects returns the proxies, in the order in which to apply them. Nothing waits for any of them.
+func Objects(o Options) ([]manifest.Object, error) {
+	var out list
+	add(&out, "serviceaccount", func(a *corev1.ServiceAccount) { o.name(&a.ObjectMeta) })
+	add(&out, "clusterrolebinding", func(b *rbacv1.ClusterRoleBinding) {
+		b.Name = ClusterRoleBinding(o.Name)
+		b.Subjects[0].Name, b.Subjects[0].Namespace = o.Name, o.Namespace
+	})
+	for _, e := range o.Endpoints {
+		add(&out, "service", func(s *corev1.Service) {
+			s.Namespace, s.Name = o.Namespace, e.App+"-metrics"
+			s.Labels = map[string]string{labelApp: e.App}
+			s.Spec.Selector = map[string]string{labelApp: e.App}
+			s.Spec.Ports[0].Port, s.Spec.Ports[0].TargetPort = e.Port, intstr.FromInt32(e.Port)
+		})
+	}
+	add(&out, "daemonset", o.set)
+	if out.err != nil {
+		return nil, fmt.Errorf("render %s: %w", o.Name, out.err)
+	}
+	return out.objects, nil
+}
+
+// ClusterRoleBinding is the name of the binding of proxies of a name.
+func ClusterRoleBinding(name string) string { return "openshift-" + name }
+
+func (o Options) name(m *metav1.ObjectMeta) { m.Namespace, m.Name = o.Namespace, o.Name }
+
+func (o Options) set(d *appsv1.DaemonSet) {
+	o.name(&d.ObjectMeta)
+	labels := map[string]string{labelApp: o.Name}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	d.Spec.Template.Labels = labels
+	pod := &d.Spec.Template.Spec
+	pod.ServiceAccountName = o.Name
+	c := &pod.Containers[0]
+	c.Image, c.Args = o.Image, []string{"metrics-proxy"}
+	for _, e := range o.Endpoints {
+		c.Args = append(c.Args, fmt.Sprintf("--endpoint=:%d=http://%s/metrics", e.Port, e.Upstream))
+		c.Ports = append(c.Ports, corev1.ContainerPort{Name: "port-" + strconv.Itoa(int(e.Port)), ContainerPort: e.Port, HostPort: e.Port})
+	}
+	c.Args = append(c.Args, o.TLS.Flags()...)
+	c.Env = append(c.Env, o.Env...)
+	if len(o.Endpoints) > 0 {
+		port := intstr.FromInt32(o.Endpoints[0].Port)
+		c.LivenessProbe.HTTPGet.Port, c.ReadinessProbe.HTTPGet.Port = port, port
+	}
+}
+
+// list collects objects up to the first error.
+type list struct {
+	objects []manifest.Object
+	err     error
+}
+
+// add adds an asset, changed by set.
+func add[T any, P interface {
+	*T
+	manifest.Typed
+}](l *list, asset string, set func(P)) {
+	if l.err != nil {
+		return
+	}
+	obj, err := manifest.Decode[T](assets, "assets/"+asset+".yaml")
+	if err != nil {
+		l.err = err
+		return
+	}
+	set(P(obj))
+	o, err := manifest.New(P(obj), manifest.Policy{NonCritical: true})
+	if err != nil {
+		l.err = err
+		return
+	}
+	l.objects = append(l.objects, o)
+}
