@@ -29,6 +29,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		daemonset = `kube_daemonset_status_number_unavailable{namespace="openshift-flannel",daemonset="flanneld"}`
 		metrics   = `kube_daemonset_status_number_unavailable{namespace="openshift-kube-proxy",daemonset="kube-proxy-metrics"}`
 		desired   = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-kube-proxy",daemonset="openshift-kube-proxy"}`
+		agents    = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-flannel",daemonset="flanneld"}`
+		agentUp   = `up{job="flanneld",node="a"}`
 		proxyUp   = `up{job="kube-proxy",node="a"}`
 		queued    = `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
 		synced    = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
@@ -63,6 +65,10 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "an agent is not available", After: 20 * minute, Series: series{daemonset: always}, Firing: []string{"NetworkOperandUnavailable"}},
 		{Name: "a DaemonSet of a tenant is not available", After: 20 * minute, Series: series{another: always}},
 		{Name: "the proxies of metrics are not available", After: 20 * minute, Series: series{metrics: always}},
+		{Name: "flannel's agents run", After: 20 * minute, Series: series{agents: "3x60", agentUp: always}},
+		{Name: "the agent of a node cannot be scraped", After: 20 * minute, Series: series{agents: "3x60", agentUp: never}, Firing: []string{"NetworkFlanneldDown"}},
+		{Name: "the agent of a node restarts", After: 20 * minute, Series: series{agents: "3x60", agentUp: "1x5 0x5 1x60"}},
+		{Name: "no agent is scraped", After: 20 * minute, Series: series{agents: "3x60"}, Firing: []string{"NetworkFlanneldDown"}},
 		{Name: "kube-proxy runs", After: 30 * minute, Series: series{desired: "3x60", proxyUp: always, queued: "0+60x60", synced: "0+60x60", nftables: never, iptables: never}},
 		{Name: "kube-proxy of a node cannot be scraped", After: 20 * minute, Series: series{desired: "3x60", proxyUp: never}, Firing: []string{"NetworkKubeProxyDown"}},
 		{Name: "kube-proxy of a node restarts", After: 20 * minute, Series: series{desired: "3x60", proxyUp: "1x5 0x5 1x60"}},

@@ -116,7 +116,7 @@ func TestEveryProblemOfWorkloadsIsReportedAtOnce(t *testing.T) {
 	)
 	_, err := pipeline.Pipeline{Registry: Registry()}.Run(t.Context(), pipeline.Input{Desired: spec, Cluster: known()}, pipeline.Check)
 	want := []string{
-		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of flannel-etcd, flanneld, kube-proxy, kube-proxy-metrics, network-check-source, network-check-target (workload-name)`,
+		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of flannel-etcd, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, network-check-source, network-check-target (workload-name)`,
 		`spec.workloads[1].nodeSelector: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].affinity: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].resources.requests[cpu]: "2" is more than its limit, 1; lower it, or raise the limit (workload-resources)`,

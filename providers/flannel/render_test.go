@@ -32,7 +32,7 @@ func cluster() facts.Cluster {
 	}
 	return facts.Cluster{
 		HostMTU: 1500, NodeCount: 5,
-		Images:       facts.Images{record.FlannelImage: "registry.test/flannel:v1", record.EtcdImage: "registry.test/etcd:v1"},
+		Images:       facts.Images{record.FlannelImage: "registry.test/flannel:v1", record.EtcdImage: "registry.test/etcd:v1", facts.OperatorImage: "registry.test/cno:v1"},
 		ControlPlane: []facts.Node{node("cp-0", "192.0.2.10"), node("cp-1", "192.0.2.11"), node("cp-2", "192.0.2.12")},
 	}
 }
@@ -193,5 +193,37 @@ func TestObserveNeverTakesADamagedRecordForAFreshCluster(t *testing.T) {
 		if _, err := (Flannel{}).Observe(t.Context(), configMaps{cm}, nil); err == nil {
 			t.Errorf("%s: taken for a record", name)
 		}
+	}
+}
+
+// TestMetricsHoldNothingUp: proxies are not critical, and without the operator's image flannel is rendered without them.
+func TestMetricsHoldNothingUp(t *testing.T) {
+	spec, reader := load(t, "testdata/external.in.yaml")
+	with, err := render(t, spec, reader, cluster())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := cluster()
+	delete(f.Images, facts.OperatorImage)
+	without, err := render(t, spec, reader, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := map[manifest.Key]bool{}
+	for _, o := range without.Objects {
+		kept[o.Key()] = true
+	}
+	proxies := 0
+	for _, o := range with.Objects {
+		if kept[o.Key()] {
+			continue
+		}
+		proxies++
+		if !o.Policy.NonCritical {
+			t.Errorf("the network waits for %s", o.Key())
+		}
+	}
+	if proxies != 4 {
+		t.Errorf("%d objects are for metrics alone, want a service account, a binding, a Service and a DaemonSet", proxies)
 	}
 }

@@ -41,7 +41,7 @@ func portOwner(port uint32) string {
 		return "the controller manager"
 	case 10259:
 		return "the scheduler"
-	case healthPort:
+	case healthPort, metricsproxy.FlanneldPort:
 		return "flannel's agent"
 	case record.MetricsPort:
 		return "the probes of the managed etcd"

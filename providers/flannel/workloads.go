@@ -1,11 +1,15 @@
 package flannel
 
-import "github.com/cluster-network-operator/cno/internal/provider"
+import (
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
 
-// Workloads are the agents and the members of the operator's etcd.
+// Workloads are the agents, the members of the operator's etcd, and the proxies of metrics.
 func (Flannel) Workloads() []provider.Workload {
 	return []provider.Workload{
-		{Name: "flanneld", Placed: true, Rolling: true, Env: []string{"NODE_NAME"}},
+		{Name: agentApp, Placed: true, Rolling: true, Env: []string{"NODE_NAME"}},
 		{Name: "flannel-etcd", Placed: true},
+		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
 	}
 }
