@@ -114,7 +114,7 @@ var (
 	metric = regexp.MustCompile(`[a-z_]+_[a-z_A-Z]+`)
 	quoted = regexp.MustCompile(`"[^"]*"`)
 	// others are the metrics of other programs: kubelet, node exporter, kube-state-metrics, and libraries.
-	others = regexp.MustCompile(`^(container_network|node_network|node_nf_conntrack|node_netstat_Tcp|kube_daemonset_status|kubeproxy_sync_proxy_rules|controller_runtime_reconcile|leader_election_master|process_resident_memory|rest_client_requests|workqueue)_`)
+	others = regexp.MustCompile(`^(container_network|node_network|node_nf_conntrack|node_netstat_Tcp|kube_daemonset_status|kubeproxy_sync_proxy_rules|etcd_mvcc|etcd_server|controller_runtime_reconcile|leader_election_master|process_resident_memory|rest_client_requests|workqueue)_`)
 	// words are functions that look like metrics.
 	words = []string{"histogram_quantile"}
 )

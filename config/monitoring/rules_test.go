@@ -31,6 +31,10 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		desired   = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-kube-proxy",daemonset="openshift-kube-proxy"}`
 		agents    = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-flannel",daemonset="flanneld"}`
 		agentUp   = `up{job="flanneld",node="a"}`
+		leads     = `etcd_server_has_leader{job="flannel-etcd",node="cp-0"}`
+		leads2    = `etcd_server_has_leader{job="flannel-etcd",node="cp-1"}`
+		size      = `etcd_mvcc_db_total_size_in_bytes{job="flannel-etcd",node="cp-0"}`
+		quota     = `etcd_server_quota_backend_bytes{job="flannel-etcd",node="cp-0"}`
 		proxyUp   = `up{job="kube-proxy",node="a"}`
 		queued    = `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
 		synced    = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
@@ -81,6 +85,11 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "one sync failed", After: 30 * minute, Series: series{nftables: "0x10 1x60"}},
 		{Name: "a certificate expires within a day", After: 20 * minute, Series: series{leaf: "80000x2000"}, Firing: []string{"NetworkCertificateExpires"}},
 		{Name: "a trusted CA expires within a week", After: 2 * time.Hour, Series: series{trusted: "500000x2000"}, Firing: []string{"NetworkTrustedCAExpires"}},
+		{Name: "flannel's etcd has no leader", After: 10 * minute, Series: series{leads: never, leads2: never}, Firing: []string{"NetworkEtcdWithoutLeader"}},
+		{Name: "one member of flannel's etcd is cut off", After: 10 * minute, Series: series{leads: never, leads2: always}},
+		{Name: "flannel's etcd elects a leader", After: 10 * minute, Series: series{leads: "1x3 0x3 1x60"}},
+		{Name: "flannel's etcd is nearly full", After: 40 * minute, Series: series{size: "450x60", quota: "512x60"}, Firing: []string{"NetworkEtcdNearQuota"}},
+		{Name: "flannel's etcd has been defragmented", After: 40 * minute, Series: series{size: "450x20 100x60", quota: "512x60"}},
 		{Name: "flannel's etcd stays full", After: 20 * minute, Series: series{full: always}, Firing: []string{"NetworkEtcdNoSpace"}},
 		{Name: "flannel's etcd was full, and has been repaired", After: 20 * minute, Series: series{full: "1x10 0x60"}},
 		{Name: "there is no trusted CA", After: 2 * time.Hour, Series: series{trusted: never}},

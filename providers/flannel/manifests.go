@@ -47,7 +47,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	waiting := o.waiting(etcd)
 	if waiting == "" {
 		addAgents(&list, image, agentLevel(spec.LogLevel), config, f.APIServer)
-		addMetrics(&list, config, f)
+		addMetrics(&list, etcd, config, f)
 	}
 	if list.err != nil {
 		return provider.Output{}, fmt.Errorf("render flannel: %w", list.err)

@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// agentApp is the label app of the agents' pods, metricsName that of the proxies of metrics.
-	agentApp, metricsName = "flanneld", "flannel-metrics"
+	// agentApp and etcdApp are the labels app of the pods of agents and of members of etcd, metricsName that of the proxies of metrics.
+	agentApp, etcdApp, metricsName = "flanneld", "flannel-etcd", "flannel-metrics"
 )
 
-// addMetrics adds the proxies of the metrics of agents. They run the operator's own image. Where that is not known, they are omitted:
+// addMetrics adds the proxies of the metrics of agents and of the managed etcd. Proxies on nodes without a member have nothing to serve for
+// it, and Prometheus does not try them: targets are the members. They run the operator's own image. Where that is not known, they are omitted:
 // flannel does not depend on them.
-func addMetrics(list *objects, config agentconfig.Config, f facts.Cluster) {
+func addMetrics(list *objects, etcd record.Settings, config agentconfig.Config, f facts.Cluster) {
 	image, err := f.Images.Get(facts.OperatorImage, "flannel's metrics")
 	if err != nil {
 		return
@@ -27,9 +28,14 @@ func addMetrics(list *objects, config agentconfig.Config, f facts.Cluster) {
 		list.fail(fmt.Errorf("read the address of the agents' metrics: %w", err))
 		return
 	}
+	endpoints := []metricsproxy.Endpoint{{App: agentApp, Port: metricsproxy.FlanneldPort, Upstream: agent}}
+	if etcd.Managed != nil {
+		loopback := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), record.MetricsPort)
+		endpoints = append(endpoints, metricsproxy.Endpoint{App: etcdApp, Port: metricsproxy.EtcdPort, Upstream: loopback})
+	}
 	all, err := metricsproxy.Objects(metricsproxy.Options{
 		Namespace: record.Namespace, Name: metricsName, Image: image, Env: apiServer(f.APIServer), TLS: f.TLS,
-		Endpoints: []metricsproxy.Endpoint{{App: agentApp, Port: metricsproxy.FlanneldPort, Upstream: agent}},
+		Endpoints: endpoints,
 	})
 	if err != nil {
 		list.fail(err)

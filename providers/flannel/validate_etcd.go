@@ -43,8 +43,8 @@ func portOwner(port uint32) string {
 		return "the scheduler"
 	case healthPort, metricsproxy.FlanneldPort:
 		return "flannel's agent"
-	case record.MetricsPort:
-		return "the probes of the managed etcd"
+	case record.MetricsPort, metricsproxy.EtcdPort:
+		return "the probes and the metrics of the managed etcd"
 	}
 	return ""
 }

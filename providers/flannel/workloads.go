@@ -9,7 +9,7 @@ import (
 func (Flannel) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: agentApp, Placed: true, Rolling: true, Env: []string{"NODE_NAME"}},
-		{Name: "flannel-etcd", Placed: true},
+		{Name: etcdApp, Placed: true},
 		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
 	}
 }

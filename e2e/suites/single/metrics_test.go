@@ -63,6 +63,7 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 		{"openshift-network-operator", "9104", "controller_runtime_reconcile_total", map[string]string{"name": "network-operator"}},
 		{"openshift-network-diagnostics", "17698", "pod_network_connectivity_check_count", map[string]string{"app": "network-check-source"}},
 		{kit.FlannelNamespace, "9109", "flanneld_ready", map[string]string{"app": "flanneld"}},
+		{kit.FlannelNamespace, "9110", "etcd_server_has_leader 1", map[string]string{"app": "flannel-etcd"}},
 		{kit.ProxyNamespace, "9102", "kubeproxy_sync_proxy_rules_last_timestamp_seconds", map[string]string{"app": "kube-proxy"}},
 	} {
 		read := func(ctx context.Context, account string) (string, error) {
