@@ -23,6 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
 var update = flag.Bool("update", false, "write the expected outputs again")
@@ -199,5 +200,39 @@ func TestNothingIsFilledInNorRefused(t *testing.T) {
 	}
 	if diff := cmp.Diff(off, c.Default(off, nil, provider.Traits{}, facts.Cluster{})); diff != "" || !c.Enabled(off) {
 		t.Error(diff)
+	}
+}
+
+// TestSourcesFollowTheTLSProfile: targets serve no TLS, and are not replaced.
+func TestSourcesFollowTheTLSProfile(t *testing.T) {
+	args := func(profile *configv1.TLSSecurityProfile) (all [][]string) {
+		f := cluster(3)
+		f.TLS = tlsprofile.Resolve(profile, "")
+		for _, o := range render(t, nil, &operatorv1.NetworkSpec{}, f).Objects {
+			if kind := o.Object.GetKind(); kind != "Deployment" && kind != "DaemonSet" {
+				continue
+			}
+			var d appsv1.Deployment // of what both have
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(map[string]any{"spec": map[string]any{"template": o.Object.Object["spec"].(map[string]any)["template"]}}, &d); err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, d.Spec.Template.Spec.Containers[0].Args)
+		}
+		return all
+	}
+	for _, row := range []struct {
+		why     string
+		profile *configv1.TLSSecurityProfile
+		want    [][]string
+	}{
+		{"the programs' own defaults", nil, [][]string{{"check-target"}, {"check-endpoints"}}},
+		{"Modern", &configv1.TLSSecurityProfile{Type: configv1.TLSProfileModernType}, [][]string{{"check-target"}, {"check-endpoints", "--tls-min-version=VersionTLS13"}}},
+		{"Custom", &configv1.TLSSecurityProfile{Type: configv1.TLSProfileCustomType, Custom: &configv1.CustomTLSProfile{TLSProfileSpec: configv1.TLSProfileSpec{
+			MinTLSVersion: configv1.VersionTLS12, Ciphers: []string{"ECDHE-RSA-AES128-GCM-SHA256"}}}},
+			[][]string{{"check-target"}, {"check-endpoints", "--tls-min-version=VersionTLS12", "--tls-cipher-suites=TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"}}},
+	} {
+		if diff := cmp.Diff(row.want, args(row.profile)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.why, diff)
+		}
 	}
 }

@@ -56,6 +56,8 @@ func (r renderer) Render(_ *operatorv1.NetworkSpec, f facts.Cluster) (provider.O
 	})
 	add(&out, "deployment", func(d *appsv1.Deployment) {
 		d.Spec.Replicas = &replicas
+		main := &d.Spec.Template.Spec.Containers[0]
+		main.Args = append(main.Args, f.TLS.Flags()...)
 		place(&d.Spec.Template.Spec, source, r.said.SourcePlacement.NodeSelector, r.said.SourcePlacement.Tolerations)
 	})
 	return provider.Output{Objects: out.objects}, out.err
