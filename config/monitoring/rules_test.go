@@ -35,11 +35,11 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		leads2    = `etcd_server_has_leader{job="flannel-etcd",node="cp-1"}`
 		size      = `etcd_mvcc_db_total_size_in_bytes{job="flannel-etcd",node="cp-0"}`
 		quota     = `etcd_server_quota_backend_bytes{job="flannel-etcd",node="cp-0"}`
-		proxyUp   = `up{job="kube-proxy",node="a"}`
-		queued    = `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
-		synced    = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{job="kube-proxy",node="a",ip_family="IPv4"}`
-		nftables  = `kubeproxy_sync_proxy_rules_nftables_sync_failures_total{job="kube-proxy",node="a",ip_family="IPv4"}`
-		iptables  = `kubeproxy_sync_proxy_rules_iptables_restore_failures_total{job="kube-proxy",node="a",ip_family="IPv4"}`
+		proxyUp   = `up{job="kube-proxy",namespace="openshift-kube-proxy",node="a"}`
+		queued    = `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{job="kube-proxy",namespace="openshift-kube-proxy",node="a",ip_family="IPv4"}`
+		synced    = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{job="kube-proxy",namespace="openshift-kube-proxy",node="a",ip_family="IPv4"}`
+		nftables  = `kubeproxy_sync_proxy_rules_nftables_sync_failures_total{job="kube-proxy",namespace="openshift-kube-proxy",node="a",ip_family="IPv4"}`
+		iptables  = `kubeproxy_sync_proxy_rules_iptables_restore_failures_total{job="kube-proxy",namespace="openshift-kube-proxy",node="a",ip_family="IPv4"}`
 		another   = `kube_daemonset_status_number_unavailable{namespace="default",daemonset="logger"}`
 		leaf      = `cluster_network_operator_certificate_expiration_timestamp_seconds{job="network-operator",namespace="a",name="b",certificate="certificate"}`
 		trusted   = `cluster_network_operator_trusted_ca_expiration_timestamp_seconds{job="network-operator"}`
@@ -77,6 +77,7 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "kube-proxy of a node cannot be scraped", After: 20 * minute, Series: series{desired: "3x60", proxyUp: never}, Firing: []string{"NetworkKubeProxyDown"}},
 		{Name: "kube-proxy of a node restarts", After: 20 * minute, Series: series{desired: "3x60", proxyUp: "1x5 0x5 1x60"}},
 		{Name: "no kube-proxy is scraped", After: 20 * minute, Series: series{desired: "3x60"}, Firing: []string{"NetworkKubeProxyDown"}},
+		{Name: "kube-proxy of another installation cannot be scraped", After: 20 * minute, Series: series{`up{job="kube-proxy",namespace="kube-system",node="a"}`: never}},
 		{Name: "kube-proxy is hung", After: 30 * minute, Series: series{queued: "60+60x60", synced: "0x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
 		{Name: "kube-proxy has nothing to sync", After: 30 * minute, Series: series{queued: "60x60", synced: "61x60"}},
 		{Name: "kube-proxy has never synced", After: 30 * minute, Series: series{queued: "60x60"}, Firing: []string{"NetworkKubeProxyNotSyncing"}},
