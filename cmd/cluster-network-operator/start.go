@@ -139,7 +139,7 @@ func surroundings(kubeconfig string) (*rest.Config, operator.Surroundings, error
 		return nil, around, fmt.Errorf("read address of API server: %w", err)
 	}
 	around.URLFile, around.HostIP = string(file), os.Getenv("HOST_IP")
-	around.ServiceHost, around.ServicePort = os.Getenv("KUBERNETES_SERVICE_HOST"), os.Getenv("KUBERNETES_SERVICE_PORT")
+	around.ServiceHost, around.ServicePort = os.Getenv(facts.ServiceHostVariable), os.Getenv(facts.ServicePortVariable)
 	return config, around, nil
 }
 

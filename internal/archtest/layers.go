@@ -38,6 +38,7 @@ var rules = []struct {
 	{"providers", Providers},
 	{"internal/applied", Contract},
 	{"internal/facts", Contract},
+	{"internal/metricsproxy", Contract},
 	{"internal/admission", Contract},
 	{"internal/pipeline", Contract},
 	{"internal/provider", Contract},

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
@@ -86,6 +88,21 @@ func ParseKernelVersion(version string) (v KernelVersion, ok bool) {
 type HostPort struct {
 	Host string
 	Port int
+}
+
+// The variables that name the API server to programs in pods.
+const (
+	ServiceHostVariable = "KUBERNETES_SERVICE_HOST"
+	ServicePortVariable = "KUBERNETES_SERVICE_PORT"
+)
+
+// Env returns the variables that point a program at the API server itself, whose Service works only where kube-proxy does. There are none
+// for an empty address, with which objects are rendered without a cluster.
+func (h HostPort) Env() []corev1.EnvVar {
+	if h.Host == "" {
+		return nil
+	}
+	return []corev1.EnvVar{{Name: ServiceHostVariable, Value: h.Host}, {Name: ServicePortVariable, Value: strconv.Itoa(h.Port)}}
 }
 
 // Node is one node, as far as rendering needs it.

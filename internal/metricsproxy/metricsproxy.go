@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
@@ -37,7 +38,7 @@ const (
 
 // Env are the variables that the operator sets in proxies.
 func Env() []string {
-	return []string{"GOMAXPROCS", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}
+	return []string{"GOMAXPROCS", facts.ServiceHostVariable, facts.ServicePortVariable}
 }
 
 // Endpoint is a workload on the nodes' network whose metrics are served.
@@ -65,25 +66,26 @@ type Options struct {
 
 // Objects returns the proxies, in the order in which to apply them. Nothing waits for any of them.
 func Objects(o Options) ([]manifest.Object, error) {
-	var out list
-	add(&out, "serviceaccount", func(a *corev1.ServiceAccount) { o.name(&a.ObjectMeta) })
-	add(&out, "clusterrolebinding", func(b *rbacv1.ClusterRoleBinding) {
+	out := manifest.List{Assets: assets, Policy: manifest.Policy{NonCritical: true}}
+	manifest.AddAsset(&out, "serviceaccount", func(a *corev1.ServiceAccount) { o.name(&a.ObjectMeta) })
+	manifest.AddAsset(&out, "clusterrolebinding", func(b *rbacv1.ClusterRoleBinding) {
 		b.Name = ClusterRoleBinding(o.Name)
 		b.Subjects[0].Name, b.Subjects[0].Namespace = o.Name, o.Namespace
 	})
 	for _, e := range o.Endpoints {
-		add(&out, "service", func(s *corev1.Service) {
+		manifest.AddAsset(&out, "service", func(s *corev1.Service) {
 			s.Namespace, s.Name = o.Namespace, e.App+"-metrics"
 			s.Labels = map[string]string{labelApp: e.App}
 			s.Spec.Selector = map[string]string{labelApp: e.App}
 			s.Spec.Ports[0].Port, s.Spec.Ports[0].TargetPort = e.Port, intstr.FromInt32(e.Port)
 		})
 	}
-	add(&out, "daemonset", o.set)
-	if out.err != nil {
-		return nil, fmt.Errorf("render %s: %w", o.Name, out.err)
+	manifest.AddAsset(&out, "daemonset", o.set)
+	objects, err := out.Result()
+	if err != nil {
+		return nil, fmt.Errorf("render %s: %w", o.Name, err)
 	}
-	return out.objects, nil
+	return objects, nil
 }
 
 // ClusterRoleBinding is the name of the binding of proxies of a name.
@@ -110,32 +112,4 @@ func (o Options) set(d *appsv1.DaemonSet) {
 		port := intstr.FromInt32(o.Endpoints[0].Port)
 		c.LivenessProbe.HTTPGet.Port, c.ReadinessProbe.HTTPGet.Port = port, port
 	}
-}
-
-// list collects objects up to the first error.
-type list struct {
-	objects []manifest.Object
-	err     error
-}
-
-// add adds an asset, changed by set.
-func add[T any, P interface {
-	*T
-	manifest.Typed
-}](l *list, asset string, set func(P)) {
-	if l.err != nil {
-		return
-	}
-	obj, err := manifest.Decode[T](assets, "assets/"+asset+".yaml")
-	if err != nil {
-		l.err = err
-		return
-	}
-	set(P(obj))
-	o, err := manifest.New(P(obj), manifest.Policy{NonCritical: true})
-	if err != nil {
-		l.err = err
-		return
-	}
-	l.objects = append(l.objects, o)
 }

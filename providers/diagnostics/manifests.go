@@ -3,7 +3,6 @@ package diagnostics
 import (
 	"embed"
 	"fmt"
-	"io/fs"
 
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -43,24 +42,28 @@ func (r renderer) Render(_ *operatorv1.NetworkSpec, f facts.Cluster) (provider.O
 		return provider.Output{}, err
 	}
 	replicas := int32(connectivity.Sources(f.NodeCount))
-	var out list
-	add[corev1.Namespace](&out, "namespace", nil)
-	add[corev1.ServiceAccount](&out, "serviceaccount", nil)
-	add[rbacv1.ClusterRole](&out, "clusterrole", nil)
-	add[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
-	add[rbacv1.RoleBinding](&out, "rolebinding", nil)
-	add[corev1.Service](&out, "service-source", nil)
-	add[corev1.Service](&out, "service-target", nil)
-	add(&out, "daemonset", func(d *appsv1.DaemonSet) {
+	out := manifest.List{Assets: assets, Policy: manifest.Policy{NonCritical: true}}
+	manifest.AddAsset[corev1.Namespace](&out, "namespace", nil)
+	manifest.AddAsset[corev1.ServiceAccount](&out, "serviceaccount", nil)
+	manifest.AddAsset[rbacv1.ClusterRole](&out, "clusterrole", nil)
+	manifest.AddAsset[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
+	manifest.AddAsset[rbacv1.RoleBinding](&out, "rolebinding", nil)
+	manifest.AddAsset[corev1.Service](&out, "service-source", nil)
+	manifest.AddAsset[corev1.Service](&out, "service-target", nil)
+	manifest.AddAsset(&out, "daemonset", func(d *appsv1.DaemonSet) {
 		place(&d.Spec.Template.Spec, target, r.said.TargetPlacement.NodeSelector, r.said.TargetPlacement.Tolerations)
 	})
-	add(&out, "deployment", func(d *appsv1.Deployment) {
+	manifest.AddAsset(&out, "deployment", func(d *appsv1.Deployment) {
 		d.Spec.Replicas = &replicas
 		main := &d.Spec.Template.Spec.Containers[0]
 		main.Args = append(main.Args, f.TLS.Flags()...)
 		place(&d.Spec.Template.Spec, source, r.said.SourcePlacement.NodeSelector, r.said.SourcePlacement.Tolerations)
 	})
-	return provider.Output{Objects: out.objects}, out.err
+	objects, err := out.Result()
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("render diagnostics: %w", err)
+	}
+	return provider.Output{Objects: objects}, nil
 }
 
 // image is the one that a variable names, or else the operator's own.
@@ -82,34 +85,4 @@ func place(pod *corev1.PodSpec, image string, selector map[string]string, tolera
 	if len(tolerations) > 0 {
 		pod.Tolerations = tolerations
 	}
-}
-
-// list collects objects up to the first error.
-type list struct {
-	objects []manifest.Object
-	err     error
-}
-
-// add adds an asset, changed by set if that is not nil. Nothing waits for any of them.
-func add[T any, P interface {
-	*T
-	manifest.Typed
-}](l *list, asset string, set func(P)) {
-	if l.err != nil {
-		return
-	}
-	obj, err := manifest.Decode[T](fs.FS(assets), "assets/"+asset+".yaml")
-	if err != nil {
-		l.err = fmt.Errorf("render diagnostics: %w", err)
-		return
-	}
-	if set != nil {
-		set(P(obj))
-	}
-	o, err := manifest.New(P(obj), manifest.Policy{NonCritical: true})
-	if err != nil {
-		l.err = fmt.Errorf("render diagnostics: %w", err)
-		return
-	}
-	l.objects = append(l.objects, o)
 }

@@ -4,8 +4,6 @@ import (
 	"embed"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
@@ -39,7 +37,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err := o.checkMTU(config, f); err != nil {
 		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
 	}
-	var list objects
+	list := manifest.List{Assets: assets}
 	addFoundation(&list, etcd, config)
 	if etcd.Managed != nil {
 		addMembers(&list, o.members, managedDirectory(spec))
@@ -49,10 +47,11 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		addAgents(&list, image, agentLevel(spec.LogLevel), config, f.APIServer)
 		addMetrics(&list, etcd, config, f)
 	}
-	if list.err != nil {
-		return provider.Output{}, fmt.Errorf("render flannel: %w", list.err)
+	objects, err := list.Result()
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
 	}
-	return provider.Output{Objects: list.all, MTU: config.MTU, Waiting: waiting}, nil
+	return provider.Output{Objects: objects, MTU: config.MTU, Waiting: waiting}, nil
 }
 
 // waiting says what agents cannot start without, in a sentence; it is empty when all is there.
@@ -87,45 +86,4 @@ func candidates(nodes []facts.Node) []record.Candidate {
 		}
 	}
 	return out
-}
-
-// objects collects what is rendered, and the first error.
-type objects struct {
-	all []manifest.Object
-	err error
-}
-
-// typed is a pointer to a Kubernetes type.
-type typed[T any] interface {
-	*T
-	manifest.Typed
-	runtime.Object
-}
-
-// addAsset adds the object of a file, after set has filled in what depends on the cluster; nil if nothing does.
-func addAsset[T any, P typed[T]](list *objects, file string, set func(P)) {
-	obj, err := manifest.Decode[T](assets, "assets/"+file)
-	if err != nil {
-		list.fail(err)
-		return
-	}
-	if set != nil {
-		set(P(obj))
-	}
-	list.add(P(obj))
-}
-
-func (l *objects) add(obj manifest.Typed) {
-	o, err := manifest.New(obj, manifest.Policy{})
-	if err != nil {
-		l.fail(err)
-		return
-	}
-	l.all = append(l.all, o)
-}
-
-func (l *objects) fail(err error) {
-	if l.err == nil {
-		l.err = err
-	}
 }

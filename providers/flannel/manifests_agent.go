@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"strconv"
 
 	osv1 "github.com/openshift/api/operator/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +13,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -76,23 +76,23 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Me
 }
 
 // addFoundation adds what is there before anything runs: the namespace, and what agents and the operator's loop use.
-func addFoundation(list *objects, etcd record.Settings, config agentconfig.Config) {
-	addAsset[corev1.Namespace](list, "namespace.yaml", nil)
-	addAsset[rbacv1.RoleBinding](list, "rolebinding.yaml", nil)
-	addAsset[corev1.ServiceAccount](list, "serviceaccount.yaml", nil)
+func addFoundation(list *manifest.List, etcd record.Settings, config agentconfig.Config) {
+	manifest.AddAsset[corev1.Namespace](list, "namespace", nil)
+	manifest.AddAsset[rbacv1.RoleBinding](list, "rolebinding", nil)
+	manifest.AddAsset[corev1.ServiceAccount](list, "serviceaccount", nil)
 	if config.Etcd.OwnCertificate {
-		addAsset[rbacv1.ClusterRole](list, "clusterrole.yaml", nil)
-		addAsset[rbacv1.ClusterRoleBinding](list, "clusterrolebinding.yaml", nil)
+		manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole", nil)
+		manifest.AddAsset[rbacv1.ClusterRoleBinding](list, "clusterrolebinding", nil)
 	}
 	agent, err := config.Encode()
 	if err != nil {
-		list.fail(err)
+		list.Fail(err)
 	}
 	loop, err := etcd.Encode()
 	if err != nil {
-		list.fail(err)
+		list.Fail(err)
 	}
-	list.add(&corev1.ConfigMap{
+	list.Add(&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.ConfigMap},
 		Data:       map[string]string{agentKey: string(agent), record.SettingsKey: loop},
 	})
@@ -100,12 +100,12 @@ func addFoundation(list *objects, etcd record.Settings, config agentconfig.Confi
 
 // addAgents adds the DaemonSet. Its pods read their configuration once, hence the hash of it; certificates they read
 // again when they change.
-func addAgents(list *objects, image, level string, config agentconfig.Config, api facts.HostPort) {
+func addAgents(list *manifest.List, image, level string, config agentconfig.Config, api facts.HostPort) {
 	content, err := config.Encode()
 	if err != nil {
-		list.fail(err)
+		list.Fail(err)
 	}
-	addAsset(list, "flanneld.yaml", func(d *appsv1.DaemonSet) {
+	manifest.AddAsset(list, "flanneld", func(d *appsv1.DaemonSet) {
 		template := &d.Spec.Template
 		template.Annotations = map[string]string{record.ConfigHash: record.Hash(string(content))}
 		template.Spec.InitContainers[0].Image = image
@@ -116,7 +116,7 @@ func addAgents(list *objects, image, level string, config agentconfig.Config, ap
 		}
 		if config.Etcd.OwnCertificate {
 			template.Spec.AutomountServiceAccountToken = new(true)
-			template.Spec.Containers[0].Env = append(template.Spec.Containers[0].Env, apiServer(api)...)
+			template.Spec.Containers[0].Env = append(template.Spec.Containers[0].Env, api.Env()...)
 		}
 		if config.Etcd.CAFile == "" {
 			return
@@ -127,18 +127,6 @@ func addAgents(list *objects, image, level string, config agentconfig.Config, ap
 		agent := &template.Spec.Containers[0]
 		agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "etcd-tls", MountPath: tlsDir, ReadOnly: true})
 	})
-}
-
-// apiServer points the agent at the API server itself: the address of its Service works only once kube-proxy does. The
-// address is unknown only where objects are rendered without a cluster.
-func apiServer(api facts.HostPort) []corev1.EnvVar {
-	if api.Host == "" {
-		return nil
-	}
-	return []corev1.EnvVar{
-		{Name: "KUBERNETES_SERVICE_HOST", Value: api.Host},
-		{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(api.Port)},
-	}
 }
 
 // agentLevel is what agents log: they know no finer level than debug.

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -17,27 +18,27 @@ func managedDirectory(spec *operatorv1.NetworkSpec) string { return managed(sett
 
 // addMembers adds the Deployment of each member that runs. The configuration is not part of what makes a pod start
 // again: all that ever changes in it counts only for a member that has no data yet.
-func addMembers(list *objects, m record.Membership, directory string) {
+func addMembers(list *manifest.List, m record.Membership, directory string) {
 	for _, member := range m.Members {
 		if !member.Runs() {
 			continue
 		}
 		config, err := m.EtcdConfig(member, record.PodPaths())
 		if err != nil {
-			list.fail(err)
+			list.Fail(err)
 			return
 		}
 		all, err := m.Encode()
 		if err != nil {
-			list.fail(err)
+			list.Fail(err)
 			return
 		}
-		list.add(&corev1.ConfigMap{
+		list.Add(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.MemberDeployment(member.Node),
 				Labels: map[string]string{record.CopyLabel: "true"}},
 			Data: map[string]string{"etcd.yaml": config, record.MembersKey: all},
 		})
-		addAsset(list, "etcd.yaml", func(d *appsv1.Deployment) { setMember(d, member, directory) })
+		manifest.AddAsset(list, "etcd", func(d *appsv1.Deployment) { setMember(d, member, directory) })
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -18,14 +19,14 @@ const (
 // addMetrics adds the proxies of the metrics of agents and of the managed etcd. Proxies on nodes without a member have nothing to serve for
 // it, and Prometheus does not try them: targets are the members. They run the operator's own image. Where that is not known, they are omitted:
 // flannel does not depend on them.
-func addMetrics(list *objects, etcd record.Settings, config agentconfig.Config, f facts.Cluster) {
+func addMetrics(list *manifest.List, etcd record.Settings, config agentconfig.Config, f facts.Cluster) {
 	image, err := f.Images.Get(facts.OperatorImage, "flannel's metrics")
 	if err != nil {
 		return
 	}
 	agent, err := netip.ParseAddrPort(config.HealthAddress)
 	if err != nil {
-		list.fail(fmt.Errorf("read the address of the agents' metrics: %w", err))
+		list.Fail(fmt.Errorf("read the address of the agents' metrics: %w", err))
 		return
 	}
 	endpoints := []metricsproxy.Endpoint{{App: agentApp, Port: metricsproxy.FlanneldPort, Upstream: agent}}
@@ -33,13 +34,8 @@ func addMetrics(list *objects, etcd record.Settings, config agentconfig.Config, 
 		loopback := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), record.MetricsPort)
 		endpoints = append(endpoints, metricsproxy.Endpoint{App: etcdApp, Port: metricsproxy.EtcdPort, Upstream: loopback})
 	}
-	all, err := metricsproxy.Objects(metricsproxy.Options{
-		Namespace: record.Namespace, Name: metricsName, Image: image, Env: apiServer(f.APIServer), TLS: f.TLS,
+	list.Append(metricsproxy.Objects(metricsproxy.Options{
+		Namespace: record.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,
 		Endpoints: endpoints,
-	})
-	if err != nil {
-		list.fail(err)
-		return
-	}
-	list.all = append(list.all, all...)
+	}))
 }

@@ -9,6 +9,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -171,12 +172,13 @@ func TestAgentsEnterPodsOnlyDuringAMigration(t *testing.T) {
 		if migrating {
 			tell(&config, 1450, 1400, 1)
 		}
-		var list objects
+		list := manifest.List{Assets: assets}
 		addAgents(&list, "image", "info", config, facts.HostPort{})
-		if list.err != nil {
-			t.Fatal(list.err)
+		objects, err := list.Result()
+		if err != nil {
+			t.Fatal(err)
 		}
-		raw, err := list.all[0].Object.MarshalJSON()
+		raw, err := objects[0].Object.MarshalJSON()
 		if err != nil {
 			t.Fatal(err)
 		}

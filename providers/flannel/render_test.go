@@ -132,9 +132,13 @@ func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
 	f := cluster()
 	m := record.Found(candidates(f.ControlPlane), record.Managed{ClientPort: 12379, PeerPort: 12380, Image: "registry.test/etcd:v1"}, "token")
 	template := func(m record.Membership) any {
-		var list objects
+		list := manifest.List{Assets: assets}
 		addMembers(&list, m, "/data")
-		for _, o := range list.all {
+		objects, err := list.Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
 			if o.Key().Kind == "Deployment" && o.Key().Name == "flannel-etcd-cp-0" {
 				return o.Object.Object
 			}

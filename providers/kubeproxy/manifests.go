@@ -5,9 +5,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"slices"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -57,21 +55,22 @@ func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.
 	if err != nil {
 		return provider.Output{}, err
 	}
-	var out list
-	add[corev1.Namespace](&out, "namespace", nil)
-	add[corev1.ServiceAccount](&out, "serviceaccount", nil)
-	add[rbacv1.ClusterRole](&out, "clusterrole", nil)
-	add[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
-	add(&out, "configmap", func(m *corev1.ConfigMap) { m.Data = map[string]string{ConfigKey: text, UnprivilegedConfigKey: running} })
-	add(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer); setCheck(d, own, c, spec) })
-	if out.err != nil {
-		return provider.Output{}, out.err
-	}
-	metrics, err := metricsproxy.Objects(metricsproxy.Options{
-		Namespace: Namespace, Name: metricsName, Image: own, Env: apiServer(f.APIServer), TLS: f.TLS,
+	out := manifest.List{Assets: assets}
+	manifest.AddAsset[corev1.Namespace](&out, "namespace", nil)
+	manifest.AddAsset[corev1.ServiceAccount](&out, "serviceaccount", nil)
+	manifest.AddAsset[rbacv1.ClusterRole](&out, "clusterrole", nil)
+	manifest.AddAsset[rbacv1.ClusterRoleBinding](&out, "clusterrolebinding", nil)
+	manifest.AddAsset(&out, "configmap", func(m *corev1.ConfigMap) { m.Data = map[string]string{ConfigKey: text, UnprivilegedConfigKey: running} })
+	manifest.AddAsset(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer); setCheck(d, own, c, spec) })
+	out.Append(metricsproxy.Objects(metricsproxy.Options{
+		Namespace: Namespace, Name: metricsName, Image: own, Env: f.APIServer.Env(), TLS: f.TLS,
 		Endpoints: []metricsproxy.Endpoint{{App: appName, Port: metricsproxy.KubeProxyPort, Upstream: metricsAddress(c)}},
-	})
-	return provider.Output{Objects: append(out.objects, metrics...)}, err
+	}))
+	objects, err := out.Result()
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("render kube-proxy: %w", err)
+	}
+	return provider.Output{Objects: objects}, nil
 }
 
 func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort) {
@@ -81,7 +80,7 @@ func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort)
 	for _, containers := range [][]corev1.Container{pod.InitContainers[1:], pod.Containers} {
 		for i := range containers {
 			containers[i].Image = image
-			containers[i].Env = append(containers[i].Env, apiServer(api)...)
+			containers[i].Env = append(containers[i].Env, api.Env()...)
 		}
 	}
 }
@@ -115,46 +114,4 @@ func families(spec *operatorv1.NetworkSpec) []string {
 		return []string{"--ipv4"}
 	}
 	return out
-}
-
-// apiServer points kube-proxy at the API server itself: the address of its service is what kube-proxy is there to
-// serve. The address is unknown only where objects are rendered without a cluster.
-func apiServer(api facts.HostPort) []corev1.EnvVar {
-	if api.Host == "" {
-		return nil
-	}
-	return []corev1.EnvVar{
-		{Name: "KUBERNETES_SERVICE_HOST", Value: api.Host},
-		{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(api.Port)},
-	}
-}
-
-// list collects objects up to the first error.
-type list struct {
-	objects []manifest.Object
-	err     error
-}
-
-// add adds an asset, changed by set if that is not nil.
-func add[T any, P interface {
-	*T
-	manifest.Typed
-}](l *list, asset string, set func(P)) {
-	if l.err != nil {
-		return
-	}
-	obj, err := manifest.Decode[T](fs.FS(assets), "assets/"+asset+".yaml")
-	if err != nil {
-		l.err = fmt.Errorf("render kube-proxy: %w", err)
-		return
-	}
-	if set != nil {
-		set(P(obj))
-	}
-	o, err := manifest.New(P(obj), manifest.Policy{})
-	if err != nil {
-		l.err = fmt.Errorf("render kube-proxy: %w", err)
-		return
-	}
-	l.objects = append(l.objects, o)
 }

@@ -1,6 +1,7 @@
 package kubeproxy
 
 import (
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -8,7 +9,7 @@ import (
 // Workloads is kube-proxy, and the proxies of its metrics.
 func (Component) Workloads() []provider.Workload {
 	return []provider.Workload{
-		{Name: appName, Placed: true, Rolling: true, Env: []string{"NODE_NAME", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"}},
+		{Name: appName, Placed: true, Rolling: true, Env: []string{"NODE_NAME", facts.ServiceHostVariable, facts.ServicePortVariable}},
 		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
 	}
 }

@@ -3,7 +3,6 @@ package hostnetworkconfig
 import (
 	"embed"
 	"fmt"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -149,11 +148,7 @@ func (c *Controller) courier(role string, maps, configured []string, pullSecret 
 	}
 	container := &spec.Containers[0]
 	container.Image = c.Image
-	if c.APIServer.Host != "" {
-		container.Env = append(container.Env,
-			corev1.EnvVar{Name: "KUBERNETES_SERVICE_HOST", Value: c.APIServer.Host},
-			corev1.EnvVar{Name: "KUBERNETES_SERVICE_PORT", Value: strconv.Itoa(c.APIServer.Port)})
-	}
+	container.Env = append(container.Env, c.APIServer.Env()...)
 	if len(maps) == 0 {
 		return d, nil
 	}
