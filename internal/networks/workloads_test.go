@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/multus"
 )
 
 // TestTheTableOfWorkloadsIsThatOfWhatIsRendered: names, kinds and environments of the table are those of the objects.
@@ -63,6 +64,8 @@ func TestTheTableOfWorkloadsIsThatOfWhatIsRendered(t *testing.T) {
 			}
 		}
 	}
+	// Controllers of their own render these, and test it.
+	seen[multus.AllowlistApp], seen[multus.EgressRouterApp] = true, true
 	for _, name := range names {
 		if !seen[name] {
 			t.Errorf("%s is in the table and not rendered", name)
@@ -116,7 +119,7 @@ func TestEveryProblemOfWorkloadsIsReportedAtOnce(t *testing.T) {
 	)
 	_, err := pipeline.Pipeline{Registry: Registry()}.Run(t.Context(), pipeline.Input{Desired: spec, Cluster: known()}, pipeline.Check)
 	want := []string{
-		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of flannel-etcd, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, network-check-source, network-check-target (workload-name)`,
+		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of cni-sysctl-allowlist-ds, egress-router-cni, flannel-etcd, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, network-check-source, network-check-target (workload-name)`,
 		`spec.workloads[1].nodeSelector: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].affinity: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].resources.requests[cpu]: "2" is more than its limit, 1; lower it, or raise the limit (workload-resources)`,

@@ -55,6 +55,7 @@ func loops(s *shared) []loop.Spec {
 		Wake: &trigger.Trigger{}, Board: s.board, Log: s.Log.With("controller", pullsecret.Name),
 	}
 	rollout.PullSecret = credentials.Found
+	workloads := &overrides{reader: cached, namespace: s.Namespace}
 	s.operandChanged = func(spec bool) {
 		if spec {
 			credentials.Wake.Fire() // it may be a namespace
@@ -73,15 +74,20 @@ func loops(s *shared) []loop.Spec {
 		APIServer: s.Facts.APIServer, Version: s.Facts.ReleaseVersion, Now: time.Now, Log: s.Log.With("controller", hostnetworkconfig.Name),
 	}
 	routers := &egressrouter.Controller{
-		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Version: s.Facts.ReleaseVersion, Nodes: nodesIn(s.manager.GetCache()),
+		Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[egressRouterImage], Workloads: workloads.get, Version: s.Facts.ReleaseVersion, Nodes: nodesIn(s.manager.GetCache()),
 		Metrics: egressrouter.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("controller", egressrouter.Name),
 	}
 	sysctls := &allowlist.Controller{
-		Live: s.manager.GetAPIReader(), Image: s.Facts.Images[multusImage], Version: s.Facts.ReleaseVersion, Board: s.board,
+		Live: s.manager.GetAPIReader(), Image: s.Facts.Images[multusImage], Workloads: workloads.get, Version: s.Facts.ReleaseVersion, Board: s.board,
 		Events: s.manager.GetEventRecorder(allowlist.Name), Now: time.Now, Log: s.Log.With("controller", allowlist.Name),
 	}
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, OnConfiguration: s.network.Fire, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("controller", connectivitycheck.Name),
+	}
+	rollout.OnApplied = func(spec *operatorv1.NetworkSpec) {
+		workloads.set(spec)
+		routers.Again()
+		sysctls.Wake.Fire()
 	}
 	credentials.Changed = func() {
 		s.network.Fire()

@@ -61,7 +61,7 @@ func (s *state) renderPart(p *part, owners map[manifest.Key]string) (provider.Ou
 		marked = append(marked, o)
 	}
 	for _, o := range marked {
-		if err := overrideWorkload(o.Object, s.result.Spec.Workloads); err != nil {
+		if err := OverrideWorkload(o.Object, s.result.Spec.Workloads); err != nil {
 			return provider.Output{}, fmt.Errorf("override %s as spec.workloads has it: %w", o.Key(), err)
 		}
 		manifest.Stamp(o, p.name, s.in.Cluster.ReleaseVersion)

@@ -199,8 +199,8 @@ func validateUpdate(w operatorv1.Workload, known provider.Workload, at *field.Pa
 	return field.ErrorList{field.Invalid(at.Child("maxUnavailable"), most.String(), "is not a number of nodes; use 1 or more, or 1% to 100%").WithOrigin(RuleWorkloadUpdate)}
 }
 
-// overrideWorkload changes a workload in place as the user has overridden it. Objects that are none stay as they are.
-func overrideWorkload(o *unstructured.Unstructured, all []operatorv1.Workload) error {
+// OverrideWorkload changes a workload in place as the user has overridden it. Objects that are none stay as they are.
+func OverrideWorkload(o *unstructured.Unstructured, all []operatorv1.Workload) error {
 	app, _, _ := unstructured.NestedString(o.Object, "spec", "template", "metadata", "labels", labelApp)
 	i := slices.IndexFunc(all, func(w operatorv1.Workload) bool { return w.Name == app })
 	if app == "" || i < 0 {

@@ -7,12 +7,13 @@ import (
 
 // Workload overrides how one workload of the network runs. Omitted fields stay as the operator renders them.
 //
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'network-check-target']) || !has(self.nodeSelector) || self.nodeSelector.size() == 0",fieldPath=".nodeSelector",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'network-check-target']) || !has(self.affinity)",fieldPath=".affinity",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['flannel-etcd', 'network-check-source']) || !has(self.updateStrategy)",fieldPath=".updateStrategy",messageExpression="'must not be set for %s: it is a Deployment, whose pods are replaced one at a time; remove it'.format([self.name])"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.nodeSelector) || self.nodeSelector.size() == 0",fieldPath=".nodeSelector",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.affinity)",fieldPath=".affinity",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
+// +kubebuilder:validation:XValidation:rule="!(self.name in ['flannel-etcd', 'network-check-source', 'egress-router-cni']) || !has(self.updateStrategy)",fieldPath=".updateStrategy",messageExpression="'must not be set for %s: it is a Deployment, whose pods are replaced one at a time; remove it'.format([self.name])"
 type Workload struct {
-	// name is the workload: flanneld, flannel-etcd, flannel-metrics, kube-proxy, kube-proxy-metrics, network-check-source or network-check-target.
-	// +kubebuilder:validation:Enum=flanneld;flannel-etcd;flannel-metrics;kube-proxy;kube-proxy-metrics;network-check-source;network-check-target
+	// name is the workload: flanneld, flannel-etcd, flannel-metrics, kube-proxy, kube-proxy-metrics, network-check-source, network-check-target,
+	// egress-router-cni (the pods of all EgressRouters) or cni-sysctl-allowlist-ds.
+	// +kubebuilder:validation:Enum=cni-sysctl-allowlist-ds;egress-router-cni;flanneld;flannel-etcd;flannel-metrics;kube-proxy;kube-proxy-metrics;network-check-source;network-check-target
 	Name string `json:"name"`
 
 	// resources replaces the requests and limits of the workload's main container, each resource on its own.
@@ -25,11 +26,11 @@ type Workload struct {
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// nodeSelector is added to that of the workload. Only network-check-source has a choice of nodes.
+	// nodeSelector is added to that of the workload. Only network-check-source and egress-router-cni have a choice of nodes.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// affinity replaces that of the workload. Only network-check-source has a choice of nodes.
+	// affinity replaces that of the workload. Only network-check-source and egress-router-cni have a choice of nodes.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 

@@ -49,6 +49,12 @@ func (c *Controller) distribute(ctx context.Context, w world, list string) error
 	if w.DaemonSet != nil && listOf(w.DaemonSet) == list {
 		s.Since = since(w.DaemonSet)
 	}
+	if c.Workloads != nil {
+		var err error
+		if s.Workloads, err = c.Workloads(ctx); err != nil {
+			return err
+		}
+	}
 	there, err := get(ctx, c.Live, account, &corev1.ServiceAccount{})
 	if err != nil {
 		return err

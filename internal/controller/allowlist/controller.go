@@ -26,8 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/trigger"
 )
 
 const (
@@ -50,10 +52,14 @@ type Controller struct {
 	// Image is Multus's own, MULTUS_IMAGE; any with a shell would do.
 	Image   string
 	Version string
-	Board   *report.Board
-	Events  events.EventRecorder
-	Now     func() time.Time
-	Log     *slog.Logger
+	// Workloads returns the overrides of workloads that are applied; nil is none.
+	Workloads func(context.Context) ([]operatorv1.Workload, error)
+	// Wake starts a reconcile from elsewhere, for example when overrides were applied.
+	Wake   trigger.Trigger
+	Board  *report.Board
+	Events events.EventRecorder
+	Now    func() time.Time
+	Log    *slog.Logger
 
 	// client reads from the loop's caches, and writes. Setup sets it.
 	client client.Client
@@ -89,7 +95,7 @@ func (c *Controller) setup(mgr manager.Manager) error {
 		return l.Watch(loop.On(mgr, &appsv1.DaemonSet{}, loop.Once()), loop.On(mgr, &corev1.Pod{}, loop.Once()))
 	})
 	// Every namespace has a ConfigMap, that of the cluster's authority, by which it is seen that there is one.
-	return l.Watch(loop.On(mgr, &corev1.ConfigMap{}, loop.Once()))
+	return l.Watch(c.Wake.Source(), loop.On(mgr, &corev1.ConfigMap{}, loop.Once()))
 }
 
 // Reconcile looks how far the list is, and does the next step.

@@ -2,12 +2,15 @@ package allowlist
 
 import (
 	"embed"
+	"fmt"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 //go:embed assets
@@ -28,6 +31,8 @@ type settings struct {
 	// Account is the service account of the pods. Empty is that of the namespace.
 	Account string
 	Since   time.Time
+	// Workloads are the overrides of workloads.
+	Workloads []operatorv1.Workload
 }
 
 // daemonSet returns the DaemonSet that brings a list to nodes.
@@ -45,6 +50,9 @@ func daemonSet(list string, s settings) (manifest.Object, error) {
 	object, err := manifest.New(ds, manifest.Policy{})
 	if err != nil {
 		return manifest.Object{}, err
+	}
+	if err := pipeline.OverrideWorkload(object.Object, s.Workloads); err != nil {
+		return manifest.Object{}, fmt.Errorf("override %s as spec.workloads has it: %w", workload, err)
 	}
 	manifest.Stamp(object, component, s.Version)
 	return object, nil

@@ -10,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -140,5 +142,19 @@ func TestManyNodesAreCounted(t *testing.T) {
 	}
 	if got := laggards(w); got != " (a: Starting, b: Starting, c: Starting, and 2 more)" {
 		t.Error(got)
+	}
+}
+
+func TestOverridesReachTheInstallerOfLists(t *testing.T) {
+	most := intstr.FromInt32(2)
+	object, err := daemonSet("list", settings{Image: "i", Since: noon, Workloads: []operatorv1.Workload{
+		{Name: workload, PriorityClassName: "mine", UpdateStrategy: &operatorv1.WorkloadUpdateStrategy{MaxUnavailable: most}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds := typed(t, object)
+	if ds.Spec.Template.Spec.PriorityClassName != "mine" || *ds.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable != most || listOf(ds) != "list" {
+		t.Errorf("the DaemonSet has %q, %v and the list %q", ds.Spec.Template.Spec.PriorityClassName, ds.Spec.UpdateStrategy, listOf(ds))
 	}
 }

@@ -35,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
@@ -57,15 +58,19 @@ type Controller struct {
 	// Version is that of the operator.
 	Version string
 	// Nodes lists the nodes, whose addresses no router may have. Without it addresses are not compared with those of others.
-	Nodes   NodeLister
-	Metrics *Metrics
-	Events  events.EventRecorder
-	Now     func() time.Time
-	Log     *slog.Logger
+	Nodes NodeLister
+	// Workloads returns the overrides of workloads that are applied; nil is none.
+	Workloads func(context.Context) ([]operatorv1.Workload, error)
+	Metrics   *Metrics
+	Events    events.EventRecorder
+	Now       func() time.Time
+	Log       *slog.Logger
 
 	// client reads from the loop's caches, and writes. Setup sets it.
 	client client.Client
 	loop   *loop.Loop
+	// again starts a reconcile of every router.
+	again atomic.Pointer[func() error]
 	// follow has what is made of routers watched. Setup sets it: where there is no router, there is nothing to watch.
 	follow func() error
 	// attachments reads NetworkAttachmentDefinitions. It is nil until SetupAttachments, when they are served.
@@ -153,17 +158,35 @@ func (c *Controller) setup(mgr manager.Manager) error {
 func (c *Controller) setupAttachments(mgr manager.Manager) error {
 	reader := client.Reader(mgr.GetCache())
 	c.attachments.Store(&reader)
-	all := source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		var routers networkv1.EgressRouterList
-		if err := c.client.List(ctx, &routers); err != nil {
-			return fmt.Errorf("list egress routers: %w", err)
+	return c.loop.Watch(loop.On(mgr, newAttachment(), owner(mgr)), c.all())
+}
+
+// all starts a reconcile of every router, now and whenever Again is called.
+func (c *Controller) all() source.Source {
+	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		again := func() error {
+			var routers networkv1.EgressRouterList
+			if err := c.client.List(ctx, &routers); err != nil {
+				return fmt.Errorf("list egress routers: %w", err)
+			}
+			for i := range routers.Items {
+				queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&routers.Items[i])})
+			}
+			return nil
 		}
-		for i := range routers.Items {
-			queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&routers.Items[i])})
-		}
-		return nil
+		c.again.Store(&again)
+		return again()
 	})
-	return c.loop.Watch(loop.On(mgr, newAttachment(), owner(mgr)), all)
+}
+
+// Again starts a reconcile of every router, for example when overrides of workloads were applied. Before NetworkAttachmentDefinitions are
+// served there is none to change.
+func (c *Controller) Again() {
+	if again := c.again.Load(); again != nil {
+		if err := (*again)(); err != nil {
+			c.Log.Error("start a reconcile of all egress routers", "error", err)
+		}
+	}
 }
 
 // owner starts a pass for the router that an object was made of.

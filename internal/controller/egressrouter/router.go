@@ -12,7 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 //go:embed assets
@@ -33,6 +35,8 @@ type settings struct {
 	Version string
 	// UsersAreAssigned is true where pods get a user from the cluster, and may not choose one: on OpenShift.
 	UsersAreAssigned bool
+	// Workloads are the overrides of workloads.
+	Workloads []operatorv1.Workload
 }
 
 // objects returns what a valid router becomes, in the order in which it is made: the attachments that the pod needs, and the
@@ -120,6 +124,9 @@ func finish(o manifest.Typed, r *networkv1.EgressRouter, s settings) (*unstructu
 		labels["app"] = "egress-router-cni"
 	}
 	u.SetLabels(labels)
+	if err := pipeline.OverrideWorkload(u, s.Workloads); err != nil {
+		return nil, fmt.Errorf("override %s as spec.workloads has it: %w", u.GetName(), err)
+	}
 	annotations := map[string]string{annotationRouter: r.Name}
 	if s.Version != "" {
 		annotations[manifest.AnnotationVersion] = s.Version

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -109,4 +110,28 @@ func valid(name string) *networkv1.EgressRouter {
 		Redirect:         &networkv1.RedirectConfig{FallbackIP: "203.0.113.26"},
 	}
 	return router
+}
+
+func TestOverridesReachThePodsOfRouters(t *testing.T) {
+	router := &networkv1.EgressRouter{}
+	content, err := os.ReadFile("testdata/both-families.in.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.UnmarshalStrict(content, router); err != nil {
+		t.Fatal(err)
+	}
+	made, err := objects(router, settings{Image: "i", Workloads: []operatorv1.Workload{
+		{Name: "flanneld", PriorityClassName: "other"}, {Name: "egress-router-cni", PriorityClassName: "mine", NodeSelector: map[string]string{"egress": "yes"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decodeDeployment(made[len(made)-1])
+	if pod := d.Spec.Template.Spec; pod.PriorityClassName != "mine" || pod.NodeSelector["egress"] != "yes" || pod.NodeSelector["kubernetes.io/os"] != "linux" {
+		t.Errorf("the pod has priority class %q and selector %v", pod.PriorityClassName, pod.NodeSelector)
+	}
+	if made[0].GetKind() == kindDeployment.Kind || made[0].Object["spec"].(map[string]any)["config"] == "" {
+		t.Errorf("the attachment changed: %v", made[0].Object)
+	}
 }

@@ -42,6 +42,11 @@ func (c *Controller) gather(ctx context.Context, r *networkv1.EgressRouter) (wor
 	if w.settings.UsersAreAssigned, err = c.Serves(kindSCC); err != nil {
 		return world{}, fmt.Errorf("ask whether %s is served: %w", kindSCC.Kind, err)
 	}
+	if c.Workloads != nil {
+		if w.settings.Workloads, err = c.Workloads(ctx); err != nil {
+			return world{}, err
+		}
+	}
 	mine := []client.ListOption{client.InNamespace(r.Namespace), client.MatchingLabels{LabelRouter: idOf(r.Name)}}
 	var deployments appsv1.DeploymentList
 	if err := c.client.List(ctx, &deployments, mine...); err != nil {

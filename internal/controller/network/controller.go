@@ -100,7 +100,9 @@ type Controller struct {
 	Changed *trigger.Trigger
 	// OnPlatform is called when the platform of the cluster changes; nil is nothing.
 	OnPlatform func()
-	Events     Events
+	// OnApplied is called with the specification of a revision that was applied; nil is nothing.
+	OnApplied func(*operatorv1.NetworkSpec)
+	Events    Events
 	// Metrics may be nil.
 	Metrics *Metrics
 	// Level is that of the operator's log.

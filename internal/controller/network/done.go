@@ -223,6 +223,9 @@ func (c *Controller) finish(ctx context.Context, network *operatorv1.Network, ch
 		c.Log.Info("applied", "revision", revision.Number, "hash", revision.Hash, "forced", revision.Forced)
 		c.Events.Normal(network, "NetworkApplied", fmt.Sprintf("revision %d of the network is applied", revision.Number))
 		known.record, known.history = finished, known.history.Append(revision)
+		if c.OnApplied != nil {
+			c.OnApplied(finished.Current().Spec())
+		}
 	}
 	return c.confirm(ctx, network, ch, known)
 }
