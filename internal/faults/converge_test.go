@@ -143,7 +143,7 @@ func TestEachCallOfAnInstallFailsOnce(t *testing.T) {
 	}
 }
 
-// TestOneCallOfAnInstallFails has one call of an install fail alone: every ninth, in turn in another way. That all of them
+// TestOneCallOfAnInstallFails has one call of an install fail alone: every twelfth, in turn in another way. That all of them
 // may fail is for TestEachCallOfAnInstallFailsOnce.
 func TestOneCallOfAnInstallFails(t *testing.T) {
 	t.Parallel()
@@ -151,7 +151,7 @@ func TestOneCallOfAnInstallFails(t *testing.T) {
 	c := newCluster(t)
 	c.create(newNetwork())
 	want, p := c.undisturbed()
-	for n := 1; ; n += 9 {
+	for n := 1; ; n += 12 {
 		c.stop(p)
 		c.clear()
 		c.create(newNetwork())
@@ -164,14 +164,14 @@ func TestOneCallOfAnInstallFails(t *testing.T) {
 		}))
 		c.reaches(want, fmt.Sprintf("call %d: %s", n, way))
 		if calls := p.line.Calls(); len(calls) < n {
-			t.Logf("every ninth of %d calls failed", len(calls))
+			t.Logf("every twelfth of %d calls failed", len(calls))
 			return
 		}
 	}
 }
 
 // apart is how many writes lie between two deaths. The first one is another each time, so that runs cover all writes.
-const apart = 6
+const apart = 8
 
 var first = flag.Int("first-death", -1, "after how many writes the first operator dies; below 0 is a random number")
 
@@ -185,7 +185,7 @@ func (c *cluster) firstDeath() int {
 	return k
 }
 
-// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after every sixth of its writes, and looks
+// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after every eighth of its writes, and looks
 // at what it has left and at where the next one ends. Package operator's own test does so after each, with a smaller network.
 func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.T) {
 	t.Parallel()
@@ -201,7 +201,7 @@ func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.
 }
 
 // TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges takes kube-proxy away and changes flannel, and kills an
-// operator after every sixth of its writes.
+// operator after every eighth of its writes.
 func TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
