@@ -237,8 +237,8 @@ func (r *reconciled) applyFindings() []status.Finding {
 	return passing("", reasonApply, message)
 }
 
-// sentences returns the errors that were joined, at most mostErrors, and whether one of them will not pass by
-// itself.
+// sentences returns the errors that were joined, at most mostErrors, and whether one of them is
+// permanent.
 func sentences(err error) (lines []string, permanent bool) {
 	errs := []error{err}
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
@@ -274,8 +274,8 @@ func passing(component, reason, message string) []status.Finding {
 	}
 }
 
-// emit makes events of what is new: a refusal, an error, an object that is kept. What may pass by itself is reported by the
-// status controller, if it does not.
+// emit makes events of what is new: a refusal, an error, an object that is kept. What may be temporary is reported by the
+// status controller if it persists.
 func (c *Controller) emit(network *operatorv1.Network, found []status.Finding, kept []plan.Action) {
 	now := map[string]string{}
 	for _, f := range found {

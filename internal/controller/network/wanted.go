@@ -6,7 +6,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-// wanted is the specification that the user asks for, or the applied one if that is refused.
+// wanted is the specification of the user, or the applied one if that is refused.
 type wanted struct {
 	in     pipeline.Input
 	choice pipeline.Choice

@@ -33,8 +33,8 @@ type Files struct {
 	Links []linkfile.File
 }
 
-// Render returns the files that a document asks for before the boot, and everything that is wrong with it. There are
-// profiles exactly if no problem is an error; an empty document asks for none, which leaves every interface to DHCP.
+// Render returns the files for a document before the boot, and all of its errors. There are
+// profiles exactly if no problem is an error; an empty document has none, which leaves every interface to DHCP.
 func Render(name string, data []byte) (Files, nmstate.Problems) {
 	if problems := policyProblems(name, data); len(problems) > 0 {
 		return Files{}, problems

@@ -16,7 +16,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 )
 
-// judged is a host and the files that its document asks for.
+// judged is a host and the files of its document.
 type judged struct {
 	metal.Host
 	files preboot.Files
