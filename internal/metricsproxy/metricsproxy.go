@@ -1,7 +1,7 @@
 // Package metricsproxy renders what serves the metrics of a network's pods to Prometheus: a DaemonSet of proxies on the nodes' network,
 // which serve over TLS, to authorized clients, what the pods serve on the loopback address of their node without either.
 //
-// Proxies are pods of their own, not containers of the pods whose metrics they serve: whatever happens to a proxy, these pods stay ready,
+// Proxies are pods of their own, not containers of the pods whose metrics they serve: a proxy that fails leaves these pods ready,
 // and a change of the cluster's TLS profile restarts no part of the network.
 package metricsproxy
 
