@@ -46,6 +46,8 @@ func Default(s Sources) []Image {
 				s.program("agnhost", "/agnhost"),
 				// Tests of entry points call it by this name.
 				{Path: "/agnhost-2", Link: "agnhost"},
+				// Tests of a pod's own name server run it.
+				s.program("coredns", "/coredns"),
 				{Path: "/uploads", Dir: true},
 				{Source: filepath.Join(s.Agnhost, "porter/localhost.crt"), Path: "/localhost.crt", Mode: readable},
 				{Source: filepath.Join(s.Agnhost, "porter/localhost.key"), Path: "/localhost.key", Mode: readable},
