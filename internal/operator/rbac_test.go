@@ -2,6 +2,7 @@ package operator
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -133,10 +134,11 @@ func TestRolesGiveNothingThatNobodyShouldHave(t *testing.T) {
 					t.Errorf("%s has %q in %v", manifest.KeyOf(o), word, r)
 				}
 			}
-			for _, resource := range r.Resources {
-				if resource == "secrets" && o.GetNamespace() == "" && everywhere[o.GetName()] {
-					t.Errorf("%s gives the Secrets of all namespaces", manifest.KeyOf(o))
-				}
+			// Secrets by one name are no one else's. A name is not considered when a Secret is created: the policy own-secrets restricts
+			// which, and TestTheTokenOfTheOperatorIsNotWorthEverySecret tries it.
+			one := len(r.ResourceNames) == 1 || len(r.Verbs) == 1 && r.Verbs[0] == "create"
+			if slices.Contains(r.Resources, "secrets") && o.GetNamespace() == "" && everywhere[o.GetName()] && !one {
+				t.Errorf("%s gives the Secrets of all namespaces", manifest.KeyOf(o))
 			}
 		}
 	}

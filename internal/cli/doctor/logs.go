@@ -17,7 +17,7 @@ const (
 	// logLines and logBytes are how much of the end of each log is taken.
 	logLines = int64(2000)
 	logBytes = 1 << 20
-	// mostWell is of how many pods that are ready logs are taken in each namespace, mostIll of how many others.
+	// mostWell is of how many ready pods of each workload logs are taken, mostIll of how many others in each namespace.
 	mostWell, mostIll = 3, 30
 	logsAtOnce        = 8
 )
@@ -57,14 +57,14 @@ func (c *collector) readLogs(ctx context.Context, found *collected) {
 	_ = group.Wait() // each log says itself that it is missing
 }
 
-// sources chooses containers: the worst pods first, and what ran before a restart as well.
+// sources selects containers: those of pods that are not ready first, and what ran before a restart as well.
 func sources(namespace string, pods []map[string]any) []source {
 	var well, ill []source
-	wells, ills := 0, 0
+	wells, ills := map[string]int{}, 0
 	for _, p := range pods {
 		o := unstructured.Unstructured{Object: p}
-		ready := podReady(p)
-		if ready && wells >= mostWell || !ready && ills >= mostIll {
+		ready, workload := podReady(p), o.GetLabels()["app"]
+		if ready && wells[workload] >= mostWell || !ready && ills >= mostIll {
 			continue
 		}
 		var all []source
@@ -79,7 +79,8 @@ func sources(namespace string, pods []map[string]any) []source {
 			}
 		}
 		if ready {
-			wells, well = wells+1, append(well, all...)
+			wells[workload]++
+			well = append(well, all...)
 		} else {
 			ills, ill = ills+1, append(ill, all...)
 		}
