@@ -71,7 +71,8 @@ func (l *lab) kernel() string {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return l.on(l.host, "sh", "-c", "ip -br link | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip -br -4 address | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip route; ip rule; ip route show table 100 2>/dev/null; ip -6 route show default; ip link | grep altname") +
+	// ip looks up the names of the peers' namespaces, and reports an error on its standard error when another test deletes one meanwhile.
+	return l.on(l.host, "sh", "-c", "exec 2>/dev/null; ip -br link | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip -br -4 address | grep -v ^ovs-netdev | sed -E 's/@if[0-9]+//; s/ +/ /g'; ip route; ip rule; ip route show table 100; ip -6 route show default; ip link | grep altname") +
 		l.must("ovs-vsctl", "--db=unix:"+l.socket(), "list-br") + string(dns)
 }
 
