@@ -3,22 +3,22 @@ package openshift
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// TestChangedTLSProfileStartsTheOperatorAgain: in order, and without touching the network.
+// TestChangedTLSProfileStartsTheOperatorAgain: in order, and without touching the network. Only the proxies of metrics, which serve with the
+// profile, are replaced.
 func TestChangedTLSProfileStartsTheOperatorAgain(t *testing.T) {
-	before, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := networkPods(t)
 	for _, profile := range []*configv1.TLSSecurityProfile{{Type: configv1.TLSProfileModernType, Modern: &configv1.ModernTLSProfile{}}, nil} {
 		started := operatorStarted(t)
 		o := &configv1.APIServer{}
@@ -45,14 +45,36 @@ func TestChangedTLSProfileStartsTheOperatorAgain(t *testing.T) {
 			}
 			return lab.Settled(ctx)
 		})
+		kit.Eventually(t, time.Minute, "the proxies of metrics follow the profile", func(ctx context.Context) error {
+			var d appsv1.DaemonSet
+			if err := lab.Client.Get(ctx, client.ObjectKey{Namespace: kit.FlannelNamespace, Name: "flannel-metrics"}, &d); err != nil {
+				return err
+			}
+			if args := d.Spec.Template.Spec.Containers[0].Args; slices.Contains(args, "--tls-min-version=VersionTLS13") != (profile != nil) {
+				return fmt.Errorf("their arguments are %v", args)
+			}
+			return nil
+		})
 	}
-	after, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if fmt.Sprint(before) != fmt.Sprint(after) {
+	if after := networkPods(t); fmt.Sprint(before) != fmt.Sprint(after) {
 		t.Errorf("flannel's pods were %v and are %v", before, after)
 	}
+}
+
+// networkPods returns the pods of flannel's agents and of its etcd.
+func networkPods(t *testing.T) []string {
+	t.Helper()
+	var all []string
+	for _, app := range []string{"flanneld", "flannel-etcd"} {
+		uids, err := lab.PodUIDs(t.Context(), kit.FlannelNamespace, client.MatchingLabels{"app": app})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, uid := range uids {
+			all = append(all, string(uid))
+		}
+	}
+	return all
 }
 
 // operatorStarted is when the operator's container started.
