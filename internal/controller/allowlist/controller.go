@@ -61,9 +61,9 @@ type Controller struct {
 	Now    func() time.Time
 	Log    *slog.Logger
 
-	// client reads from the loop's caches, and writes. Setup sets it.
+	// client reads from the loop's caches, and writes. setup sets it.
 	client client.Client
-	// follow has the loop's own workload watched. Setup sets it: where there is no Multus, there is nothing to watch.
+	// follow has the loop's own workload watched. setup sets it: where there is no Multus, there is nothing to watch.
 	follow func() error
 	// told is what was told last, so that it is not told twice.
 	told string

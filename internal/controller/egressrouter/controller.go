@@ -66,14 +66,14 @@ type Controller struct {
 	Now       func() time.Time
 	Log       *slog.Logger
 
-	// client reads from the loop's caches, and writes. Setup sets it.
+	// client reads from the loop's caches, and writes. setup sets it.
 	client client.Client
 	loop   *loop.Loop
 	// again starts a reconcile of every router.
 	again atomic.Pointer[func() error]
-	// follow has what is made of routers watched. Setup sets it: where there is no router, there is nothing to watch.
+	// follow has what is made of routers watched. setup sets it: where there is no router, there is nothing to watch.
 	follow func() error
-	// attachments reads NetworkAttachmentDefinitions. It is nil until SetupAttachments, when they are served.
+	// attachments reads NetworkAttachmentDefinitions. It is nil until setupAttachments, when they are served.
 	attachments atomic.Pointer[client.Reader]
 	// known is what the loop remembers of each router, so as not to ask, and not to tell, twice.
 	known map[types.NamespacedName]*known
@@ -100,7 +100,7 @@ func (c *Controller) knownOf(r *networkv1.EgressRouter) *known {
 	return c.known[key]
 }
 
-// Kinds that the loop needs: the first to be set up, the other for SetupAttachments.
+// Kinds that the loop needs: the first to be set up, the other for setupAttachments.
 var (
 	Kind           = schema.GroupKind{Group: networkv1.GroupVersion.Group, Kind: "EgressRouter"}
 	KindAttachment = kindAttachment.GroupKind()

@@ -191,7 +191,7 @@ func (l *lab) eventually(what string, f func() error) {
 			return
 		}
 	}
-	l.t.Fatalf("not so within 15 s: %s: %v\n%s", what, err, l.show())
+	l.t.Fatalf("not so within a minute: %s: %v\n%s", what, err, l.show())
 }
 
 func (l *lab) show() string {
