@@ -7,23 +7,36 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // ErrClosed is what calls fail with after Close.
 var ErrClosed = errors.New("ovsdb connection closed")
 
+// ErrInactive is the end of a connection whose server has answered no probe.
+var ErrInactive = errors.New("ovsdb server does not answer")
+
+// ErrTooLarge is that a message exceeds Options.MaxMessage. One from the server ends the connection.
+var ErrTooLarge = errors.New("ovsdb message is too large")
+
+// ErrSlowReader is the end of a connection whose updates were read more slowly than they arrived.
+var ErrSlowReader = errors.New("ovsdb updates are read too slowly")
+
 // Client is one connection to an OVSDB server.
 type Client struct {
-	conn net.Conn
+	conn    net.Conn
+	options Options
+	outbox  chan []byte // taken by write; a message that is taken counts as sent
+	echoes  chan []byte // answers to the server's probes; separate, so that receive never blocks
+	heard   atomic.Bool // since the last tick of probe
+	running sync.WaitGroup
 
-	write sync.Mutex // one message at a time on the wire
-
-	mu      sync.Mutex
-	next    int
-	waiting map[int]chan message
-	changed chan struct{} // of the monitor; nil without one
-	err     error         // why the connection is of no more use
-	done    chan struct{} // closed when err is set
+	mu       sync.Mutex
+	next     int
+	waiting  map[int]chan message
+	monitors map[string]*updateQueue // by the id of the monitor
+	err      error                   // why the connection ended
+	done     chan struct{}           // closed when err is set
 }
 
 // message is a request, a response or a notification of JSON-RPC 1.0.
@@ -35,46 +48,104 @@ type message struct {
 	Error  json.RawMessage `json:"error,omitempty"`
 }
 
-// Dial connects to the server that listens on a unix socket.
-func Dial(ctx context.Context, socket string) (*Client, error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return nil, fmt.Errorf("connect to ovsdb: %w", err)
+// newClient takes a connection over. options are complete.
+func newClient(conn net.Conn, options Options) *Client {
+	c := &Client{
+		conn: conn, options: options, outbox: make(chan []byte), echoes: make(chan []byte, 16),
+		waiting: map[int]chan message{}, monitors: map[string]*updateQueue{}, done: make(chan struct{}),
 	}
-	c := &Client{conn: conn, waiting: map[int]chan message{}, done: make(chan struct{})}
-	go c.receive()
-	return c, nil
+	c.running.Go(c.receive)
+	c.running.Go(c.write)
+	c.running.Go(c.probe)
+	return c
 }
 
-// Close ends the connection and every call on it.
+// Close ends the connection and every call on it, and waits for its goroutines.
 func (c *Client) Close() error {
 	c.fail(ErrClosed)
+	c.running.Wait()
 	return nil
 }
 
-// call sends a request and waits for its response, which it decodes into result.
-func (c *Client) call(ctx context.Context, method string, params, result any) error {
+// spawn runs a function for which Close waits; it must end with the connection.
+func (c *Client) spawn(f func()) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return c.err
+	}
+	c.running.Go(f)
+	return nil
+}
+
+// Done is closed when the connection has ended; Err is then the reason.
+func (c *Client) Done() <-chan struct{} { return c.done }
+
+// Err is the reason why the connection ended, nil while it exists.
+func (c *Client) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// ServerError is the server's refusal of a call.
+type ServerError struct {
+	Method string
+	// Reason is the server's text: a string, or an object of JSON.
+	Reason string
+}
+
+// Error names the method and the reason.
+func (e *ServerError) Error() string { return "ovsdb " + e.Method + ": " + e.Reason }
+
+// call sends a request and waits for its response, which it decodes into result. sent is whether the server may have the request.
+func (c *Client) call(ctx context.Context, method string, params, result any) (sent bool, err error) {
 	answer, id, err := c.expect()
 	if err != nil {
-		return err
+		return false, fmt.Errorf("ovsdb %s: %w", method, err)
 	}
 	defer c.forget(id)
-	if err := c.send(map[string]any{"method": method, "params": params, "id": id}); err != nil {
-		return err
+	if err := c.send(ctx, map[string]any{"method": method, "params": params, "id": id}); err != nil {
+		return false, fmt.Errorf("ovsdb %s: %w", method, err)
 	}
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("ovsdb %s: %w", method, ctx.Err())
-	case <-c.done:
-		return fmt.Errorf("ovsdb %s: %w", method, c.err)
-	case m := <-answer:
+		c.cancel(method, id)
+		return true, fmt.Errorf("ovsdb %s: %w", method, ctx.Err())
+	case m, ok := <-answer:
+		if !ok {
+			return true, fmt.Errorf("ovsdb %s: %w", method, c.Err())
+		}
 		if len(m.Error) > 0 && string(m.Error) != "null" {
-			return fmt.Errorf("ovsdb %s: %s", method, m.Error)
+			return true, &ServerError{Method: method, Reason: reasonOf(m.Error)}
 		}
 		if err := json.Unmarshal(m.Result, result); err != nil {
-			return fmt.Errorf("ovsdb %s: read the answer: %w", method, err)
+			return true, fmt.Errorf("ovsdb %s: read the response: %w", method, err)
 		}
-		return nil
+		return true, nil
+	}
+}
+
+func reasonOf(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return text
+	}
+	return string(raw)
+}
+
+// cancel withdraws a transaction that may wait at the server. Its outcome stays unknown: it may be complete already.
+func (c *Client) cancel(method string, id int) {
+	if method != "transact" {
+		return
+	}
+	data, err := json.Marshal(map[string]any{"method": "cancel", "params": []any{id}, "id": nil})
+	if err != nil {
+		return
+	}
+	select {
+	case c.echoes <- data: // never blocks, as the caller's context has ended
+	default:
 	}
 }
 
@@ -96,46 +167,10 @@ func (c *Client) forget(id int) {
 	delete(c.waiting, id)
 }
 
-func (c *Client) send(v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode ovsdb message: %w", err)
-	}
-	c.write.Lock()
-	defer c.write.Unlock()
-	if _, err := c.conn.Write(data); err != nil {
-		return fmt.Errorf("write to ovsdb: %w", err)
-	}
-	return nil
-}
-
-// receive hands out what the server sends, until the connection ends.
-func (c *Client) receive() {
-	decoder := json.NewDecoder(c.conn)
-	for {
-		var m message
-		if err := decoder.Decode(&m); err != nil {
-			c.fail(fmt.Errorf("read from ovsdb: %w", err))
-			return
-		}
-		switch m.Method {
-		case "":
-			c.answer(m)
-		case "echo": // the server tests whether we live, and hangs up if not
-			if err := c.send(map[string]any{"id": m.ID, "result": m.Params, "error": nil}); err != nil {
-				c.fail(err)
-				return
-			}
-		case "update":
-			c.notify()
-		}
-	}
-}
-
 func (c *Client) answer(m message) {
 	var id int
 	if json.Unmarshal(m.ID, &id) != nil {
-		return // not one of our ids
+		return // the answer to a probe, or not one of our ids
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -145,6 +180,7 @@ func (c *Client) answer(m message) {
 	}
 }
 
+// fail ends the connection; the first reason stays. Answers that arrived before are still returned to their calls.
 func (c *Client) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,8 +190,12 @@ func (c *Client) fail(err error) {
 	c.err = err
 	close(c.done)
 	_ = c.conn.Close()
-	if c.changed != nil {
-		close(c.changed)
-		c.changed = nil
+	for _, answer := range c.waiting {
+		close(answer)
 	}
+	clear(c.waiting)
+	for _, q := range c.monitors {
+		q.end()
+	}
+	clear(c.monitors)
 }

@@ -1,9 +1,6 @@
 package ovsdb
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Updates is what changed, by table and row. A row that went has no new value.
 type Updates map[string]map[string]RowUpdate
@@ -16,10 +13,10 @@ type RowUpdate struct {
 
 // Monitor watches columns of tables. It returns their rows as they are, and a channel with a value whenever
 // they changed, which says only that it is time to look again: changes while no one receives are one value. The channel is closed
-// when the connection ends. A client has one monitor.
+// when the connection ends.
 func (c *Client) Monitor(ctx context.Context, database string, columns map[string][]string) (Updates, <-chan struct{}, error) {
-	changed := make(chan struct{}, 1)
-	if err := c.watch(changed); err != nil {
+	id, q, err := c.subscribe()
+	if err != nil {
 		return nil, nil, err
 	}
 	requests := map[string]any{}
@@ -27,37 +24,27 @@ func (c *Client) Monitor(ctx context.Context, database string, columns map[strin
 		requests[table] = map[string]any{"columns": names}
 	}
 	var initial Updates
-	if err := c.call(ctx, "monitor", []any{database, nil, requests}, &initial); err != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.changed = nil
+	if _, err := c.call(ctx, "monitor", []any{database, id, requests}, &initial); err != nil {
+		c.unsubscribe(id)
+		return nil, nil, err
+	}
+	changed := make(chan struct{}, 1)
+	if err := c.spawn(func() { signal(q, changed) }); err != nil {
 		return nil, nil, err
 	}
 	return initial, changed, nil
 }
 
-func (c *Client) watch(changed chan struct{}) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return c.err
-	}
-	if c.changed != nil {
-		return errors.New("this ovsdb client monitors already")
-	}
-	c.changed = changed
-	return nil
-}
-
-// notify says that something changed, without ever blocking the reader of the connection.
-func (c *Client) notify() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.changed == nil {
-		return
-	}
-	select {
-	case c.changed <- struct{}{}:
-	default: // no one has looked since the last one
+// signal sends a value for updates until the queue ends, which it does with the connection.
+func signal(q *updateQueue, changed chan<- struct{}) {
+	defer close(changed)
+	for {
+		if _, more := q.take(context.Background()); !more {
+			return
+		}
+		select {
+		case changed <- struct{}{}:
+		default: // no one has looked since the last one
+		}
 	}
 }

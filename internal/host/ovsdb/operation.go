@@ -73,7 +73,7 @@ func (c *Client) Transact(ctx context.Context, database string, operations ...Op
 		params = append(params, op)
 	}
 	var raw []json.RawMessage
-	if err := c.call(ctx, "transact", params, &raw); err != nil {
+	if _, err := c.call(ctx, "transact", params, &raw); err != nil {
 		return nil, err
 	}
 	results, failures := make([]Result, len(raw)), []error(nil)
