@@ -28,7 +28,11 @@ func (b BaseType) atom(raw json.RawMessage) (any, error) {
 	case "string":
 		return decodeAtom[string](b, raw)
 	}
-	return decodeAtom[UUID](b, raw)
+	id, err := decodeAtom[UUID](b, raw)
+	if err == nil && !id.(UUID).valid() {
+		err = fmt.Errorf("%.100s is not a UUID", raw)
+	}
+	return id, err
 }
 
 func decodeAtom[T any](b BaseType, raw json.RawMessage) (any, error) {

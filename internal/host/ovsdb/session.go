@@ -18,6 +18,8 @@ type Session struct {
 	// Database must be served by the server; a member of a cluster must be connected to its cluster, and at least as current as
 	// the member before. Empty: every server is accepted.
 	Database string
+	// Tables must be part of the schema of Database, as their models have them.
+	Tables []Table
 	// LeaderOnly accepts only the leader of a clustered database.
 	LeaderOnly bool
 	// Serve is called with each new connection, which ends when it returns. Its context ends with the connection. It may be nil.
@@ -78,6 +80,9 @@ func (s *Session) one(ctx context.Context, e Endpoint, o Options) error {
 	stop := context.AfterFunc(ctx, func() { c.fail(ctx.Err()) })
 	defer stop()
 	if err := s.admit(ctx, c, o); err != nil {
+		return err
+	}
+	if err := s.check(ctx, c, o); err != nil {
 		return err
 	}
 	s.publish(c)

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
-// UUID names a row. On the wire it is ["uuid", "..."].
+// UUID names a row. On the wire it is ["uuid", "..."]. One that has not the form of a UUID stands for the row that an Insert of the same
+// transaction makes, as Named does.
 type UUID string
 
 // Named names a row that an Insert of the same transaction makes.
@@ -20,7 +22,25 @@ type Set []any
 type Map map[string]string
 
 // MarshalJSON writes the notation of the wire.
-func (u UUID) MarshalJSON() ([]byte, error) { return json.Marshal([]string{"uuid", string(u)}) }
+func (u UUID) MarshalJSON() ([]byte, error) {
+	if !u.valid() {
+		return Named(u).MarshalJSON()
+	}
+	return json.Marshal([]string{"uuid", string(u)})
+}
+
+// valid is whether a UUID has its form: 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12.
+func (u UUID) valid() bool {
+	if len(u) != 36 {
+		return false
+	}
+	for i, c := range []byte(u) {
+		if dash := i == 8 || i == 13 || i == 18 || i == 23; dash != (c == '-') || !dash && !strings.ContainsRune("0123456789abcdefABCDEF", rune(c)) {
+			return false
+		}
+	}
+	return true
+}
 
 // UnmarshalJSON reads the notation of the wire.
 func (u *UUID) UnmarshalJSON(data []byte) error {
