@@ -23,6 +23,7 @@ type proxy struct {
 	socket  string
 	refused []string
 	resumed atomic.Int64 // replies of monitor_cond_since that continue from a transaction
+	passed  atomic.Int64 // requests that the server has
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -81,6 +82,7 @@ func (p *proxy) requests(near, far net.Conn) {
 			_, _ = fmt.Fprintf(near, `{"id":%s,"result":null,"error":"unknown method"}`, m.ID)
 		} else {
 			_, _ = far.Write(raw)
+			p.passed.Add(1)
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (s Schema) Fits(tables ...Table) error {
 func Columns(tables ...Table) map[string][]string {
 	out := map[string][]string{}
 	for _, t := range tables {
-		all := append(out[t.Name()], t.Columns()...)
+		all := slices.Concat(out[t.Name()], t.Columns())
 		slices.Sort(all)
 		out[t.Name()] = slices.Compact(all)
 	}

@@ -114,6 +114,7 @@ func TestSchemasThatDoNotFitAreNamedCompletely(t *testing.T) {
 }
 
 func TestStructsThatNoTableHas(t *testing.T) {
+	//nolint:unused // Fields that are not exported are refused.
 	type invalid struct {
 		Plain string
 		Name  string     `ovsdb:"name"`

@@ -1,10 +1,9 @@
 package ovsdb
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
+	"maps"
+	"slices"
+	"time"
 )
 
 // Operation is one operation of a transaction, as RFC 7047, section 5.2, has them.
@@ -55,50 +54,20 @@ func Delete(table string, conditions ...Condition) Operation {
 	return Operation{"op": "delete", "table": table, "where": where(conditions)}
 }
 
-// Result is what one operation of a transaction gave.
-type Result struct {
-	Rows  []Row `json:"rows"`  // of Select
-	UUID  UUID  `json:"uuid"`  // of Insert
-	Count int   `json:"count"` // rows changed by Update, Mutate and Delete
-
-	Error   string `json:"error"`
-	Details string `json:"details"`
+// Wait lets a transaction wait until columns of rows are equal to those of the given rows ("==") or not ("!="), in no particular order. The
+// transaction is refused with the code "timed out" after the timeout, at once if it is 0. See Guard.
+func Wait(table string, timeout time.Duration, columns []string, until string, rows []map[string]any, conditions ...Condition) Operation {
+	if rows == nil {
+		rows = []map[string]any{} // null is not a list
+	}
+	return Operation{"op": "wait", "table": table, "timeout": timeout.Milliseconds(), "columns": columns, "until": until, "rows": rows,
+		"where": where(conditions)}
 }
 
-// Transact carries out operations of a database, all or none. It returns one result for each operation; any
-// that was refused is the error.
-func (c *Client) Transact(ctx context.Context, database string, operations ...Operation) ([]Result, error) {
-	params := []any{database}
-	for _, op := range operations {
-		params = append(params, op)
-	}
-	var raw []json.RawMessage
-	if _, err := c.call(ctx, "transact", params, &raw); err != nil {
-		return nil, err
-	}
-	results, failures := make([]Result, len(raw)), []error(nil)
-	for i, r := range raw {
-		// A null stands for what was not tried, as an operation before it failed.
-		if err := json.Unmarshal(r, &results[i]); err != nil {
-			return nil, fmt.Errorf("read result %d of an ovsdb transaction: %w", i, err)
-		}
-		if results[i].Error != "" {
-			failures = append(failures, fmt.Errorf("%s: %s: %s", describe(operations, i), results[i].Error, results[i].Details))
-		}
-	}
-	if len(failures) > 0 {
-		return nil, fmt.Errorf("ovsdb transaction refused: %w", errors.Join(failures...))
-	}
-	if len(results) < len(operations) {
-		return nil, fmt.Errorf("ovsdb answered %d of %d operations", len(results), len(operations))
-	}
-	return results, nil
+// Guard refuses a transaction, with the code "timed out", unless exactly one row matches the conditions and has these values.
+func Guard(table string, row map[string]any, conditions ...Condition) Operation {
+	return Wait(table, 0, slices.Sorted(maps.Keys(row)), "==", []map[string]any{row}, conditions...)
 }
 
-// describe names an operation; the result after the last operation is the commit's own.
-func describe(operations []Operation, i int) string {
-	if i >= len(operations) {
-		return "commit"
-	}
-	return fmt.Sprintf("%s %s", operations[i]["op"], operations[i]["table"])
-}
+// Comment is text that the server writes to the log of its database with the transaction.
+func Comment(text string) Operation { return Operation{"op": "comment", "comment": text} }
