@@ -1,16 +1,16 @@
 package agentconfig
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
 	"net/netip"
+
+	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
 // Version is the version of the configuration file's format.
 const Version = 1
+
+// fileName is the name of the configuration file.
+const fileName = "flanneld.json"
 
 // The types of backend, with flannel's own names.
 const (
@@ -133,26 +133,11 @@ func Default() Config {
 // Decode reads the file. What the file does not say has its default; a field that is not known is an error.
 // The result is not validated.
 func Decode(data []byte) (Config, error) {
-	cfg := Default()
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&cfg); err != nil {
-		return Config{}, fmt.Errorf("decode flanneld.json: %w", err)
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Config{}, errors.New("decode flanneld.json: there is something after the object")
-	}
-	return cfg, nil
+	return agentfile.Decode(fileName, data, Default())
 }
 
 // Encode returns the file's content: every field explicit, the same bytes for the same configuration.
-func (c Config) Encode() ([]byte, error) {
-	data, err := json.MarshalIndent(c, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("encode flanneld.json: %w", err)
-	}
-	return append(data, '\n'), nil
-}
+func (c Config) Encode() ([]byte, error) { return agentfile.Encode(fileName, c) }
 
 // DualStack reports whether pods have IPv6 addresses too.
 func (n Network) DualStack() bool { return n.IPv6.IsValid() }

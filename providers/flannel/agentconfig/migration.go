@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
 // MTUMigration is one step of a change of the MTU. Config.MTU is then what interfaces take, RoutableMTU what is sent.
@@ -37,5 +39,5 @@ func (m *MTUMigration) validate(at *field.Path, mtu int) field.ErrorList {
 	if m.RoutableMTU != 0 && (m.RoutableMTU < 576 || m.RoutableMTU > mtu) {
 		errs = append(errs, field.Invalid(at.Child("routableMTU"), m.RoutableMTU, fmt.Sprintf("must be 576 to %d bytes, which is mtu, or 0", mtu)))
 	}
-	return append(errs, validatePath(at.Child("podNamespaces"), m.PodNamespaces)...)
+	return append(errs, agentfile.ValidatePath(at.Child("podNamespaces"), m.PodNamespaces)...)
 }

@@ -2,40 +2,34 @@ package agentconfig
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"path"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-)
 
-// maxInterfaceName is the longest name of a Linux network interface (IFNAMSIZ less the final zero).
-const maxInterfaceName = 15
+	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
+)
 
 // Validate returns everything that is wrong with the configuration, nil if nothing is.
 func (c Config) Validate() field.ErrorList {
-	var errs field.ErrorList
-	if c.Version != Version {
-		errs = append(errs, field.Invalid(field.NewPath("version"), c.Version, fmt.Sprintf("must be %d, the only version there is", Version)))
-	}
+	errs := agentfile.ValidateVersion(field.NewPath("version"), c.Version, Version)
 	errs = append(errs, c.Etcd.validate(field.NewPath("etcd"))...)
 	errs = append(errs, c.Network.validate(field.NewPath("network"))...)
 	errs = append(errs, c.Backend.validate(field.NewPath("backend"))...)
 	if c.Interface != "" {
-		errs = append(errs, validateInterface(field.NewPath("interface"), c.Interface)...)
+		errs = append(errs, agentfile.ValidateInterface(field.NewPath("interface"), c.Interface)...)
 	}
 	if c.MTU != 0 && (c.MTU < 576 || c.MTU > 65535) {
 		errs = append(errs, field.Invalid(field.NewPath("mtu"), c.MTU, "must be 576 to 65535 bytes, or 0 for what the backend offers"))
 	}
 	errs = append(errs, c.Migration.validate(field.NewPath("migration"), c.MTU)...)
 	errs = append(errs, c.CNI.validate(field.NewPath("cni"))...)
-	errs = append(errs, validatePath(field.NewPath("subnetFile"), c.SubnetFile)...)
-	errs = append(errs, validatePath(field.NewPath("stateDir"), c.StateDir)...)
-	errs = append(errs, validatePath(field.NewPath("procSys"), c.ProcSys)...)
-	return append(errs, validateListen(field.NewPath("healthAddress"), c.HealthAddress)...)
+	errs = append(errs, agentfile.ValidatePath(field.NewPath("subnetFile"), c.SubnetFile)...)
+	errs = append(errs, agentfile.ValidatePath(field.NewPath("stateDir"), c.StateDir)...)
+	errs = append(errs, agentfile.ValidatePath(field.NewPath("procSys"), c.ProcSys)...)
+	return append(errs, agentfile.ValidateListen(field.NewPath("healthAddress"), c.HealthAddress)...)
 }
 
 func (e Etcd) validate(at *field.Path) field.ErrorList {
@@ -60,7 +54,7 @@ func (e Etcd) validate(at *field.Path) field.ErrorList {
 	}
 	for _, f := range []struct{ name, file string }{{"caFile", e.CAFile}, {"certFile", e.CertFile}, {"keyFile", e.KeyFile}} {
 		if f.file != "" {
-			errs = append(errs, validatePath(at.Child(f.name), f.file)...)
+			errs = append(errs, agentfile.ValidatePath(at.Child(f.name), f.file)...)
 		}
 	}
 	return errs
@@ -124,39 +118,14 @@ func (b Backend) validate(at *field.Path) field.ErrorList {
 }
 
 func (c CNI) validate(at *field.Path) field.ErrorList {
-	errs := validatePath(at.Child("confDir"), c.ConfDir)
+	errs := agentfile.ValidatePath(at.Child("confDir"), c.ConfDir)
 	if c.BinDir != "" {
-		errs = append(errs, validatePath(at.Child("binDir"), c.BinDir)...)
+		errs = append(errs, agentfile.ValidatePath(at.Child("binDir"), c.BinDir)...)
 	}
-	errs = append(errs, validateInterface(at.Child("bridge"), c.Bridge)...)
+	errs = append(errs, agentfile.ValidateInterface(at.Child("bridge"), c.Bridge)...)
 	switch c.CNIVersion {
 	case "0.4.0", "1.0.0", "1.1.0":
 		return errs
 	}
 	return append(errs, field.NotSupported(at.Child("cniVersion"), c.CNIVersion, []string{"0.4.0", "1.0.0", "1.1.0"}))
-}
-
-func validateInterface(at *field.Path, name string) field.ErrorList {
-	if name == "" || name == "." || name == ".." || len(name) > maxInterfaceName || strings.ContainsAny(name, "/: \t\n") {
-		return field.ErrorList{field.Invalid(at, name, "must be the name of a network interface: 1 to 15 characters without slash, colon or space")}
-	}
-	return nil
-}
-
-func validatePath(at *field.Path, name string) field.ErrorList {
-	if !path.IsAbs(name) || path.Clean(name) != name {
-		return field.ErrorList{field.Invalid(at, name, "must be an absolute path in its shortest form")}
-	}
-	return nil
-}
-
-func validateListen(at *field.Path, address string) field.ErrorList {
-	host, port, err := net.SplitHostPort(address)
-	if err == nil {
-		_, err = netip.ParseAddr(host)
-	}
-	if n, portErr := strconv.Atoi(port); err != nil || portErr != nil || n < 0 || n > 65535 {
-		return field.ErrorList{field.Invalid(at, address, "must be an address and a port, for example 127.0.0.1:19099")}
-	}
-	return nil
 }

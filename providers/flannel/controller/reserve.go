@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -22,7 +23,7 @@ func (s store) reserve(c agentconfig.Config, nodes map[string]node) ([]Change, e
 			continue
 		}
 		r, a := s.reservations[name], s.agents[name]
-		if agentconfig.Usable(c.Network.IPv4, n.IPv4SubnetLen, r.Subnet) && (!n.DualStack() || agentconfig.Usable(n.IPv6, n.IPv6SubnetLen, r.IPv6Subnet)) {
+		if nodeblocks.Usable(c.Network.IPv4, n.IPv4SubnetLen, r.Subnet) && (!n.DualStack() || nodeblocks.Usable(n.IPv6, n.IPv6SubnetLen, r.IPv6Subnet)) {
 			continue
 		}
 		next := agentconfig.Reservation{Node: name, UID: nodes[name].UID, Subnet: r.Subnet, IPv6Subnet: r.IPv6Subnet}
@@ -90,11 +91,11 @@ func choose(open, network netip.Prefix, length int, node string, before []netip.
 	for _, subnet := range before {
 		h, held := taken[subnet]
 		own := h.node == node || h.node == "" && h.address.IsValid() && h.address == address
-		if agentconfig.Usable(network, length, subnet) && (!held || own) {
+		if nodeblocks.Usable(network, length, subnet) && (!held || own) {
 			return subnet, nil
 		}
 	}
-	subnet, ok := agentconfig.Pick(open, length, node, list)
+	subnet, ok := nodeblocks.Pick(open, length, node, list)
 	if !ok {
 		return netip.Prefix{}, fmt.Errorf("network %s has no free subnet of length %d for node %s: %d are taken; delete Node objects that are no longer needed, or let spec.clusterNetwork grow", open, length, node, len(list))
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -63,7 +64,7 @@ func TestSubnetsAreReservedForNodesThatReport(t *testing.T) {
 		if err != nil || r.UID != "uid" || r.PublicIP.IsValid() {
 			t.Errorf("%s: the reservation is %+v, %v", tt.why, r, err)
 		}
-		if tt.want != "any" && r.Subnet.String() != tt.want || !agentconfig.Usable(config.Network.IPv4, 24, r.Subnet) {
+		if tt.want != "any" && r.Subnet.String() != tt.want || !nodeblocks.Usable(config.Network.IPv4, 24, r.Subnet) {
 			t.Errorf("%s: it is %s, want %s", tt.why, r.Subnet, tt.want)
 		}
 		for _, l := range tt.leases {

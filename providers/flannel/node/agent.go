@@ -5,12 +5,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/flannel-io/flannel/pkg/subnet"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -39,21 +39,21 @@ type Options struct {
 	Now func() time.Time
 }
 
-type agent struct {
+type flanneld struct {
 	Options
 	flannel *subnet.Config
 	kept    state
-	tenure  *cell[tenure]
-	peers   *cell[peers]
+	tenure  *agent.Cell[tenure]
+	peers   *agent.Cell[peers]
 	// identity is the node's own certificate for etcd; nil while it has none.
-	identity *cell[*tls.Certificate]
+	identity *agent.Cell[*tls.Certificate]
 	// accepted are the other nodes' leases that traffic follows.
-	accepted *cell[acceptance]
-	board    *cell[board]
+	accepted *agent.Cell[acceptance]
+	board    *agent.Board[status]
 	metrics  *metrics
 	// rejected are the leases that were rejected when the kernel was last compared; only that goroutine uses it.
 	rejected map[rejection]bool
-	beat     atomic.Pointer[time.Time]
+	beat     agent.Beat
 }
 
 // Run is the agent. It ends when the context does, with nil, and leaves routes, rules and files as they are. It
@@ -65,7 +65,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return serveHealth(ctx, a.Config.HealthAddress, handler(a.readBoard, a.lastBeat, a.Now, a.metrics))
+		return a.health().Serve(ctx, a.Config.HealthAddress)
 	})
 	group.Go(func() error { return a.talkToEtcd(ctx) })
 	if a.Config.Etcd.OwnCertificate {
@@ -76,7 +76,7 @@ func Run(ctx context.Context, options Options) error {
 	return group.Wait()
 }
 
-func newAgent(options Options) (*agent, error) {
+func newAgent(options Options) (*flanneld, error) {
 	if options.Node == "" {
 		return nil, errors.New("the node's name is not known: set the environment variable NODE_NAME")
 	}
@@ -90,88 +90,47 @@ func newAgent(options Options) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &agent{Options: options, flannel: network}
-	a.board = newCell(board{status: agentconfig.AgentStatus{
+	a := &flanneld{Options: options, flannel: network}
+	a.board = agent.NewBoard(status{AgentStatus: agentconfig.AgentStatus{
 		Node: options.Node, Version: options.Version, Backend: options.Config.Backend.Type,
-	}})
-	a.identity = newCell(loadIdentity(options.Config, options.Node, options.Now()))
-	a.metrics = newMetrics(options.Version, a.readBoard)
+	}}, options.Log)
+	a.identity = agent.NewCell(loadIdentity(options.Config, options.Node, options.Now()))
+	a.metrics = newMetrics(options.Version, a.board.View)
 	kept, err := loadState(options.Config, options.Node)
-	a.note(topicState, err)
+	a.board.Note(topicState, err)
 	a.kept = kept
 	// The operator gives a node the subnet back that it reports, should etcd have lost everything.
-	a.board.update(func(b *board) bool {
-		b.status.Subnet, b.status.IPv6Subnet = kept.IPv4, kept.IPv6
+	a.board.Update(func(b *status) bool {
+		b.Subnet, b.IPv6Subnet = kept.IPv4, kept.IPv6
 		return kept.IPv4.IsValid()
 	})
-	a.peers = newCell(kept.peers())
-	a.accepted = newCell(acceptance{leases: kept.peers().leases})
+	a.peers = agent.NewCell(kept.peers())
+	a.accepted = agent.NewCell(acceptance{leases: kept.peers().leases})
 	remembered := tenure{ipv4: kept.IPv4, ipv6: kept.IPv6}
 	if kept.IPv4.IsValid() {
 		remembered.key = agentconfig.SubnetKey(options.Config.Etcd.Prefix, kept.IPv4, kept.IPv6)
 	}
-	a.tenure = newCell(remembered)
+	a.tenure = agent.NewCell(remembered)
 	return a, nil
 }
 
-func (a *agent) readBoard() board {
-	b, _ := a.board.get()
-	return b
-}
-
-func (a *agent) lastBeat() time.Time {
-	if t := a.beat.Load(); t != nil {
-		return *t
-	}
-	return time.Time{}
-}
-
-// note puts a problem on the board, or takes it off if err is nil, and logs either once.
-func (a *agent) note(about topic, err error) {
-	fresh := false
-	a.board.update(func(b *board) bool {
-		fresh = b.set(about, err)
-		return fresh
-	})
-	switch {
-	case !fresh:
-	case err != nil:
-		a.Log.Warn("something does not work", "about", string(about), "error", err)
-	default:
-		a.Log.Info("it works again", "about", string(about))
+func (a *flanneld) health() agent.Health {
+	return agent.Health{
+		Ready: func() (bool, agent.Problems) { v := a.board.View(); return v.Status.Ready, v.Problems },
+		Beat:  &a.beat, Now: a.Now, Metrics: a.metrics,
 	}
 }
 
 // keepState keeps the last good state on disk.
-func (a *agent) keepState(ctx context.Context) error {
+func (a *flanneld) keepState(ctx context.Context) error {
 	for ctx.Err() == nil {
-		t, tenureChanged := a.tenure.get()
-		follows, acceptedChanged := a.accepted.get()
-		if p, _ := a.peers.get(); t.confirmed() && p.known && follows.known {
-			a.note(topicState, saveState(a.Config, newState(a.Config, a.Node, t, p, follows.leases)))
+		t, tenureChanged := a.tenure.Get()
+		follows, acceptedChanged := a.accepted.Get()
+		if p, _ := a.peers.Get(); t.confirmed() && p.known && follows.known {
+			a.board.Note(topicState, agent.SaveState(stateFile(a.Config), newState(a.Config, a.Node, t, p, follows.leases)))
 		}
-		wait(ctx, tenureChanged, acceptedChanged, nil)
-		pause(ctx, 100*time.Millisecond, nil) // changes come in groups
+		agent.Wait(ctx, tenureChanged, acceptedChanged, nil)
+		agent.Pause(ctx, 100*time.Millisecond, nil) // changes come in groups
 	}
 	return nil
-}
-
-// wait returns when one of two values changed, the timer fired, or the context ended. It reports whether it was
-// the timer. Nil channels are not waited for.
-func wait(ctx context.Context, one, other <-chan struct{}, timer <-chan time.Time) bool {
-	select {
-	case <-ctx.Done():
-	case <-one:
-	case <-other:
-	case <-timer:
-		return true
-	}
-	return false
-}
-
-// pause waits for some time, or less if the context ends or the value changes.
-func pause(ctx context.Context, d time.Duration, changed <-chan struct{}) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	wait(ctx, changed, nil, timer.C)
 }

@@ -11,11 +11,12 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/ns"
 
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 )
 
 // addPod starts a pod's network as a container runtime does: with the first configuration in the directory.
-func addPod(t *testing.T, m *machine) (etcdtest.Netns, netip.Addr) {
+func addPod(t *testing.T, m *machine) (netns.Namespace, netip.Addr) {
 	t.Helper()
 	files, err := libcni.ConfFiles(m.config.CNI.ConfDir, []string{".conf", ".conflist", ".json"})
 	if err != nil || len(files) != 1 {
@@ -25,7 +26,7 @@ func addPod(t *testing.T, m *machine) (etcdtest.Netns, netip.Addr) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := etcdtest.New(t, m.name+"-pod")
+	pod := netns.New(t, m.name+"-pod")
 	bin := filepath.Dir(etcdtest.Binary(t))
 	cni := libcni.NewCNIConfigWithCacheDir([]string{bin}, filepath.Join(m.dir, "cache"), nil)
 	attachment := &libcni.RuntimeConf{ContainerID: pod.Name, NetNS: pod.Path(), IfName: "eth0"}

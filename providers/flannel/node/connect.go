@@ -71,7 +71,7 @@ func lost(err error) bool {
 }
 
 // unansweredEtcd puts addresses that do not answer into the agent's report.
-func (a *agent) unansweredEtcd(addresses []string) {
+func (a *flanneld) unansweredEtcd(addresses []string) {
 	var sentences []string
 	for _, address := range addresses {
 		sentences = append(sentences, agentconfig.Unanswered(address))
@@ -80,9 +80,9 @@ func (a *agent) unansweredEtcd(addresses []string) {
 	if len(sentences) > 0 {
 		err = fmt.Errorf("etcd: %s", strings.Join(sentences, "; "))
 	}
-	a.board.update(func(b *board) bool {
-		b.status.UnansweredEtcd = addresses
+	a.board.Update(func(b *status) bool {
+		b.UnansweredEtcd = addresses
 		return true
 	})
-	a.note(topicMembers, err)
+	a.board.Note(topicMembers, err)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/connectivity"
 
+	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
@@ -26,14 +27,14 @@ const (
 )
 
 // talkToEtcd keeps the node's subnet and follows the other nodes', through one client after the other.
-func (a *agent) talkToEtcd(ctx context.Context) error {
+func (a *flanneld) talkToEtcd(ctx context.Context) error {
 	attempts := &connections{now: a.Now, report: a.unansweredEtcd}
 	for ctx.Err() == nil {
-		pair, renewed := a.identity.get()
+		pair, renewed := a.identity.Get()
 		client, err := dial(a.Config.Etcd, pair, attempts.dial)
 		if err != nil {
-			a.note(topicEtcd, err)
-			pause(ctx, retryPause, nil)
+			a.board.Note(topicEtcd, err)
+			agent.Pause(ctx, retryPause, nil)
 			continue
 		}
 		a.presents(pair)
@@ -57,40 +58,41 @@ func (a *agent) talkToEtcd(ctx context.Context) error {
 
 // holdSubnet takes the node's subnet once the backend wants it, renews the lease, and takes it again when it is
 // lost. It ends with the context.
-func (a *agent) holdSubnet(ctx context.Context, st *store.Store) error {
+func (a *flanneld) holdSubnet(ctx context.Context, st *store.Store) error {
 	due := a.Now().Add(a.LeaseTTL / 3)
-	var losses damper
+	var losses agent.Damper
 	for ctx.Err() == nil {
-		t, changed := a.tenure.get()
-		p, peersChanged := a.peers.get()
+		t, changed := a.tenure.Get()
+		p, peersChanged := a.peers.Get()
 		switch {
 		case t.wanted == nil:
-			wait(ctx, changed, nil, nil)
+			agent.Wait(ctx, changed, nil, nil)
 		case p.lost(t):
-			a.Log.Warn("the node's lease is missing in etcd and is acquired again", "subnet", t.ipv4, "in", losses.next(a.Now()).String())
-			pause(ctx, losses.wait, nil)
+			delay := losses.Next(a.Now())
+			a.Log.Warn("the node's lease is missing in etcd and is acquired again", "subnet", t.ipv4, "in", delay.String())
+			agent.Pause(ctx, delay, nil)
 			a.unconfirm()
 		case !t.confirmed():
 			if !a.take(ctx, st, t) {
-				pause(ctx, retryPause, changed)
+				agent.Pause(ctx, retryPause, changed)
 			}
 			due = a.Now().Add(a.LeaseTTL / 3)
-		case wait(ctx, changed, peersChanged, time.After(due.Sub(a.Now()))):
+		case agent.Wait(ctx, changed, peersChanged, time.After(due.Sub(a.Now()))):
 			due = a.Now().Add(a.renew(ctx, st, t))
 		}
 	}
 	return nil
 }
 
-func (a *agent) unconfirm() {
-	a.tenure.update(func(t *tenure) bool {
+func (a *flanneld) unconfirm() {
+	a.tenure.Update(func(t *tenure) bool {
 		t.id = 0
 		return true
 	})
 }
 
 // take takes the subnet, and reports whether it did.
-func (a *agent) take(ctx context.Context, st *store.Store, t tenure) bool {
+func (a *flanneld) take(ctx context.Context, st *store.Store, t tenure) bool {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	held, err := st.Acquire(ctx, store.Request{
@@ -99,13 +101,13 @@ func (a *agent) take(ctx context.Context, st *store.Store, t tenure) bool {
 	})
 	if ctx.Err() == nil || err == nil {
 		// With etcd away that is the problem, not the lease.
-		a.note(topicLease, err)
+		a.board.Note(topicLease, err)
 	}
 	if err != nil {
 		return false
 	}
 	a.metrics.acquisitions.Inc()
-	a.tenure.update(func(now *tenure) bool {
+	a.tenure.Update(func(now *tenure) bool {
 		if now.wanted != t.wanted {
 			return false // the backend wants something else by now
 		}
@@ -113,14 +115,14 @@ func (a *agent) take(ctx context.Context, st *store.Store, t tenure) bool {
 		return true
 	})
 	if t.ipv4.IsValid() && t.ipv4 != held.IPv4 {
-		a.note(topicSubnet, fmt.Errorf("the node's subnet was %s and is %s now: pods with addresses of the former must be started again", t.ipv4, held.IPv4))
+		a.board.Note(topicSubnet, fmt.Errorf("the node's subnet was %s and is %s now: pods with addresses of the former must be started again", t.ipv4, held.IPv4))
 	}
 	a.Log.Info("the node holds its subnet", "subnet", held.IPv4, "ipv6Subnet", held.IPv6, "lease", fmt.Sprintf("%x", held.ID))
 	return true
 }
 
 // renew renews the lease and returns when to do so next.
-func (a *agent) renew(ctx context.Context, st *store.Store, t tenure) time.Duration {
+func (a *flanneld) renew(ctx context.Context, st *store.Store, t tenure) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
 	defer cancel()
 	err := st.Renew(ctx, t.id)
@@ -140,7 +142,7 @@ func (a *agent) renew(ctx context.Context, st *store.Store, t tenure) time.Durat
 
 // follow keeps what is known of the other nodes current until the context ends. It reads everything again when its
 // watch breaks, or when it is told to.
-func (a *agent) follow(ctx context.Context, st *store.Store, reread <-chan error) error {
+func (a *flanneld) follow(ctx context.Context, st *store.Store, reread <-chan error) error {
 	for ctx.Err() == nil {
 		readCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
 		snap, err := st.Snapshot(readCtx)
@@ -150,14 +152,14 @@ func (a *agent) follow(ctx context.Context, st *store.Store, reread <-chan error
 		}
 		if err != nil {
 			a.connection(fmt.Errorf("etcd cannot be reached at %s: %w", strings.Join(a.Config.Etcd.Endpoints, ", "), err))
-			pause(ctx, retryPause/2, nil)
+			agent.Pause(ctx, retryPause/2, nil)
 			continue
 		}
 		a.connection(nil)
 		watchCtx, end := context.WithCancelCause(ctx)
 		go endWatch(watchCtx, end, reread, a.accept(snap))
 		err = st.Watch(watchCtx, snap.Revision, func(events []store.Event) {
-			a.peers.update(func(p *peers) bool {
+			a.peers.Update(func(p *peers) bool {
 				*p = p.after(agentconfig.ReservationDir(a.Config.Etcd.Prefix), events)
 				return true
 			})
@@ -166,7 +168,7 @@ func (a *agent) follow(ctx context.Context, st *store.Store, reread <-chan error
 			a.Log.Info("reading everything in etcd again", "reason", err)
 		}
 		end(nil)
-		pause(ctx, retryPause/10, nil)
+		agent.Pause(ctx, retryPause/10, nil)
 	}
 	return nil
 }
@@ -188,16 +190,16 @@ func endWatch(ctx context.Context, end context.CancelCauseFunc, reread <-chan er
 }
 
 // accept takes over a snapshot, and reports whether nodes are kept that are not in it.
-func (a *agent) accept(snap store.Snapshot) (keep bool) {
-	t, _ := a.tenure.get()
-	known, _ := a.peers.get()
+func (a *flanneld) accept(snap store.Snapshot) (keep bool) {
+	t, _ := a.tenure.Get()
+	known, _ := a.peers.Get()
 	_, own := snap.Leases[t.key]
 	keep = !own && len(known.list(t.key)) > 0
 	if !own && known.replaced(snap) {
 		a.Log.Warn("etcd was replaced or set back", "revision", snap.Revision, "was", known.revision)
 		a.unconfirm()
 	}
-	a.peers.update(func(p *peers) bool {
+	a.peers.Update(func(p *peers) bool {
 		*p = p.taken(snap, t.key, keep)
 		return true
 	})
@@ -209,7 +211,7 @@ func (a *agent) accept(snap store.Snapshot) (keep bool) {
 
 // watchConnection notes whether etcd can be reached, until the context ends. When it can again, and is not the etcd
 // that was read, it says so to reread.
-func (a *agent) watchConnection(ctx context.Context, st *store.Store, client *clientv3.Client, reread chan<- error) error {
+func (a *flanneld) watchConnection(ctx context.Context, st *store.Store, client *clientv3.Client, reread chan<- error) error {
 	conn := client.ActiveConnection()
 	for {
 		state := conn.GetState()
@@ -235,8 +237,8 @@ func (a *agent) watchConnection(ctx context.Context, st *store.Store, client *cl
 }
 
 // verify asks etcd whether it still is what was read; before anything was read there is nothing to ask.
-func (a *agent) verify(ctx context.Context, st *store.Store) error {
-	p, _ := a.peers.get()
+func (a *flanneld) verify(ctx context.Context, st *store.Store) error {
+	p, _ := a.peers.Get()
 	if p.revision == 0 {
 		return nil
 	}
@@ -245,9 +247,9 @@ func (a *agent) verify(ctx context.Context, st *store.Store) error {
 	return st.Verify(ctx, p.cluster, p.revision)
 }
 
-func (a *agent) connection(err error) {
-	a.note(topicEtcd, err)
-	a.board.update(func(b *board) bool {
+func (a *flanneld) connection(err error) {
+	a.board.Note(topicEtcd, err)
+	a.board.Update(func(b *status) bool {
 		changed := b.connected != (err == nil)
 		b.connected = err == nil
 		return changed

@@ -1,13 +1,11 @@
 package node
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
-	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/cluster-network-operator/cno/internal/host/cniconf"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -32,12 +30,6 @@ func subnetEnv(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) []byte {
 
 func firstHost(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(p.Addr().Next(), p.Bits()) }
 
-type confList struct {
-	CNIVersion string `json:"cniVersion"`
-	Name       string `json:"name"`
-	Plugins    []any  `json:"plugins"`
-}
-
 type bridgeConf struct {
 	Type             string   `json:"type"`
 	Bridge           string   `json:"bridge"`
@@ -59,11 +51,6 @@ type ipamRange struct {
 	Subnet netip.Prefix `json:"subnet"`
 }
 
-type portMapConf struct {
-	Type         string          `json:"type"`
-	Capabilities map[string]bool `json:"capabilities"`
-}
-
 // conflist is the configuration for the container runtime: a bridge on the node, addresses from the node's subnet,
 // the bridge as the default gateway (the bridge plugin adds the default route itself; one from the address manager
 // besides makes it fail). Masquerading is left to the agent's own rules, since the bridge plugin would
@@ -80,15 +67,11 @@ func conflist(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) ([]byte, 
 	if config.Network.DualStack() {
 		bridge.IPAM.Ranges = append(bridge.IPAM.Ranges, []ipamRange{{Subnet: v6}})
 	}
-	list := confList{CNIVersion: config.CNI.CNIVersion, Name: networkName, Plugins: []any{bridge}}
+	list := cniconf.List{CNIVersion: config.CNI.CNIVersion, Name: networkName, Plugins: []any{bridge}}
 	if config.CNI.PortMap {
-		list.Plugins = append(list.Plugins, portMapConf{Type: "portmap", Capabilities: map[string]bool{"portMappings": true}})
+		list.Plugins = append(list.Plugins, cniconf.NewPortMap())
 	}
-	data, err := json.MarshalIndent(list, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("encode CNI configuration: %w", err)
-	}
-	return append(data, '\n'), nil
+	return list.Encode()
 }
 
 // neededPlugins are the programs that the configuration makes the container runtime start, and loopback, which
@@ -99,20 +82,4 @@ func neededPlugins(config agentconfig.Config) []string {
 		names = append(names, "portmap")
 	}
 	return names
-}
-
-// conflicting returns those of the files in the directory of network configurations that container runtimes read
-// before the agent's own: runtimes take the first in the order of names.
-func conflicting(names []string) []string {
-	var out []string
-	for _, name := range names {
-		switch filepath.Ext(name) {
-		case ".conf", ".conflist", ".json":
-			if name < confName {
-				out = append(out, name)
-			}
-		}
-	}
-	slices.Sort(out)
-	return out
 }

@@ -15,6 +15,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 )
@@ -47,7 +48,7 @@ func TestMain(m *testing.M) {
 // segment's namespace also runs etcd.
 type segment struct {
 	t     testing.TB
-	netns etcdtest.Netns
+	netns netns.Namespace
 	etcd  *etcdtest.Etcd
 	kv    *clientv3.Client
 }
@@ -62,7 +63,7 @@ func newSegment(t testing.TB) *segment {
 
 func newSegmentTLS(t testing.TB, files etcdtest.Files) *segment {
 	t.Helper()
-	s := &segment{t: t, netns: etcdtest.New(t, "sw")}
+	s := &segment{t: t, netns: netns.New(t, "sw")}
 	s.bridge("sw0", gateway+"/24")
 	s.netns.Run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1")
 	s.etcd = etcdtest.StartTLS(t, s.netns.Path(), gateway, files)
@@ -84,7 +85,7 @@ type machine struct {
 	seg     *segment
 	name    string
 	address string
-	netns   etcdtest.Netns
+	netns   netns.Namespace
 	dir     string
 	config  agentconfig.Config
 	cmd     *exec.Cmd
@@ -104,7 +105,7 @@ func (s *segment) node(name, address string) *machine {
 // machine makes a node without interfaces.
 func (s *segment) machine(name, address string) *machine {
 	s.t.Helper()
-	m := &machine{t: s.t, seg: s, name: name, address: address, netns: etcdtest.New(s.t, name), dir: s.t.TempDir()}
+	m := &machine{t: s.t, seg: s, name: name, address: address, netns: netns.New(s.t, name), dir: s.t.TempDir()}
 	m.config = agentconfig.Default()
 	m.config.Etcd.Endpoints = []string{s.etcd.Endpoint()}
 	m.config.Network = agentconfig.Network{IPv4: netip.MustParsePrefix("10.1.0.0/16"), IPv4SubnetLen: 24}
@@ -267,12 +268,12 @@ func (m *machine) subnet() netip.Prefix {
 
 // pod attaches a namespace to the node's bridge, which gets the first address of the subnet and the pod the
 // second.
-func (m *machine) pod(bridge string) (etcdtest.Netns, netip.Addr) {
+func (m *machine) pod(bridge string) (netns.Namespace, netip.Addr) {
 	m.t.Helper()
 	subnet := m.subnet()
 	gw := subnet.Addr().Next()
 	addr := gw.Next()
-	pod := etcdtest.New(m.t, m.name+"-pod")
+	pod := netns.New(m.t, m.name+"-pod")
 	m.netns.Run("ip", "link", "add", bridge, "type", "bridge")
 	m.netns.Run("ip", "address", "add", fmt.Sprintf("%s/%d", gw, subnet.Bits()), "dev", bridge)
 	m.netns.Run("ip", "link", "set", bridge, "up")
@@ -285,7 +286,7 @@ func (m *machine) pod(bridge string) (etcdtest.Netns, netip.Addr) {
 }
 
 // pings waits until an address answers from a namespace, and returns what ping prints.
-func pings(t testing.TB, from etcdtest.Netns, addr netip.Addr, limit time.Duration) string {
+func pings(t testing.TB, from netns.Namespace, addr netip.Addr, limit time.Duration) string {
 	t.Helper()
 	var out string
 	until(t, "ping "+addr.String(), limit, func() (string, bool) {

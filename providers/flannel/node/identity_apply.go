@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
@@ -80,10 +81,10 @@ func trustedCAs(config agentconfig.Config) (certs.Bundle, error) {
 }
 
 // keepIdentity keeps a certificate of the node's own until the context ends.
-func (a *agent) keepIdentity(ctx context.Context) error {
+func (a *flanneld) keepIdentity(ctx context.Context) error {
 	for ctx.Err() == nil {
 		pair := loadIdentity(a.Config, a.Node, a.Now())
-		a.identity.update(func(have **tls.Certificate) bool {
+		a.identity.Update(func(have **tls.Certificate) bool {
 			if sameIdentity(*have, pair) {
 				return false
 			}
@@ -91,20 +92,20 @@ func (a *agent) keepIdentity(ctx context.Context) error {
 			return true
 		})
 		if !dueIdentity(pair, a.Now()) {
-			a.note(topicIdentity, nil)
-			pause(ctx, lookAtIdentity, nil)
+			a.board.Note(topicIdentity, nil)
+			agent.Pause(ctx, lookAtIdentity, nil)
 			continue
 		}
 		err := a.renewIdentity(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		a.note(topicIdentity, err)
+		a.board.Note(topicIdentity, err)
 		switch {
 		case errors.Is(err, ErrRefused):
-			pause(ctx, refusedPause, nil)
+			agent.Pause(ctx, refusedPause, nil)
 		case err != nil:
-			pause(ctx, lookAtIdentity, nil)
+			agent.Pause(ctx, lookAtIdentity, nil)
 		default:
 			a.Log.Info("the node has a certificate for etcd")
 		}
@@ -121,7 +122,7 @@ func sameIdentity(a, b *tls.Certificate) bool {
 
 // renewIdentity requests a certificate and writes it to the disk. Its key is there first, so that an agent that starts
 // again waits for the same request.
-func (a *agent) renewIdentity(ctx context.Context) error {
+func (a *flanneld) renewIdentity(ctx context.Context) error {
 	if a.Sign == nil {
 		return errors.New("the node cannot request a certificate: the Kubernetes API is not configured")
 	}
@@ -152,7 +153,7 @@ func (a *agent) renewIdentity(ctx context.Context) error {
 // errUnusable means that the signed certificate cannot be used.
 var errUnusable = errors.New("the certificate that the operator has signed cannot be used")
 
-func (a *agent) takeIdentity(certificate, key []byte, certificateFile, keyFile string) error {
+func (a *flanneld) takeIdentity(certificate, key []byte, certificateFile, keyFile string) error {
 	bundle, err := trustedCAs(a.Config)
 	if err != nil {
 		return err
@@ -170,10 +171,10 @@ func (a *agent) takeIdentity(certificate, key []byte, certificateFile, keyFile s
 }
 
 // presents notes whether the agent presents a certificate of its own.
-func (a *agent) presents(own *tls.Certificate) {
-	a.board.update(func(b *board) bool {
-		changed := b.status.OwnCertificate != (own != nil)
-		b.status.OwnCertificate = own != nil
+func (a *flanneld) presents(own *tls.Certificate) {
+	a.board.Update(func(b *status) bool {
+		changed := b.OwnCertificate != (own != nil)
+		b.OwnCertificate = own != nil
 		return changed
 	})
 }

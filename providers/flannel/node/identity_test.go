@@ -60,7 +60,7 @@ func newCA(t *testing.T) *ca {
 }
 
 // identityAgent is an agent of node1 that keeps an identity, and trusts a CA.
-func identityAgent(t *testing.T, dir string, c *ca) *agent {
+func identityAgent(t *testing.T, dir string, c *ca) *flanneld {
 	t.Helper()
 	config := single()
 	config.StateDir, config.Etcd.CAFile, config.Etcd.OwnCertificate = dir, filepath.Join(dir, "ca.crt"), true
@@ -77,10 +77,10 @@ func identityAgent(t *testing.T, dir string, c *ca) *agent {
 func TestAnAgentGetsACertificateOfItsOwnAndKeepsIt(t *testing.T) {
 	dir, c := t.TempDir(), newCA(t)
 	a := identityAgent(t, dir, c)
-	if pair, _ := a.identity.get(); pair != nil {
+	if pair, _ := a.identity.Get(); pair != nil {
 		t.Fatal("there is a certificate before any was requested")
 	}
-	_, renewed := a.identity.get()
+	_, renewed := a.identity.Get()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	done := make(chan error, 1)
@@ -90,7 +90,7 @@ func TestAnAgentGetsACertificateOfItsOwnAndKeepsIt(t *testing.T) {
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the agent gets no certificate")
 	}
-	pair, _ := a.identity.get()
+	pair, _ := a.identity.Get()
 	if pair.Leaf.Subject.CommonName != record.NodeUser("node1") {
 		t.Errorf("the certificate is for %s", pair.Leaf.Subject)
 	}
@@ -110,11 +110,11 @@ func TestAnAgentGetsACertificateOfItsOwnAndKeepsIt(t *testing.T) {
 		t.Error("the key of a request that is signed is still pending")
 	}
 	// It starts again, without the operator.
-	if pair, _ := identityAgent(t, dir, c).identity.get(); pair == nil {
+	if pair, _ := identityAgent(t, dir, c).identity.Get(); pair == nil {
 		t.Error("after a restart the certificate is not used")
 	}
 	// With the node's name, but of a CA that is not trusted any more.
-	if pair, _ := identityAgent(t, dir, newCA(t)).identity.get(); pair != nil {
+	if pair, _ := identityAgent(t, dir, newCA(t)).identity.Get(); pair != nil {
 		t.Error("a certificate of a CA that is gone is used")
 	}
 }

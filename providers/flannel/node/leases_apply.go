@@ -12,7 +12,7 @@ const namedRejections = 3
 
 // admission is what the leases of other nodes are checked against now.
 func (s *session) admission(t tenure, p peers) admission {
-	follows, _ := s.accepted.get()
+	follows, _ := s.accepted.Get()
 	a := admission{
 		Network: s.Config.Network, Backend: s.Config.Backend.Type, Reservations: p.reservations, Before: follows.leases,
 		Own: ownership{Addresses: []netip.Addr{address(s.ext.ExtAddr), address(s.ext.ExtV6Addr)}},
@@ -33,7 +33,7 @@ func (s *session) admission(t tenure, p peers) admission {
 // keepAccepted notes which leases traffic follows, logs each rejected one once, and reports them.
 func (s *session) keepAccepted(want desired, known bool) {
 	if known {
-		s.accepted.update(func(a *acceptance) bool {
+		s.accepted.Update(func(a *acceptance) bool {
 			if a.equal(want.Accepted) {
 				return false
 			}
@@ -49,7 +49,7 @@ func (s *session) keepAccepted(want desired, known bool) {
 	}
 	s.rejected = rejected
 	err := rejections(want.Rejected)
-	s.board.update(func(b *board) bool { return b.set(topicLeases, err) })
+	s.board.Set(topicLeases, err)
 }
 
 // rejections is one error for all rejected leases; nil if there are none.

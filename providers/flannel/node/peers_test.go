@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"testing"
-	"time"
 
 	"github.com/flannel-io/flannel/pkg/lease"
 	"github.com/google/go-cmp/cmp"
@@ -120,22 +119,5 @@ func TestAnotherEtcdIsRecognized(t *testing.T) {
 	}
 	if (peers{}).replaced(snapshot(1, 1)) {
 		t.Error("the first etcd counts as another")
-	}
-}
-
-func TestADamperWaitsLongerAndLongerAndForgets(t *testing.T) {
-	var d damper
-	now := time.Unix(1_700_000_000, 0)
-	var got []time.Duration
-	for range 9 {
-		got = append(got, d.next(now))
-		now = now.Add(time.Second)
-	}
-	s := time.Second
-	if diff := cmp.Diff([]time.Duration{0, s, 2 * s, 4 * s, 8 * s, 16 * s, 32 * s, 60 * s, 60 * s}, got); diff != "" {
-		t.Errorf("it waits (-want +got):\n%s", diff)
-	}
-	if again := d.next(now.Add(10 * time.Minute)); again != 0 {
-		t.Errorf("after ten quiet minutes it waits %s", again)
 	}
 }

@@ -40,14 +40,14 @@ func (d *detachedPods) count(links []netlink.Link, routed func(netlink.Link) boo
 func (s *session) countDetached() {
 	links, err := netlink.LinkList()
 	if err != nil {
-		s.note(topicDetached, fmt.Errorf("list interfaces: %w", err))
+		s.board.Note(topicDetached, fmt.Errorf("list interfaces: %w", err))
 		return
 	}
-	s.note(topicDetached, nil)
+	s.board.Note(topicDetached, nil)
 	n := s.detached.count(links, hasAddress)
-	s.board.update(func(b *board) bool {
-		changed := b.status.DetachedPods != n
-		b.status.DetachedPods = n
+	s.board.Update(func(b *status) bool {
+		changed := b.DetachedPods != n
+		b.DetachedPods = n
 		return changed
 	})
 }

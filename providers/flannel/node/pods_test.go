@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 )
 
 // step has the agent of a node start again with a step of a migration, and waits until it reports that step.
@@ -54,7 +54,7 @@ func TestPodsThatRunFollowAChangeOfTheMTU(t *testing.T) {
 }
 
 // talk sends one packet of a length that must not be split.
-func talk(t *testing.T, from etcdtest.Netns, to string, length int) {
+func talk(t *testing.T, from netns.Namespace, to string, length int) {
 	t.Helper()
 	from.Run("ping", "-n", "-c", "1", "-W", "5", "-M", "do", "-s", fmt.Sprint(length-28), to)
 }
@@ -68,7 +68,7 @@ func TestPodsWithoutABridgeAreReported(t *testing.T) {
 	m.pod("cni0")
 	m.netns.Run("ip", "link", "set", "pod", "name", "veth0a1b2c3d")
 	m.netns.Run("ip", "link", "add", "other", "type", "veth", "peer", "name", "another")
-	ptp := etcdtest.New(t, "ptp")
+	ptp := netns.New(t, "ptp")
 	m.netns.Run("ip", "link", "add", "veth5e6f7a8b", "type", "veth", "peer", "name", "eth0", "netns", ptp.Name)
 	m.netns.Run("ip", "address", "add", "10.9.0.1/32", "dev", "veth5e6f7a8b")
 	m.netns.Run("ip", "link", "delete", "cni0")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	goiptables "github.com/coreos/go-iptables/iptables"
 	"github.com/vishvananda/netlink"
@@ -23,7 +22,7 @@ import (
 func Remove(ctx context.Context, config agentconfig.Config) error {
 	certificate, key, pending := identityFiles(config)
 	return errors.Join(
-		removeFile(filepath.Join(config.CNI.ConfDir, confName)),
+		cniFile(config).Remove(),
 		removeRoutes(config.Network),
 		removeLinks(fmt.Sprintf("flannel.%d", config.Backend.VNI), fmt.Sprintf("flannel-v6.%d", config.Backend.VNI), config.CNI.Bridge),
 		removeTable(ctx, knftables.IPv4Family, tableIPv4),

@@ -11,6 +11,8 @@ import (
 	"github.com/flannel-io/flannel/pkg/lease"
 	"github.com/vishvananda/netlink"
 
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/kernelwatch"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
@@ -31,7 +33,7 @@ var (
 
 // session is one set-up of the backend: it lasts as long as subnet, interface and device stay the same.
 type session struct {
-	*agent
+	*flanneld
 	ext        *backend.ExternalInterface
 	on         links
 	device     int
@@ -42,7 +44,7 @@ type session struct {
 }
 
 // keepKernel runs one session after the other until the context ends.
-func (a *agent) keepKernel(ctx context.Context) error {
+func (a *flanneld) keepKernel(ctx context.Context) error {
 	var ext *backend.ExternalInterface
 	for ctx.Err() == nil {
 		s, err := a.start(ctx, ext)
@@ -52,20 +54,20 @@ func (a *agent) keepKernel(ctx context.Context) error {
 		}
 		if ctx.Err() == nil {
 			a.Log.Info("setting up the backend again", "reason", err)
-			pause(ctx, retryPause/4, nil)
+			agent.Pause(ctx, retryPause/4, nil)
 		}
 	}
 	return nil
 }
 
 // start sets up the backend. It waits for the node's subnet.
-func (a *agent) start(ctx context.Context, previous *backend.ExternalInterface) (*session, error) {
+func (a *flanneld) start(ctx context.Context, previous *backend.ExternalInterface) (*session, error) {
 	ext, err := externalInterface(a.Config, previous)
-	if a.note(topicInterface, err); err != nil {
-		pause(ctx, retryPause, nil)
+	if a.board.Note(topicInterface, err); err != nil {
+		agent.Pause(ctx, retryPause, nil)
 		return nil, err
 	}
-	t, _ := a.tenure.get()
+	t, _ := a.tenure.Get()
 	mac := vtepMAC(t.wanted)
 	if mac == "" {
 		mac = a.kept.VtepMAC
@@ -74,19 +76,19 @@ func (a *agent) start(ctx context.Context, previous *backend.ExternalInterface) 
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	if a.note(topicBackend, err); err != nil {
-		pause(ctx, retryPause, nil)
+	if a.board.Note(topicBackend, err); err != nil {
+		agent.Pause(ctx, retryPause, nil)
 		return nil, err
 	}
-	t, _ = a.tenure.get()
-	s := &session{agent: a, ext: ext, on: on, ipv4: t.ipv4, ipv6: t.ipv6, mtu: mtu}
+	t, _ = a.tenure.Get()
+	s := &session{flanneld: a, ext: ext, on: on, ipv4: t.ipv4, ipv6: t.ipv6, mtu: mtu}
 	if link, err := netlink.LinkByName(on.IPv4); err == nil {
 		s.device = link.Attrs().Index
 	}
-	a.board.update(func(b *board) bool {
-		b.status.Subnet, b.status.IPv6Subnet = t.ipv4, t.ipv6
-		b.status.PublicIP, b.status.PublicIPv6 = address(ext.ExtAddr), address(ext.ExtV6Addr)
-		b.status.Interface, b.status.MTU = ext.IfaceName, mtu
+	a.board.Update(func(b *status) bool {
+		b.Subnet, b.IPv6Subnet = t.ipv4, t.ipv6
+		b.PublicIP, b.PublicIPv6 = address(ext.ExtAddr), address(ext.ExtV6Addr)
+		b.Interface, b.MTU = ext.IfaceName, mtu
 		return true
 	})
 	a.Log.Info("backend is set up", "backend", a.Config.Backend.Type, "interface", ext.IfaceName, "address", ext.ExtAddr.String(), "subnet", t.ipv4, "mtu", mtu)
@@ -100,18 +102,18 @@ func address(ip []byte) netip.Addr {
 
 // acquire is how the backend gets the node's lease. If etcd does not answer, the node goes on with the subnet that
 // it remembers; holdSubnet asks for that very one when etcd is back.
-func (a *agent) acquire(ctx context.Context, attrs *lease.LeaseAttrs) (*lease.Lease, error) {
-	a.tenure.update(func(t *tenure) bool {
+func (a *flanneld) acquire(ctx context.Context, attrs *lease.LeaseAttrs) (*lease.Lease, error) {
+	a.tenure.Update(func(t *tenure) bool {
 		t.wanted, t.id = attrs, 0
 		return true
 	})
 	give := time.After(restoreAfter)
 	for {
-		t, changed := a.tenure.get()
+		t, changed := a.tenure.Get()
 		if t.confirmed() {
 			return flannelLease(t.ipv4, t.ipv6, *attrs), nil
 		}
-		if timeout := wait(ctx, changed, nil, give); timeout && t.ipv4.IsValid() {
+		if timeout := agent.Wait(ctx, changed, nil, give); timeout && t.ipv4.IsValid() {
 			a.Log.Warn("etcd does not answer, going on with what is known", "subnet", t.ipv4)
 			return flannelLease(t.ipv4, t.ipv6, *attrs), nil
 		}
@@ -132,8 +134,8 @@ func (s *session) run(ctx context.Context) error {
 	s.keepFirewall(ctx)
 	s.keepFiles()
 	for {
-		t, tenureChanged := s.tenure.get()
-		p, peersChanged := s.peers.get()
+		t, tenureChanged := s.tenure.Get()
+		p, peersChanged := s.peers.Get()
 		if t.ipv4 != s.ipv4 || t.ipv6 != s.ipv6 {
 			return errMoved
 		}
@@ -145,7 +147,7 @@ func (s *session) run(ctx context.Context) error {
 		case <-tenureChanged:
 		case <-peersChanged:
 		case <-trigger:
-			pause(ctx, settle, peersChanged)
+			agent.Pause(ctx, settle, peersChanged)
 			if err := s.check(); err != nil {
 				return err
 			}
@@ -169,16 +171,20 @@ func (s *session) listen(ctx context.Context, trigger chan<- struct{}) {
 		default: // it is fired already
 		}
 	}
+	matters := kernelwatch.Filter{
+		Links: []int{s.ext.Iface.Index, s.device},
+		Route: func(to netip.Prefix) bool { return inNetwork(s.Config.Network, to) },
+	}
 	for ctx.Err() == nil {
-		s.note(topicKernel, watchKernel(ctx, s.Config.Network, []int{s.ext.Iface.Index, s.device}, fire))
-		pause(ctx, retryPause, nil)
+		s.board.Note(topicKernel, kernelwatch.Watch(ctx, matters, fire))
+		agent.Pause(ctx, retryPause, nil)
 	}
 }
 
 // check reports whether the backend must be set up again. An interface that cannot be read is waited for.
 func (s *session) check() error {
 	ext, err := externalInterface(s.Config, s.ext)
-	s.note(topicInterface, err)
+	s.board.Note(topicInterface, err)
 	if err == nil && !sameInterface(s.ext, ext) {
 		return errInterface
 	}
@@ -204,22 +210,22 @@ func (s *session) keepRoutes(t tenure, p peers) {
 	s.keepAccepted(want, p.known)
 	out := applyRoutes(s.Config.Network, s.on, want, p.current)
 	now := s.Now()
-	s.beat.Store(&now)
+	s.beat.Mark(now)
 	s.metrics.passes.Observe(now.Sub(start).Seconds())
 	s.metrics.routesSet.Add(float64(out.Set))
 	s.metrics.routesGone.Add(float64(out.Removed))
 	if out.Set+out.Removed > 0 {
 		s.Log.Info("routes are as wanted", "set", out.Set, "removed", out.Removed, "peers", len(want.Accepted))
 	}
-	s.note(topicRoutes, errors.Join(out.Errors...))
+	s.board.Note(topicRoutes, errors.Join(out.Errors...))
 	offLink := peersOf(p, owners(want, out.Unreachable))
 	foreign := peersOf(p, want.Foreign)
-	s.board.update(func(b *board) bool {
-		changed := b.status.Peers != len(want.Accepted) || b.rejected != len(want.Rejected) || b.missing != len(out.Errors) || b.restored != !t.confirmed() ||
-			!slices.Equal(b.status.OffLink, offLink) || !slices.Equal(b.status.ForeignBackend, foreign)
-		b.status.Peers, b.missing, b.restored = len(want.Accepted), len(out.Errors), !t.confirmed()
+	s.board.Update(func(b *status) bool {
+		changed := b.Peers != len(want.Accepted) || b.rejected != len(want.Rejected) || b.missing != len(out.Errors) || b.restored != !t.confirmed() ||
+			!slices.Equal(b.OffLink, offLink) || !slices.Equal(b.ForeignBackend, foreign)
+		b.Peers, b.missing, b.restored = len(want.Accepted), len(out.Errors), !t.confirmed()
 		b.rejected = len(want.Rejected)
-		b.status.OffLink, b.status.ForeignBackend = offLink, foreign
+		b.OffLink, b.ForeignBackend = offLink, foreign
 		return changed
 	})
 }
@@ -245,22 +251,22 @@ func peersOf(p peers, leases []store.Lease) []agentconfig.Peer {
 
 // keepFirewall keeps the rules and the kernel's settings.
 func (s *session) keepFirewall(ctx context.Context) {
-	s.note(topicForwarding, enableForwarding(s.Config))
-	s.note(topicBridge, enableBridgeFilter(s.Config))
+	s.board.Note(topicForwarding, enableForwarding(s.Config))
+	s.board.Note(topicBridge, enableBridgeFilter(s.Config))
 	if s.traffic == nil {
 		t, err := newTraffic(ctx, s.Config, s.ipv4, s.ipv6)
-		if s.note(topicFirewall, err); err == nil {
+		if s.board.Note(topicFirewall, err); err == nil {
 			s.traffic = t
-			s.board.update(func(b *board) bool {
-				changed := b.status.Network != s.Config.Network.IPv4
-				b.status.Network = s.Config.Network.IPv4
+			s.board.Update(func(b *status) bool {
+				changed := b.Network != s.Config.Network.IPv4
+				b.Network = s.Config.Network.IPv4
 				return changed
 			})
 		}
 		return
 	}
 	repaired, err := s.traffic.repair(ctx)
-	s.note(topicFirewall, err)
+	s.board.Note(topicFirewall, err)
 	if repaired {
 		s.metrics.firewall.Inc()
 		s.Log.Warn("firewall rules were missing and have been restored")
@@ -269,19 +275,19 @@ func (s *session) keepFirewall(ctx context.Context) {
 
 // keepFiles keeps the file of variables, and looks for configurations that come before the agent's.
 func (s *session) keepFiles() {
-	s.note(topicFiles, writeSubnetEnv(s.Config, s.ipv4, s.ipv6, s.mtu))
-	conflicting, err := readConflicting(s.Config.CNI.ConfDir)
+	s.board.Note(topicFiles, writeSubnetEnv(s.Config, s.ipv4, s.ipv6, s.mtu))
+	conflicting, err := cniFile(s.Config).Conflicting()
 	if err != nil {
-		s.note(topicCNI, err)
+		s.board.Note(topicCNI, err)
 		return
 	}
-	s.board.update(func(b *board) bool {
-		changed := !slices.Equal(b.status.ConflictingCNI, conflicting)
-		b.status.ConflictingCNI = conflicting
+	s.board.Update(func(b *status) bool {
+		changed := !slices.Equal(b.ConflictingCNI, conflicting)
+		b.ConflictingCNI = conflicting
 		return changed
 	})
-	if s.readBoard().status.Ready {
-		s.note(topicCNI, writeConflist(s.Config, s.ipv4, s.ipv6, s.Config.Migration.PodMTU(s.mtu)))
+	if s.board.View().Status.Ready {
+		s.board.Note(topicCNI, writeConflist(s.Config, s.ipv4, s.ipv6, s.Config.Migration.PodMTU(s.mtu)))
 		s.keepPods()
 	}
 }
@@ -293,36 +299,34 @@ func (s *session) keepPods() {
 		return
 	}
 	err := applyPodMTU(s.Config.CNI.Bridge, m.PodNamespaces, s.mtu, m.RoutableMTU)
-	s.note(topicPods, err)
+	s.board.Note(topicPods, err)
 	done := 0
-	if err == nil && s.readBoard().problems[topicCNI] == "" {
+	if err == nil && !s.board.View().Problems.Has(topicCNI) {
 		done = m.Step
 	}
-	s.board.update(func(b *board) bool {
-		changed := b.status.Step != done
-		b.status.Step = done
+	s.board.Update(func(b *status) bool {
+		changed := b.Step != done
+		b.Step = done
 		return changed
 	})
 }
 
 // keepReady writes the CNI configuration, with which pods can be started, after everything else has been done once.
 func (s *session) keepReady(t tenure, p peers) {
-	b := s.readBoard()
-	if b.status.Ready || !p.known || !t.ipv4.IsValid() || s.traffic == nil {
+	v := s.board.View()
+	if v.Status.Ready || !p.known || !t.ipv4.IsValid() || s.traffic == nil {
 		return
 	}
-	for _, needed := range []topic{topicFiles, topicForwarding, topicFirewall} {
-		if b.problems[needed] != "" {
-			return
-		}
+	if v.Problems.Has(topicFiles, topicForwarding, topicFirewall) {
+		return
 	}
 	err := writeConflist(s.Config, s.ipv4, s.ipv6, s.Config.Migration.PodMTU(s.mtu))
-	if s.note(topicCNI, err); err != nil {
+	if s.board.Note(topicCNI, err); err != nil {
 		return
 	}
 	s.Log.Info("pods can be started")
-	s.board.update(func(b *board) bool {
-		b.status.Ready = true
+	s.board.Update(func(b *status) bool {
+		b.Ready = true
 		return true
 	})
 	s.keepPods()

@@ -1,19 +1,14 @@
 package node
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/flannel-io/flannel/pkg/lease"
 
-	"github.com/cluster-network-operator/cno/internal/host/durable"
+	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
@@ -90,30 +85,12 @@ func (s state) peers() peers {
 // loadState reads the state. Without one, or with one of another network, it returns the zero state. So it does
 // with a broken one, and says so in the error: then etcd must be there to start.
 func loadState(config agentconfig.Config, node string) (state, error) {
-	data, err := os.ReadFile(stateFile(config))
-	if errors.Is(err, fs.ErrNotExist) {
-		return state{}, nil
-	}
-	if err != nil {
-		return state{}, fmt.Errorf("read state: %w", err)
-	}
-	var s state
-	if err := json.Unmarshal(data, &s); err != nil {
-		return state{}, fmt.Errorf("decode %s: %w", stateFile(config), err)
+	s, found, err := agent.LoadState[state](stateFile(config))
+	if err != nil || !found {
+		return state{}, err
 	}
 	if !s.fits(config, node) {
 		return state{}, nil
 	}
 	return s, nil
-}
-
-func saveState(config agentconfig.Config, s state) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("encode state: %w", err)
-	}
-	if _, err := durable.WriteIfChanged(stateFile(config), data, 0o600); err != nil {
-		return fmt.Errorf("save state: %w", err)
-	}
-	return nil
 }

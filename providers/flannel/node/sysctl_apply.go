@@ -2,21 +2,18 @@ package node
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
+	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
 // enableForwarding makes the kernel forward packets between interfaces, without which no packet leaves a pod's
 // bridge. A setting that is right is not written, so that read-only settings do no harm.
 func enableForwarding(config agentconfig.Config) error {
-	err := setSysctl(config.ProcSys, "net/ipv4/ip_forward")
+	err := sysctl.Set(config.ProcSys, "net/ipv4/ip_forward", "1")
 	if config.Network.DualStack() {
-		err = errors.Join(err, setSysctl(config.ProcSys, "net/ipv6/conf/all/forwarding"))
+		err = errors.Join(err, sysctl.Set(config.ProcSys, "net/ipv6/conf/all/forwarding", "1"))
 	}
 	return err
 }
@@ -31,24 +28,9 @@ func enableBridgeFilter(config agentconfig.Config) error {
 	}
 	var errs []error
 	for _, name := range names {
-		if err := setSysctl(config.ProcSys, name); !errors.Is(err, fs.ErrNotExist) {
+		if err := sysctl.Set(config.ProcSys, name, "1"); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func setSysctl(root, name string) error {
-	file := filepath.Join(root, name)
-	have, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("read kernel setting: %w", err)
-	}
-	if strings.TrimSpace(string(have)) == "1" {
-		return nil
-	}
-	if err := os.WriteFile(file, []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("kernel setting %s is %s and cannot be set to 1: %w", name, strings.TrimSpace(string(have)), err)
-	}
-	return nil
 }

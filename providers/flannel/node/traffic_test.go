@@ -9,14 +9,14 @@ import (
 
 	"github.com/containernetworking/plugins/pkg/ns"
 
-	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
 // whoami listens in a namespace, and returns the addresses that connections come from.
-func whoami(t *testing.T, netns etcdtest.Netns, address string) <-chan netip.Addr {
+func whoami(t *testing.T, in netns.Namespace, address string) <-chan netip.Addr {
 	t.Helper()
 	var listener net.Listener
-	if err := ns.WithNetNSPath(netns.Path(), func(ns.NetNS) (err error) {
+	if err := ns.WithNetNSPath(in.Path(), func(ns.NetNS) (err error) {
 		listener, err = net.Listen("tcp", address)
 		return err
 	}); err != nil {
@@ -38,7 +38,7 @@ func whoami(t *testing.T, netns etcdtest.Netns, address string) <-chan netip.Add
 }
 
 // connect connects from a namespace.
-func connect(t *testing.T, from etcdtest.Netns, address string) {
+func connect(t *testing.T, from netns.Namespace, address string) {
 	t.Helper()
 	if err := ns.WithNetNSPath(from.Path(), func(ns.NetNS) error {
 		conn, err := net.DialTimeout("tcp", address, 5*time.Second)

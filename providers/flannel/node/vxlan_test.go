@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 )
 
 // vxlanPair is two nodes on different links, which only vxlan gets together.
@@ -78,8 +78,8 @@ func TestVXLANDeviceAndNeighboursAreRepaired(t *testing.T) {
 	})
 }
 
-func linkAddress(netns etcdtest.Netns, name string) string {
-	for _, field := range strings.Fields(netns.Run("ip", "-br", "link", "show", "dev", name)) {
+func linkAddress(in netns.Namespace, name string) string {
+	for _, field := range strings.Fields(in.Run("ip", "-br", "link", "show", "dev", name)) {
 		if strings.Count(field, ":") == 5 {
 			return field
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/flannel-io/flannel/pkg/ip"
 	"github.com/flannel-io/flannel/pkg/subnet/etcd"
 
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
@@ -18,7 +19,7 @@ import (
 
 // Flannel's manager cannot be given a dialer, so that it is connected through a forwarded port.
 func TestFlannelsOwnManagerSeesOurLeasesAndTakesAnother(t *testing.T) {
-	server := etcdtest.Start(t, etcdtest.New(t, "interop").Path(), "127.0.0.1")
+	server := etcdtest.Start(t, netns.New(t, "interop").Path(), "127.0.0.1")
 	client := server.Client()
 	c := config()
 	value, err := c.NetworkConfig()

@@ -9,6 +9,7 @@ import (
 	"github.com/flannel-io/flannel/pkg/lease"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -110,7 +111,7 @@ func Plan(prefix string, req Request, snap Snapshot) (Claim, error) {
 // write that key, so that a lease there is the node's own, also with another address.
 func planReserved(prefix string, req Request, r agentconfig.Reservation, snap Snapshot) (Claim, error) {
 	n := req.Network
-	if !agentconfig.Usable(n.IPv4, n.IPv4SubnetLen, r.Subnet) || n.DualStack() && !agentconfig.Usable(n.IPv6, n.IPv6SubnetLen, r.IPv6Subnet) {
+	if !nodeblocks.Usable(n.IPv4, n.IPv4SubnetLen, r.Subnet) || n.DualStack() && !nodeblocks.Usable(n.IPv6, n.IPv6SubnetLen, r.IPv6Subnet) {
 		return Claim{}, ErrNotReserved
 	}
 	claim := Claim{IPv4: r.Subnet, ReservationRevision: snap.Reservations[req.Node].Revision}
@@ -128,7 +129,7 @@ func planReserved(prefix string, req Request, r agentconfig.Reservation, snap Sn
 func (c *Claim) complete(req Request, snap Snapshot) error {
 	n := req.Network
 	var err error
-	if !agentconfig.Usable(n.IPv4, n.IPv4SubnetLen, c.IPv4) {
+	if !nodeblocks.Usable(n.IPv4, n.IPv4SubnetLen, c.IPv4) {
 		open := n.IPv4
 		if req.Open.IsValid() {
 			open = req.Open
@@ -138,7 +139,7 @@ func (c *Claim) complete(req Request, snap Snapshot) error {
 	}
 	if !n.DualStack() {
 		c.IPv6 = netip.Prefix{}
-	} else if err == nil && !agentconfig.Usable(n.IPv6, n.IPv6SubnetLen, c.IPv6) {
+	} else if err == nil && !nodeblocks.Usable(n.IPv6, n.IPv6SubnetLen, c.IPv6) {
 		c.IPv6, err = choose(n.IPv6, n.IPv6SubnetLen, req.Node, req.PreviousIPv6, snap.Taken(req.Node, true, n.IPv6SubnetLen))
 		c.Guarded = true
 	}
@@ -147,10 +148,10 @@ func (c *Claim) complete(req Request, snap Snapshot) error {
 
 func choose(network netip.Prefix, length int, node string, previous netip.Prefix, taken []netip.Prefix) (netip.Prefix, error) {
 	free := func(t netip.Prefix) bool { return !t.Overlaps(previous) }
-	if agentconfig.Usable(network, length, previous) && !slices.ContainsFunc(taken, func(t netip.Prefix) bool { return !free(t) }) {
+	if nodeblocks.Usable(network, length, previous) && !slices.ContainsFunc(taken, func(t netip.Prefix) bool { return !free(t) }) {
 		return previous, nil
 	}
-	subnet, ok := agentconfig.Pick(network, length, node, taken)
+	subnet, ok := nodeblocks.Pick(network, length, node, taken)
 	if !ok {
 		return netip.Prefix{}, fmt.Errorf("network %s has no free subnet of length %d: %d are taken by leases and reservations; delete the reservations of deleted nodes", network, length, len(taken))
 	}
@@ -182,7 +183,7 @@ func (o ownership) holds(l Lease) bool {
 func (o ownership) adoptable(n agentconfig.Network) (Lease, bool) {
 	var found Lease
 	for _, l := range o.snap.Leases {
-		if o.holds(l) && agentconfig.Usable(n.IPv4, n.IPv4SubnetLen, l.IPv4) && (found.Key == "" || l.Key < found.Key) {
+		if o.holds(l) && nodeblocks.Usable(n.IPv4, n.IPv4SubnetLen, l.IPv4) && (found.Key == "" || l.Key < found.Key) {
 			found = l
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
@@ -76,7 +77,7 @@ func TestPlanTakesWhatIsTheNodesOwn(t *testing.T) {
 			t.Errorf("%s: %v", tt.why, err)
 			continue
 		}
-		if tt.subnet != "" && claim.IPv4.String() != tt.subnet || !agentconfig.Usable(config().Network.IPv4, 24, claim.IPv4) {
+		if tt.subnet != "" && claim.IPv4.String() != tt.subnet || !nodeblocks.Usable(config().Network.IPv4, 24, claim.IPv4) {
 			t.Errorf("%s: the subnet is %s", tt.why, claim.IPv4)
 		}
 		if claim.Guarded != tt.guarded || (claim.Reservation != nil) != tt.writes || claim.Revision != tt.revision || len(claim.Release) != tt.release {

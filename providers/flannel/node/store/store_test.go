@@ -14,6 +14,7 @@ import (
 	"github.com/flannel-io/flannel/pkg/lease"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
@@ -29,7 +30,7 @@ func config() agentconfig.Config {
 
 func start(t *testing.T) *clientv3.Client {
 	t.Helper()
-	return etcdtest.Start(t, etcdtest.New(t, "etcd").Path(), "127.0.0.1").Client()
+	return etcdtest.Start(t, netns.New(t, "etcd").Path(), "127.0.0.1").Client()
 }
 
 func request(node, address string) store.Request {

@@ -1,4 +1,4 @@
-package agentconfig
+package nodeblocks
 
 import (
 	"hash/fnv"
@@ -14,15 +14,6 @@ const maxSubnets = 1 << 20
 // search begins at a place that depends on the node's name: a node that lost everything tends to get the same
 // subnet, and nodes that come at once tend not to get into one another's way.
 func Pick(network netip.Prefix, length int, node string, taken []netip.Prefix) (subnet netip.Prefix, ok bool) {
-	count := uint64(maxSubnets)
-	if bits := length - network.Bits(); bits < 0 {
-		return netip.Prefix{}, false
-	} else if bits < 20 {
-		count = 1 << bits
-	}
-	if count < 2 {
-		return netip.Prefix{}, false
-	}
 	same := make(map[netip.Prefix]bool, len(taken))
 	var other []netip.Prefix
 	for _, t := range taken {
@@ -32,12 +23,24 @@ func Pick(network netip.Prefix, length int, node string, taken []netip.Prefix) (
 			other = append(other, t)
 		}
 	}
+	return pick(network, length, node, func(b netip.Prefix) bool { return !same[b] && !overlapsAny(b, other) })
+}
+
+func pick(network netip.Prefix, length int, node string, free func(netip.Prefix) bool) (netip.Prefix, bool) {
+	count := uint64(maxSubnets)
+	if bits := length - network.Bits(); bits < 0 {
+		return netip.Prefix{}, false
+	} else if bits < 20 {
+		count = 1 << bits
+	}
+	if count < 2 {
+		return netip.Prefix{}, false
+	}
 	hash := fnv.New64a()
 	hash.Write([]byte(node))
 	start := hash.Sum64() % (count - 1)
 	for i := range count - 1 {
-		candidate := nthSubnet(network, length, 1+(start+i)%(count-1))
-		if !same[candidate] && !overlapsAny(candidate, other) {
+		if candidate := nthSubnet(network, length, 1+(start+i)%(count-1)); free(candidate) {
 			return candidate, true
 		}
 	}

@@ -1,4 +1,5 @@
-package node
+// Package kernelwatch reports when the kernel's routes, interfaces or addresses change.
+package kernelwatch
 
 import (
 	"context"
@@ -9,14 +10,19 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
-
-	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
-// watchKernel calls changed whenever the kernel reports a change of a route into the network, or of one of the
-// given interfaces or its addresses, until the context ends. It may call it without need, never too seldom:
-// also when reports were lost.
-func watchKernel(ctx context.Context, network agentconfig.Network, indexes []int, changed func()) error {
+// Filter says which changes matter. The zero value is only the default routes.
+type Filter struct {
+	// Links are the indexes of interfaces.
+	Links []int
+	// Route reports whether a route to a destination matters; nil means that none does. Default routes always do.
+	Route func(netip.Prefix) bool
+}
+
+// Watch calls changed whenever the kernel reports a change that matters, until the context ends. It may call it without need, but never
+// misses a change: it also calls it when reports were lost.
+func Watch(ctx context.Context, f Filter, changed func()) error {
 	socket, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
 		unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR)
 	if err != nil {
@@ -43,7 +49,7 @@ func watchKernel(ctx context.Context, network agentconfig.Network, indexes []int
 			continue
 		}
 		for _, m := range messages {
-			if concerns(m.Header.Type, m.Data, network, indexes) {
+			if f.concerns(m.Header.Type, m.Data) {
 				changed()
 				break
 			}
@@ -51,8 +57,8 @@ func watchKernel(ctx context.Context, network agentconfig.Network, indexes []int
 	}
 }
 
-// concerns reports whether a message of the kernel is about a route into the network, or one of the interfaces.
-func concerns(kind uint16, data []byte, network agentconfig.Network, indexes []int) bool {
+// concerns reports whether a message of the kernel matters. One that cannot be read does.
+func (f Filter) concerns(kind uint16, data []byte) bool {
 	switch kind {
 	case unix.RTM_NEWROUTE, unix.RTM_DELROUTE:
 		if len(data) < unix.SizeofRtMsg {
@@ -65,14 +71,14 @@ func concerns(kind uint16, data []byte, network agentconfig.Network, indexes []i
 		bits := int(nl.DeserializeRtMsg(data).Dst_len)
 		for _, a := range attrs {
 			if addr, ok := netip.AddrFromSlice(a.Value); ok && a.Attr.Type == unix.RTA_DST {
-				return inNetwork(network, netip.PrefixFrom(addr, bits))
+				return f.Route != nil && f.Route(netip.PrefixFrom(addr, bits))
 			}
 		}
-		return true // the default route: the node's interface may be another now
+		return true // a default route
 	case unix.RTM_NEWLINK, unix.RTM_DELLINK:
-		return len(data) < unix.SizeofIfInfomsg || slices.Contains(indexes, int(nl.DeserializeIfInfomsg(data).Index))
+		return len(data) < unix.SizeofIfInfomsg || slices.Contains(f.Links, int(nl.DeserializeIfInfomsg(data).Index))
 	case unix.RTM_NEWADDR, unix.RTM_DELADDR:
-		return len(data) < unix.SizeofIfAddrmsg || slices.Contains(indexes, int(nl.DeserializeIfAddrmsg(data).Index))
+		return len(data) < unix.SizeofIfAddrmsg || slices.Contains(f.Links, int(nl.DeserializeIfAddrmsg(data).Index))
 	}
 	return false
 }

@@ -1,5 +1,5 @@
-// Package plugins puts the plugins of the container network interface in place on a node.
-package plugins
+// Package cniplugins puts the plugins of the container network interface in place on a node.
+package cniplugins
 
 import (
 	"bytes"

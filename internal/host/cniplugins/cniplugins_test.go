@@ -1,4 +1,4 @@
-package plugins_test
+package cniplugins_test
 
 import (
 	"log/slog"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/cluster-network-operator/cno/providers/flannel/node/plugins"
+	"github.com/cluster-network-operator/cno/internal/host/cniplugins"
 )
 
 func write(t *testing.T, dir, name, content string, perm os.FileMode) {
@@ -53,7 +53,7 @@ func TestPluginsAreReplacedOnlyWhenTheyDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := plugins.Install(from, to, slog.New(slog.DiscardHandler)); err != nil {
+	if err := cniplugins.Install(from, to, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"broken", "fresh", "link", "newer", "others", "same"}, names(t, to)); diff != "" {
@@ -89,7 +89,7 @@ func TestAProgramThatRunsGoesOnWhileItIsReplaced(t *testing.T) {
 	if err := running.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if err := plugins.Install(from, to, slog.New(slog.DiscardHandler)); err != nil {
+	if err := cniplugins.Install(from, to, slog.New(slog.DiscardHandler)); err != nil {
 		t.Errorf("a running plugin cannot be replaced: %v", err)
 	}
 	if err := running.Process.Kill(); err != nil {
@@ -100,10 +100,10 @@ func TestAProgramThatRunsGoesOnWhileItIsReplaced(t *testing.T) {
 
 func TestAFolderWithoutPluginsIsAnError(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	if err := plugins.Install(t.TempDir(), t.TempDir(), log); err == nil {
+	if err := cniplugins.Install(t.TempDir(), t.TempDir(), log); err == nil {
 		t.Error("an empty directory is no error")
 	}
-	if err := plugins.Install(filepath.Join(t.TempDir(), "none"), t.TempDir(), log); err == nil {
+	if err := cniplugins.Install(filepath.Join(t.TempDir(), "none"), t.TempDir(), log); err == nil {
 		t.Error("no directory is no error")
 	}
 }
@@ -114,7 +114,7 @@ func TestMissingPluginsAreNamed(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "portmap"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"host-local", "portmap"}, plugins.Missing(dir, "bridge", "host-local", "portmap")); diff != "" {
+	if diff := cmp.Diff([]string{"host-local", "portmap"}, cniplugins.Missing(dir, "bridge", "host-local", "portmap")); diff != "" {
 		t.Errorf("missing (-want +got):\n%s", diff)
 	}
 }

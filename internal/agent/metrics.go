@@ -1,0 +1,57 @@
+package agent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+// Metrics are the metrics of an agent. Their names begin with the namespace, which is the program's name.
+type Metrics struct {
+	*prometheus.Registry
+	namespace string
+}
+
+// NewMetrics returns metrics that have build_info, with the version as its label, and those of the Go runtime and of the process.
+func NewMetrics(namespace, version string) *Metrics {
+	m := &Metrics{Registry: prometheus.NewRegistry(), namespace: namespace}
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info", Help: "Always 1; the label is the version.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	info.Set(1)
+	m.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+// Counter adds a counter.
+func (m *Metrics) Counter(name, help string) prometheus.Counter {
+	c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: m.namespace, Name: name, Help: help})
+	m.MustRegister(c)
+	return c
+}
+
+// Results adds a counter with the label "result".
+func (m *Metrics) Results(name, help string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: m.namespace, Name: name, Help: help}, []string{"result"})
+	m.MustRegister(c)
+	return c
+}
+
+// Histogram adds a histogram.
+func (m *Metrics) Histogram(name, help string, buckets []float64) prometheus.Histogram {
+	h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: m.namespace, Name: name, Help: help, Buckets: buckets})
+	m.MustRegister(h)
+	return h
+}
+
+// Gauge adds a gauge that is read when it is asked for.
+func (m *Metrics) Gauge(name, help string, value func() float64) {
+	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: m.namespace, Name: name, Help: help}, value))
+}
+
+// Flag is 1 for true and 0 for false.
+func Flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,89 @@
+// Package cniconf writes the configuration with which container runtimes attach pods to a network.
+package cniconf
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/host/cniplugins"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
+)
+
+// List is a configuration list of CNI.
+type List struct {
+	CNIVersion string `json:"cniVersion"`
+	Name       string `json:"name"`
+	// Plugins are the configurations of the plugins in the order in which they are called.
+	Plugins []any `json:"plugins"`
+}
+
+// PortMap is the configuration of the standard plugin that serves the host ports of pods.
+type PortMap struct {
+	Type         string          `json:"type"`
+	Capabilities map[string]bool `json:"capabilities"`
+}
+
+// NewPortMap returns the configuration of portmap.
+func NewPortMap() PortMap {
+	return PortMap{Type: "portmap", Capabilities: map[string]bool{"portMappings": true}}
+}
+
+// Encode returns the content of the file.
+func (l List) Encode() ([]byte, error) {
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode CNI configuration: %w", err)
+	}
+	return append(data, '\n'), nil
+}
+
+// File is a network's file in the directory of network configurations. Runtimes use the first by name.
+type File struct{ Dir, Name string }
+
+// Write writes the file if its content differs. It refuses to while programs that the list needs are missing in the directory binDir:
+// with the file, the node counts as ready for pods. With an empty binDir they are not looked for.
+func (f File) Write(list []byte, binDir string, programs ...string) error {
+	if binDir != "" {
+		if missing := cniplugins.Missing(binDir, programs...); len(missing) > 0 {
+			return fmt.Errorf("the CNI configuration waits for plugins that are not in %s: %s", binDir, strings.Join(missing, ", "))
+		}
+	}
+	name := filepath.Join(f.Dir, f.Name)
+	if _, err := durable.WriteIfChanged(name, list, 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// Remove removes the file. That there is none is no error.
+func (f File) Remove() error {
+	if err := os.Remove(filepath.Join(f.Dir, f.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove CNI configuration: %w", err)
+	}
+	return nil
+}
+
+// Conflicting returns the files that runtimes read before this one, sorted. A directory that does not exist has none.
+func (f File) Conflicting() ([]string, error) {
+	entries, err := os.ReadDir(f.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read directory of CNI configurations: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name())) && e.Name() < f.Name {
+			out = append(out, e.Name())
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
