@@ -11,8 +11,8 @@ import (
 	types100 "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/ns"
 
+	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
 )
 
 // addPod starts a pod's network as a container runtime does: with the first configuration in the directory.
@@ -27,7 +27,7 @@ func addPod(t *testing.T, m *machine) (netns.Namespace, netip.Addr) {
 		t.Fatal(err)
 	}
 	pod := netns.New(t, m.name+"-pod")
-	bin := filepath.Dir(etcdtest.Binary(t))
+	bin := assets.Dir(t, "bridge")
 	cni := libcni.NewCNIConfigWithCacheDir([]string{bin}, filepath.Join(m.dir, "cache"), nil)
 	attachment := &libcni.RuntimeConf{ContainerID: pod.Name, NetNS: pod.Path(), IfName: "eth0"}
 	var addr netip.Addr
@@ -57,7 +57,7 @@ func TestRealPluginsStartPodsWithTheConfiguration(t *testing.T) {
 	seg := newSegment(t)
 	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
 	for _, m := range []*machine{one, two} {
-		m.config.CNI.BinDir = filepath.Dir(etcdtest.Binary(t))
+		m.config.CNI.BinDir = assets.Dir(t, "bridge")
 		m.config.CNI.PortMap = false // needs iptables rules of its own; the configuration's golden has it
 		m.ready()
 	}
@@ -83,7 +83,7 @@ func TestNoConfigurationIsWrittenBeforeThePluginsAreThere(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(m.config.CNI.ConfDir, "10-flannel.conflist")); !os.IsNotExist(err) {
 		t.Errorf("the configuration is there: %v", err)
 	}
-	out, err := m.netns.Try(program, "install-cni", "--from", filepath.Dir(etcdtest.Binary(t)), "--to", m.config.CNI.BinDir)
+	out, err := m.netns.Try(program, "install-cni", "--from", assets.Dir(t, "bridge"), "--to", m.config.CNI.BinDir)
 	if err != nil {
 		t.Fatal(out)
 	}

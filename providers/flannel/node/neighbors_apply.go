@@ -9,6 +9,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
 // applyNeighbors makes the fixed entries of the vxlan devices as wanted. Interfaces that are not vxlan devices
@@ -69,7 +71,7 @@ func kernelNeighbor(link netlink.Link, n neighbor) (*netlink.Neigh, error) {
 func readNeighbors(link netlink.Link) ([]neighbor, error) {
 	var out []neighbor
 	for _, family := range []int{unix.AF_INET, unix.AF_INET6, unix.AF_BRIDGE} {
-		list, err := netlink.NeighList(link.Attrs().Index, family)
+		list, err := netlinkdump.All(func() ([]netlink.Neigh, error) { return netlink.NeighList(link.Attrs().Index, family) })
 		if err != nil {
 			return nil, fmt.Errorf("list neighbours of %s: %w", link.Attrs().Name, err)
 		}

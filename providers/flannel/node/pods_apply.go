@@ -8,6 +8,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
 // applyPodMTU gives the bridge, the pods on it and their routes their MTUs: mtu is what interfaces take, routable what is
@@ -22,7 +24,7 @@ func applyPodMTU(bridge, namespaces string, mtu, routable int) error {
 	if err != nil {
 		return fmt.Errorf("find bridge %s: %w", bridge, err)
 	}
-	ports, err := netlink.LinkList()
+	ports, err := netlinkdump.All(netlink.LinkList)
 	if err != nil {
 		return fmt.Errorf("list interfaces: %w", err)
 	}

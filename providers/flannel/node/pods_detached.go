@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
 // podLink are the names that the bridge plugin gives the node's ends of pods' links.
@@ -38,7 +40,7 @@ func (d *detachedPods) count(links []netlink.Link, routed func(netlink.Link) boo
 
 // countDetached reports pods without a bridge.
 func (s *session) countDetached() {
-	links, err := netlink.LinkList()
+	links, err := netlinkdump.All(netlink.LinkList)
 	if err != nil {
 		s.board.Note(topicDetached, fmt.Errorf("list interfaces: %w", err))
 		return
@@ -54,6 +56,6 @@ func (s *session) countDetached() {
 
 // hasAddress reports whether a link has an address that is valid beyond it. One whose addresses cannot be read counts as such.
 func hasAddress(l netlink.Link) bool {
-	addrs, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+	addrs, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(l, netlink.FAMILY_ALL) })
 	return err != nil || slices.ContainsFunc(addrs, func(a netlink.Addr) bool { return a.IP.IsGlobalUnicast() })
 }

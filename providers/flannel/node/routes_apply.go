@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -90,7 +91,7 @@ func ipNet(p netip.Prefix) *net.IPNet {
 func readRoutes(network agentconfig.Network, names map[int]string) ([]kernelRoute, error) {
 	var out []kernelRoute
 	for _, family := range families(network) {
-		routes, err := netlink.RouteList(nil, family)
+		routes, err := netlinkdump.All(func() ([]netlink.Route, error) { return netlink.RouteList(nil, family) })
 		if err != nil {
 			return nil, fmt.Errorf("list routes: %w", err)
 		}
@@ -126,7 +127,7 @@ func prefixOf(n *net.IPNet) (netip.Prefix, bool) {
 }
 
 func linkNames() (map[int]string, error) {
-	all, err := netlink.LinkList()
+	all, err := netlinkdump.All(netlink.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces: %w", err)
 	}

@@ -21,6 +21,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+
+	"github.com/cluster-network-operator/cno/internal/testing/assets"
 )
 
 // Etcd is an etcd with one member. It ends with the test.
@@ -159,37 +161,10 @@ func (e *Etcd) dial(ctx context.Context, _ string) (conn net.Conn, err error) {
 	return conn, errors.Join(inside)
 }
 
-// Binary returns the program. It is looked for in the directory that the environment variable CNO_TEST_ASSETS names,
-// else in _output/lab/bin at the root of the module.
+// Binary returns the program.
 func Binary(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("CNO_TEST_ASSETS")
-	if dir == "" {
-		dir = filepath.Join(Root(t), "_output", "lab", "bin")
-	}
-	file := filepath.Join(dir, "etcd")
-	if _, err := os.Stat(file); err != nil {
-		t.Fatalf("there is no etcd to test against, `make test-assets` builds it (or set CNO_TEST_ASSETS): %v", err)
-	}
-	return file
-}
-
-// Root returns the directory of the module.
-func Root(t testing.TB) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("there is no go.mod above the test")
-		}
-		dir = filepath.Dir(dir)
-	}
+	return filepath.Join(assets.Dir(t, "etcd"), "etcd")
 }
 
 // Forward listens on the loopback interface outside the network namespace, passes connections on to etcd, and
