@@ -22,7 +22,9 @@ type kept struct {
 
 const (
 	operatorNamespace = "openshift-network-operator"
-	courierNamespace  = "openshift-host-network"
+	// account is the name of the operator's ServiceAccount.
+	account          = "cluster-network-operator"
+	courierNamespace = "openshift-host-network"
 )
 
 // standsOn returns what a network in use depends on: the configuration, what installs the operator, and the namespaces of operands.

@@ -20,7 +20,7 @@ const AllowDeletion = "networkoperator.openshift.io/allow-deletion"
 const AllowUnsafe = pipeline.AllowUnsafeAnnotation
 
 // operator is the user name of the operator, for whom nothing is refused here.
-const operator = "system:serviceaccount:openshift-network-operator:cluster-network-operator"
+const operator = "system:serviceaccount:" + operatorNamespace + ":" + account
 
 // prefix begins the names of all policies.
 const prefix = "cluster-network-operator-"

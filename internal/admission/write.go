@@ -22,21 +22,29 @@ func Write(w io.Writer, fields []provider.Field, operands provider.Operands) err
 	for i := range bindings {
 		all = append(all, &bindings[i])
 	}
-	if _, err := io.WriteString(w, head); err != nil {
+	return write(w, head, all)
+}
+
+// write writes objects, pointers to types of Kubernetes, as YAML below a comment.
+func write(w io.Writer, comment string, all []any) error {
+	if _, err := io.WriteString(w, comment); err != nil {
 		return err
 	}
 	for i, o := range all {
 		u, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
 		if err != nil {
-			return fmt.Errorf("write policies: %w", err)
+			return fmt.Errorf("encode: %w", err)
 		}
 		delete(u, "status")
+		if spec, ok := u["spec"].(map[string]any); ok && len(spec) == 0 {
+			delete(u, "spec")
+		}
 		if meta, ok := u["metadata"].(map[string]any); ok {
 			delete(meta, "creationTimestamp")
 		}
 		raw, err := yaml.Marshal(u)
 		if err != nil {
-			return fmt.Errorf("write policies: %w", err)
+			return fmt.Errorf("encode: %w", err)
 		}
 		if i > 0 {
 			raw = append([]byte("---\n"), raw...)

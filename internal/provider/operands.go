@@ -1,9 +1,17 @@
 package provider
 
-import "slices"
+import (
+	"io/fs"
+	"slices"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/cluster-network-operator/cno/internal/manifest"
+)
 
 // Operands names what a provider or a component has in a cluster and on its nodes with any specification. The admission policies
-// that protect a network and that narrow the operator's account, cno doctor and cno uninstall use it. The zero value is a part
+// that protect a network and that narrow the operator's account, the roles of that account (config/rbac), cno doctor and cno uninstall
+// use it. The zero value is a part
 // without objects.
 type Operands struct {
 	// Namespaces are those of its objects, in which the operator may write.
@@ -13,6 +21,21 @@ type Operands struct {
 	ClusterRoleBindings []string
 	// Agents are the DaemonSets that change nodes.
 	Agents []Agent
+	// ConfigMaps are the names of those that the operator changes and deletes.
+	ConfigMaps []string
+	// Rules are what the operator's account must be allowed for this part alone, in all namespaces: what its controllers do, and the rules
+	// of the ClusterRoles that the operator binds to operands, which it can do only with those rules itself.
+	Rules []rbacv1.PolicyRule
+	// Images are the images of its pods but for the operator's own.
+	Images []Image
+}
+
+// Image is an image that the operator finds in its environment.
+type Image struct {
+	// Variable is the environment variable that has the reference.
+	Variable string
+	// Name is the name of its directory below images/, and the last part of its reference.
+	Name string
 }
 
 // OperandNamespace is a namespace of operands.
@@ -32,6 +55,16 @@ type Agent struct {
 	Files []string
 }
 
+// RulesOf returns the rules of a ClusterRole among embedded assets, by its name without extension. It panics if that is not a ClusterRole:
+// assets are part of the program.
+func RulesOf(assets fs.FS, name string) []rbacv1.PolicyRule {
+	role, err := manifest.Decode[rbacv1.ClusterRole](assets, "assets/"+name+".yaml")
+	if err != nil {
+		panic(err)
+	}
+	return role.Rules
+}
+
 // OperandOwner is a provider or a component that has operands.
 type OperandOwner interface {
 	Operands() Operands
@@ -45,6 +78,9 @@ func Join(all ...Operands) Operands {
 		out.ClusterRoles = append(out.ClusterRoles, o.ClusterRoles...)
 		out.ClusterRoleBindings = append(out.ClusterRoleBindings, o.ClusterRoleBindings...)
 		out.Agents = append(out.Agents, o.Agents...)
+		out.ConfigMaps = append(out.ConfigMaps, o.ConfigMaps...)
+		out.Rules = append(out.Rules, o.Rules...)
+		out.Images = append(out.Images, o.Images...)
 	}
 	return out
 }

@@ -1,6 +1,8 @@
 package flannel
 
 import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -14,5 +16,15 @@ func (Flannel) Operands() provider.Operands {
 		ClusterRoleBindings: []string{"openshift-flannel", metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents: []provider.Agent{{Namespace: record.Namespace, Name: "flanneld",
 			Files: []string{"/etc/cni/net.d/10-flannel.conflist", "/var/lib/cno/flannel"}}},
+		ConfigMaps: []string{record.ConfigMap, record.MembersConfigMap},
+		Rules: append(provider.RulesOf(assets, "clusterrole"),
+			// The operator signs the certificates of agents.
+			rbacv1.PolicyRule{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"get", "list", "watch"}},
+			rbacv1.PolicyRule{
+				APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/approval", "certificatesigningrequests/status"}, Verbs: []string{"update"},
+			},
+			rbacv1.PolicyRule{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{record.EtcdSigner}, Verbs: []string{"approve", "sign"}},
+		),
+		Images: []provider.Image{{Variable: record.FlannelImage, Name: "flannel"}, {Variable: record.EtcdImage, Name: "etcd"}},
 	}
 }

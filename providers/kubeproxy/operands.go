@@ -12,5 +12,8 @@ func (Component) Operands() provider.Operands {
 		ClusterRoles:        []string{"openshift-kube-proxy"},
 		ClusterRoleBindings: []string{"openshift-kube-proxy", metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents:              []provider.Agent{{Namespace: "openshift-kube-proxy", Name: "openshift-kube-proxy"}},
+		ConfigMaps:          []string{"proxy-config"},
+		Rules:               provider.RulesOf(assets, "clusterrole"),
+		Images:              []provider.Image{{Variable: ImageVariable, Name: "kube-proxy"}},
 	}
 }

@@ -65,6 +65,8 @@ func (Toy) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces: []provider.OperandNamespace{{Name: namespace, Protected: true, Installed: true}},
 		Agents:     []provider.Agent{{Namespace: namespace, Name: app, Files: []string{"/etc/cni/net.d/10-toy.conflist", "/var/lib/cno/toy"}}},
+		ConfigMaps: []string{configMap},
+		Images:     []provider.Image{{Variable: Image, Name: "toy"}},
 	}
 }
 
