@@ -1,10 +1,13 @@
 package kit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,9 +39,20 @@ func (k *Kit) images() ([]string, error) {
 	if len(tars) == 0 {
 		return nil, fmt.Errorf("no images in _output/images; run make images")
 	}
-	var args []string
+	byName := map[string]string{}
+	if k.Overlay != "" {
+		further, err := filepath.Glob(filepath.Join(k.Overlay, "images/*.tar"))
+		if err != nil {
+			return nil, err
+		}
+		tars = append(tars, further...)
+	}
 	for _, tar := range tars {
-		args = append(args, "--image="+tar)
+		byName[filepath.Base(tar)] = tar
+	}
+	var args []string
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		args = append(args, "--image="+byName[name])
 	}
 	return args, nil
 }
@@ -48,7 +62,7 @@ func (k *Kit) InstallOperator(ctx context.Context) error { return k.InstallFrom(
 
 // InstallFrom applies a directory of config that installs the operator.
 func (k *Kit) InstallFrom(ctx context.Context, directory string) error {
-	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Root, "config", directory))
+	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(cmp.Or(k.Overlay, k.Root), "config", directory))
 	if err != nil {
 		return err
 	}

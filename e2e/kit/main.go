@@ -17,6 +17,18 @@ func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
 	return run(m, lab, func(k *Kit) []Step { return k.Install(sample, up...) })
 }
 
+// MainOverlay is Main for an operator or networks that the checkout's configuration does not install. build makes the directory that
+// Kit.Overlay describes.
+func MainOverlay(m *testing.M, lab **Kit, build func(*Kit) (overlay string, err error), sample string, up ...string) int {
+	return run(m, lab, func(k *Kit) []Step {
+		step := Step{"build what the suite installs", func(context.Context) (err error) {
+			k.Overlay, err = build(k)
+			return err
+		}}
+		return append([]Step{step}, k.Install(sample, up...)...)
+	})
+}
+
 // MainOpenShift is Main for a lab as OpenShift makes its clusters: their kinds and objects are there before the operator
 // is, and the network comes from Network.config.
 func MainOpenShift(m *testing.M, lab **Kit, up ...string) int {

@@ -36,7 +36,8 @@ type Call struct {
 	Plugin      string `json:"plugin"`
 	Network     string `json:"network"`
 	ContainerID string `json:"containerID"`
-	// NetNS is the path of the sandbox' network namespace; empty for a DEL after it is gone.
+	// NetNS is the path of the sandbox' network namespace, below /run if the runtime names one below /var/run; empty for a DEL after it is
+	// gone.
 	NetNS  string `json:"netns"`
 	IfName string `json:"ifname"`
 	// Args are the CNI_ARGS, for example K8S_POD_NAME.

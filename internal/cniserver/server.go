@@ -368,7 +368,16 @@ func parse(r cniproto.Request) (Call, conf, error) {
 	if err != nil {
 		return Call{}, read, err
 	}
-	return Call{Plugin: r.Plugin, Network: read.Name, ContainerID: r.ContainerID, NetNS: r.NetNS, IfName: r.IfName, Args: args, Config: config}, read, nil
+	return Call{Plugin: r.Plugin, Network: read.Name, ContainerID: r.ContainerID, NetNS: belowRun(r.NetNS), IfName: r.IfName, Args: args, Config: config}, read, nil
+}
+
+// belowRun returns the path of a network namespace as the agent's container has it. Runtimes name /var/run, which is a link to /run on nodes,
+// and not in images.
+func belowRun(path string) string {
+	if rest, ok := strings.CutPrefix(path, "/var/run/"); ok {
+		return "/run/" + rest
+	}
+	return path
 }
 
 // stable is a configuration without what the runtime adds for a call.

@@ -15,14 +15,14 @@ import (
 // Registry returns what can be installed.
 func Registry() pipeline.Registry {
 	return pipeline.Registry{
-		Providers: []provider.Provider{
+		Providers: append([]provider.Provider{
 			flannel.New(),
 			pipeline.NotBuilt(operatorv1.NetworkTypeOVNKubernetes),
 			pipeline.NotBuilt(operatorv1.NetworkTypeOpenShiftSDN),
 			pipeline.NotBuilt(operatorv1.NetworkTypeKuryr),
 			pipeline.NotBuilt(operatorv1.NetworkTypeNuage),
 			pipeline.NotBuilt(operatorv1.NetworkTypeContiv),
-		},
+		}, tests...),
 		Components: []provider.Component{kubeproxy.New(), multus.New(), diagnostics.New()},
 	}
 }

@@ -1,0 +1,8 @@
+//go:build !toynetwork
+
+package networks
+
+import "github.com/cluster-network-operator/cno/internal/provider"
+
+// tests are networks that no release has.
+var tests []provider.Provider
