@@ -33,7 +33,6 @@ var namesNetworks = map[string]struct {
 	"internal/metricsproxy/metricsproxy.go":         {1, "the table of all metrics ports"},
 	"internal/networkconfig/convert.go":             {8, "names that users write in the short form, and how early versions spelled them"},
 	"internal/offline/input.go":                     {1, "an example in a message"},
-	"internal/operator/providers.go":                {12, "the controllers of networks"},
 	"internal/pipeline/fields.go":                   {1, "the package that reads spec.logLevel"},
 	"internal/pipeline/merge.go":                    {1, "how early versions of the API spelled a field"},
 	"internal/pipeline/validate.go":                 {18, "which settings belong to which type: fields of the API"},

@@ -11,28 +11,21 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/controller/pki"
 	"github.com/cluster-network-operator/cno/internal/loop"
+	"github.com/cluster-network-operator/cno/internal/networks/controllers"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
-	"github.com/cluster-network-operator/cno/internal/status"
-	flannel "github.com/cluster-network-operator/cno/providers/flannel/controller"
 )
 
-// providerLoops lists the controllers of providers. Each provider that has one has an entry.
+// providerLoops lists the controllers of networks.
 func providerLoops(s *shared) []loop.Spec {
-	s.board.Await(flannel.Name)
 	expiration, err := pki.NewMetrics(metrics.Registry)
 	if err != nil {
-		s.Log.Error("register the metric of certificates of flannel's etcd", "error", err)
+		s.Log.Error("register the metric of certificates of networks", "error", err)
 	}
-	databases, err := flannel.NewMetrics(metrics.Registry)
-	if err != nil {
-		s.Log.Error("register the metrics of flannel's etcd", "error", err)
-	}
-	return flannel.New(flannel.Deps{
-		Client: s.withSecrets.GetClient(), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Now: time.Now,
-		Managed: managed(s.manager.GetClient()), Expires: expirations(expiration), Databases: databases.Databases,
-		Report: func(found ...status.Finding) { s.board.Report(flannel.Name, found...) },
-		Log:    s.Log.With("controller", flannel.Name),
-	}).Specs()
+	return controllers.All(loop.Network{
+		Client: s.withSecrets.GetClient(), Nodes: nodesIn(s.manager.GetCache()), Live: s.manager.GetAPIReader(), Namespace: s.Namespace,
+		Managed: managed(s.manager.GetClient()), Board: s.board, Certificates: func() func([]loop.Certificate) { return expirations(expiration) },
+		Metrics: metrics.Registry, Now: time.Now, Log: s.Log,
+	})
 }
 
 // managed returns a function that reports whether the Network may be changed. One that was deleted forbids nothing.
@@ -47,14 +40,14 @@ func managed(reader client.Reader) func(context.Context) (bool, error) {
 	}
 }
 
-// expirations returns a function that keeps the metric of the certificates of flannel's etcd.
-func expirations(m *pki.Metrics) func([]flannel.Expiry) {
+// expirations returns a function that keeps the metric of the certificates of one controller.
+func expirations(m *pki.Metrics) func([]loop.Certificate) {
 	seen := map[client.ObjectKey]bool{}
-	return func(list []flannel.Expiry) {
+	return func(list []loop.Certificate) {
 		now := map[client.ObjectKey]bool{}
-		for _, e := range list {
-			m.Set(e.Secret, e.Certificate, e.NotAfter)
-			now[e.Secret] = true
+		for _, c := range list {
+			m.Set(c.Secret, c.Name, c.NotAfter)
+			now[c.Secret] = true
 		}
 		for key := range seen {
 			if !now[key] {

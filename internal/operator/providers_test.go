@@ -12,9 +12,9 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/controller/pki"
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
-	flannel "github.com/cluster-network-operator/cno/providers/flannel/controller"
 )
 
 // TestControllersOfProvidersFollowTheNetworksManagement covers a Network that is managed, Unmanaged, paused or deleted.
@@ -59,12 +59,12 @@ func TestTheMetricForgetsCertificatesOfMembersThatLeft(t *testing.T) {
 		}
 		return n
 	}
-	expiry := func(name string) flannel.Expiry {
-		return flannel.Expiry{Secret: client.ObjectKey{Namespace: "openshift-flannel", Name: name}, Certificate: "certificate", NotAfter: time.Unix(1, 0)}
+	expiry := func(name string) loop.Certificate {
+		return loop.Certificate{Secret: client.ObjectKey{Namespace: "openshift-flannel", Name: name}, Name: "certificate", NotAfter: time.Unix(1, 0)}
 	}
 	report := expirations(m)
-	report([]flannel.Expiry{expiry("a"), expiry("b")})
-	report([]flannel.Expiry{expiry("b")})
+	report([]loop.Certificate{expiry("a"), expiry("b")})
+	report([]loop.Certificate{expiry("b")})
 	if got := series(); got != 1 {
 		t.Errorf("%d series, want 1", got)
 	}

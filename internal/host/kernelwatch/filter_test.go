@@ -30,7 +30,7 @@ func TestFilter(t *testing.T) {
 		return msg.Serialize()
 	}
 	inside := netip.MustParsePrefix("10.0.0.0/8")
-	f := Filter{Links: []int{7}, Route: func(to netip.Prefix) bool { return inside.Overlaps(to) }}
+	f := Filter{Links: []int{7}, Route: inside.Overlaps}
 	for _, tt := range []struct {
 		reason string
 		f      Filter

@@ -28,7 +28,7 @@ func TestWatch(t *testing.T) {
 			}
 			inside := netip.MustParsePrefix("10.0.0.0/8")
 			return kernelwatch.Watch(t.Context(), kernelwatch.Filter{
-				Links: []int{link.Attrs().Index}, Route: func(to netip.Prefix) bool { return inside.Overlaps(to) },
+				Links: []int{link.Attrs().Index}, Route: inside.Overlaps,
 			}, func() { reports <- struct{}{} })
 		})
 	}()

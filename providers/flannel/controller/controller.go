@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -69,7 +70,7 @@ type Deps struct {
 	// Report takes what the loop has to say, after every pass. None means that all is well.
 	Report func(...status.Finding)
 	// Expires takes when the certificates of the managed etcd expire, after every reconcile; nil if no one needs it.
-	Expires func([]Expiry)
+	Expires func([]loop.Certificate)
 	// Databases takes the sizes of the databases of the managed etcd, after every reconcile; nil if no one needs it.
 	Databases func([]DatabaseSize)
 	// Log takes what was changed.

@@ -4,22 +4,13 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
-
-// Expiry is when a certificate of the managed etcd expires.
-type Expiry struct {
-	// Secret is the Secret that holds it.
-	Secret client.ObjectKey
-	// Certificate is authority for the CA, certificate for what it has signed.
-	Certificate string
-	NotAfter    time.Time
-}
 
 // reportExpiry reports when the certificates of the managed etcd expire; what cannot be read is left out.
 func (c *Controller) reportExpiry(ctx context.Context, in inputs) error {
@@ -30,11 +21,11 @@ func (c *Controller) reportExpiry(ctx context.Context, in inputs) error {
 		c.deps.Expires(nil)
 		return nil
 	}
-	list := []Expiry{{Secret: client.ObjectKey{Namespace: c.deps.Namespace, Name: record.AuthoritySecret}, Certificate: "authority"}}
+	list := []loop.Certificate{{Secret: client.ObjectKey{Namespace: c.deps.Namespace, Name: record.AuthoritySecret}, Name: "authority"}}
 	for _, l := range c.leaves(in.members.Members, in.members.NodeIdentity) {
-		list = append(list, Expiry{Secret: l.ObjectKey, Certificate: "certificate"})
+		list = append(list, loop.Certificate{Secret: l.ObjectKey, Name: "certificate"})
 	}
-	var out []Expiry
+	var out []loop.Certificate
 	for _, e := range list {
 		data, err := c.readSecret(ctx, e.Secret.Namespace, e.Secret.Name)
 		if err != nil {

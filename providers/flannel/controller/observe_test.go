@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -124,8 +125,8 @@ func (m *model) identify() {
 
 func TestANetworkWhoseNodesHaveTheirOwnCertificatesIsObserved(t *testing.T) {
 	m, managed, findings := observed(t)
-	var reported []Expiry
-	m.loop.deps.Expires = func(list []Expiry) { reported = list }
+	var reported []loop.Certificate
+	m.loop.deps.Expires = func(list []loop.Certificate) { reported = list }
 	*managed = true
 	m.identify()
 	*managed = false
@@ -141,7 +142,7 @@ func TestANetworkWhoseNodesHaveTheirOwnCertificatesIsObserved(t *testing.T) {
 	if pair, _ := m.leaf(record.ClientSecret); len(pair.Certificate) > 0 {
 		t.Error("agents share a certificate again")
 	}
-	if len(reported) != 5 || slices.ContainsFunc(reported, func(e Expiry) bool { return e.Secret.Name == record.ClientSecret }) {
+	if len(reported) != 5 || slices.ContainsFunc(reported, func(e loop.Certificate) bool { return e.Secret.Name == record.ClientSecret }) {
 		t.Errorf("the expiry of %v is reported", reported)
 	}
 
@@ -195,12 +196,12 @@ func TestALostCAIsReplacedAlthoughAgentsShareNoCertificate(t *testing.T) {
 
 func TestTheExpiryOfEveryCertificateIsReported(t *testing.T) {
 	m := newModel(t)
-	var reported []Expiry
-	m.loop.deps.Expires = func(list []Expiry) { reported = list }
+	var reported []loop.Certificate
+	m.loop.deps.Expires = func(list []loop.Certificate) { reported = list }
 	m.operator()
 	got := map[string]string{}
 	for _, e := range reported {
-		got[e.Secret.Name] = e.Certificate
+		got[e.Secret.Name] = e.Name
 		if left := e.NotAfter.Sub(m.now); left < policy().LeafLife/2 {
 			t.Errorf("%s expires in %s", e.Secret, left)
 		}

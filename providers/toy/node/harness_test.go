@@ -16,7 +16,6 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -110,7 +109,7 @@ func (c *cluster) node() *machine {
 func (c *cluster) render() {
 	c.t.Helper()
 	if errs := (toy.Toy{}).Validate(&c.spec); len(errs) > 0 {
-		c.t.Fatal(field.ErrorList(errs).ToAggregate())
+		c.t.Fatal(errs.ToAggregate())
 	}
 	observed, err := toy.New().Observe(c.t.Context(), nil, &c.spec)
 	if err != nil {
