@@ -70,7 +70,7 @@ verify: generate ## generate, tidy and lint leave no difference
 	@git diff --exit-code
 
 golden: ## Update the expected outputs of the renderers
-	@go test $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -update
+	@go test $$(grep -rl --include='*_test.go' internal/testing/golden . | xargs -n1 dirname | sort -u) -update
 
 fuzz: ## Every fuzz target for FUZZTIME (20s) each
 	@hack/fuzz.sh

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -25,11 +24,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/offline"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
-
-var update = flag.Bool("update", false, "write docs/messages.md again")
 
 const page = "../../docs/messages.md"
 
@@ -128,7 +126,7 @@ func TestEveryMistakeIsToldWithTheWayOut(t *testing.T) {
 	}
 	head, _, _ := strings.Cut(string(content), "\n## ")
 	want := strings.TrimRight(head, "\n") + "\n" + shown.String()
-	if *update {
+	if *golden.Update {
 		if err := os.WriteFile(page, []byte(want), 0o600); err != nil {
 			t.Fatal(err)
 		}

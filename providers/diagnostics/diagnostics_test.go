@@ -3,8 +3,6 @@ package diagnostics
 import (
 	"context"
 	"errors"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 
@@ -23,10 +21,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
-
-var update = flag.Bool("update", false, "write the expected outputs again")
 
 // api is a reader of a cluster that serves some kinds and has at most one object.
 type api struct {
@@ -84,18 +81,7 @@ func TestRenderedObjects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-) is not what is rendered (+); if the change is meant, run with -update:\n%s", file, diff)
-	}
+	golden.Compare(t, file, got)
 	for _, o := range out.Objects {
 		if !o.Policy.NonCritical {
 			t.Errorf("something waits for %s", o.Key())

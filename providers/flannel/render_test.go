@@ -3,7 +3,6 @@ package flannel
 import (
 	"context"
 	"errors"
-	"flag"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -20,10 +19,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.out.yaml again")
 
 // cluster is the cluster that goldens are rendered for.
 func cluster() facts.Cluster {
@@ -105,24 +103,8 @@ func TestRender(t *testing.T) {
 			if out.Waiting != "" {
 				got = append(got, "# waiting: "+out.Waiting+"\n"...)
 			}
-			compare(t, strings.TrimSuffix(in, ".in.yaml")+".out.yaml", got)
+			golden.Compare(t, strings.TrimSuffix(in, ".in.yaml")+".out.yaml", got)
 		})
-	}
-}
-
-func compare(t *testing.T, golden string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it again):\n%s", golden, diff)
 	}
 }
 

@@ -2,7 +2,6 @@ package kubeproxy
 
 import (
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,10 +22,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
-
-var update = flag.Bool("update", false, "write the expected outputs again")
 
 func cluster() facts.Cluster {
 	return facts.Cluster{
@@ -74,18 +72,7 @@ func TestRenderedObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			out := strings.TrimSuffix(in, ".in.yaml") + ".out.yaml"
-			if *update {
-				if err := os.WriteFile(out, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Errorf("%s (-) is not what is rendered (+); if the change is meant, run with -update:\n%s", out, diff)
-			}
+			golden.Compare(t, out, got)
 		})
 	}
 }

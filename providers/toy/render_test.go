@@ -1,14 +1,11 @@
 package toy
 
 import (
-	"flag"
 	"fmt"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,11 +17,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 	"github.com/cluster-network-operator/cno/providers/kubeproxy"
 	"github.com/cluster-network-operator/cno/providers/toy/agentconfig"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.out.yaml again")
 
 func cluster(nodes int) facts.Cluster {
 	f := facts.Cluster{
@@ -62,19 +58,8 @@ func TestRender(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const golden = "testdata/fresh.out.yaml"
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; -update writes it again):\n%s", golden, diff)
-	}
+	const file = "testdata/fresh.out.yaml"
+	golden.Compare(t, file, got)
 }
 
 func table(t *testing.T, out provider.Output) (agentconfig.Nodes, *corev1.ConfigMap) {

@@ -3,23 +3,19 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the expected outputs again")
 
 const network = `apiVersion: operator.openshift.io/v1
 kind: Network
@@ -215,19 +211,8 @@ func TestThePlanReadsLikeThis(t *testing.T) {
 	} {
 		for _, form := range []string{"text", "json"} {
 			_, out, _ := planned(t, network, desired, "-o", form)
-			golden := filepath.Join("testdata", name+"."+form)
-			if *update {
-				if err := os.WriteFile(golden, []byte(out), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), out); diff != "" {
-				t.Errorf("%s (-want +got; -update writes it again):\n%s", golden, diff)
-			}
+			file := filepath.Join("testdata", name+"."+form)
+			golden.Compare(t, file, []byte(out))
 		}
 	}
 }

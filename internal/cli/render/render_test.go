@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +14,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the expected outputs again")
 
 // call runs a command as main does, and returns its status and what it printed.
 func call(cmd *cobra.Command, stdin string, args ...string) (status int, stdout, stderr string) {
@@ -41,24 +39,13 @@ func TestEverySampleRendersToItsGolden(t *testing.T) {
 		t.Fatal("no inputs", err)
 	}
 	for _, in := range inputs {
-		golden := strings.TrimSuffix(in, ".in.yaml") + ".out.yaml"
+		file := strings.TrimSuffix(in, ".in.yaml") + ".out.yaml"
 		status, got, stderr := render("", "-f", in, "--images", "testdata/images.env", "--api-server", "192.0.2.1:6443")
 		if status != exit.OK {
 			t.Errorf("%s: status %d: %s", in, status, stderr)
 			continue
 		}
-		if *update {
-			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), got); diff != "" {
-			t.Errorf("%s (run with -update if this is meant):\n%s", in, diff)
-		}
+		golden.Compare(t, file, []byte(got))
 	}
 }
 

@@ -1,7 +1,6 @@
 package egressrouter
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,9 +12,8 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write testdata/*.out.yaml again")
 
 func TestRoutersBecomeTheObjectsInTestdata(t *testing.T) {
 	inputs, err := filepath.Glob("testdata/*.in.yaml")
@@ -47,19 +45,8 @@ func TestRoutersBecomeTheObjectsInTestdata(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden := strings.TrimSuffix(input, ".in.yaml") + ".out.yaml"
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), string(got)); diff != "" {
-				t.Error(diff)
-			}
+			file := strings.TrimSuffix(input, ".in.yaml") + ".out.yaml"
+			golden.Compare(t, file, got)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package linkfile
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -10,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the goldens")
 
 func TestEveryCardWithAlternativeNamesHasAFile(t *testing.T) {
 	doc := parse(t, "testdata/cards.yml")
@@ -20,19 +18,8 @@ func TestEveryCardWithAlternativeNamesHasAFile(t *testing.T) {
 	for _, f := range Files(doc) {
 		fmt.Fprintf(&got, "# %s/%s\n%s\n", Dir, f.Name, f.Content)
 	}
-	const golden = "testdata/cards.out"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("-golden +got (go test ./internal/dayone/linkfile -update):\n%s", diff)
-	}
+	const file = "testdata/cards.out"
+	golden.Compare(t, file, []byte(got.String()))
 }
 
 func TestWhatAFormLeavesOutIsAWarning(t *testing.T) {

@@ -1,20 +1,17 @@
 package template
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
-
-var update = flag.Bool("update", false, "write the expected outputs again")
 
 func specOf(t testing.TB, text string) *networkv1.HostNetworkConfigSpec {
 	t.Helper()
@@ -55,19 +52,8 @@ func TestSpecificationsRenderToTheirGoldens(t *testing.T) {
 			if len(errs) > 0 {
 				t.Fatal(errs.ToAggregate())
 			}
-			got, golden := text(rendered), strings.TrimSuffix(in, ".in.yaml")+".out.txt"
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("run with -update if this is meant:\n%s", diff)
-			}
+			got, file := text(rendered), strings.TrimSuffix(in, ".in.yaml")+".out.txt"
+			golden.Compare(t, file, []byte(got))
 			again, _ := Render(specOf(t, string(content)))
 			if text(again) != got {
 				t.Error("a second time gives other bytes")

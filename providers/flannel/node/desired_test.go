@@ -3,7 +3,6 @@ package node
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"net"
 	"net/netip"
 	"os"
@@ -16,31 +15,12 @@ import (
 	"github.com/flannel-io/flannel/pkg/ip"
 	"github.com/flannel-io/flannel/pkg/lease"
 	"github.com/flannel-io/flannel/pkg/subnet"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/testing/golden"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
-
-var update = flag.Bool("update", false, "write what comes out into testdata")
-
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
-}
 
 func single() agentconfig.Config {
 	c := agentconfig.Default()
@@ -113,7 +93,7 @@ func TestDesiredKernelStateFollowsFromLeases(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, tt.file, append(out, '\n'))
+		golden.Compare(t, filepath.Join("testdata", tt.file), append(out, '\n'))
 	}
 }
 
@@ -193,7 +173,7 @@ func TestConfigurationFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		golden(t, tt.file, got)
+		golden.Compare(t, filepath.Join("testdata", tt.file), got)
 	}
 }
 

@@ -3,13 +3,13 @@ package node
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -74,17 +74,13 @@ func changeRoute(change func(*netlink.Route) error, r route, names map[int]strin
 		if name != r.Link {
 			continue
 		}
-		out := &netlink.Route{LinkIndex: index, Dst: ipNet(r.To), Gw: r.Via.AsSlice()}
+		out := &netlink.Route{LinkIndex: index, Dst: netaddr.IPNet(r.To), Gw: r.Via.AsSlice()}
 		if r.OnLink {
 			out.SetFlag(netlink.FLAG_ONLINK)
 		}
 		return change(out)
 	}
 	return fmt.Errorf("there is no interface %q", r.Link)
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
 // readRoutes returns the routes of the main table that lead into the network.
@@ -96,7 +92,7 @@ func readRoutes(network agentconfig.Network, names map[int]string) ([]kernelRout
 			return nil, fmt.Errorf("list routes: %w", err)
 		}
 		for _, r := range routes {
-			to, ok := prefixOf(r.Dst)
+			to, ok := netaddr.FromIPNet(r.Dst)
 			if !ok || !inNetwork(network, to) || r.Priority != 0 && family == netlink.FAMILY_V4 {
 				continue
 			}
@@ -115,15 +111,6 @@ func families(network agentconfig.Network) []int {
 		return []int{netlink.FAMILY_V4, netlink.FAMILY_V6}
 	}
 	return []int{netlink.FAMILY_V4}
-}
-
-func prefixOf(n *net.IPNet) (netip.Prefix, bool) {
-	if n == nil {
-		return netip.Prefix{}, false
-	}
-	addr, ok := netip.AddrFromSlice(n.IP)
-	bits, _ := n.Mask.Size()
-	return netip.PrefixFrom(addr.Unmap(), bits), ok
 }
 
 func linkNames() (map[int]string, error) {

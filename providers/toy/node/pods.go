@@ -18,6 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
 // linkPrefix begins the names of the nodes' ends of pods' links.
@@ -66,7 +67,7 @@ func (p *pods) Add(_ context.Context, c cniserver.Call) (*current.Result, error)
 	}
 	return &current.Result{
 		Interfaces: []*current.Interface{{Name: near.Name, Mac: near.HardwareAddr.String()}, {Name: c.IfName, Mac: far.HardwareAddr.String(), Sandbox: c.NetNS}},
-		IPs:        []*current.IPConfig{{Interface: new(1), Address: *ipNet(netip.PrefixFrom(addr, addr.BitLen())), Gateway: gateway.AsSlice()}},
+		IPs:        []*current.IPConfig{{Interface: new(1), Address: *netaddr.IPNet(netip.PrefixFrom(addr, addr.BitLen())), Gateway: gateway.AsSlice()}},
 	}, nil
 }
 
@@ -171,7 +172,7 @@ func attach(c cniserver.Call, addr netip.Addr) (near, far *netlink.LinkAttrs, er
 // connectPod gives the pod its address, and the node as the next hop to everything.
 func connectPod(pod *netlink.Handle, far, near *netlink.LinkAttrs, addr netip.Addr) error {
 	link := &netlink.Device{LinkAttrs: *far}
-	own, via := ipNet(netip.PrefixFrom(addr, addr.BitLen())), ipNet(netip.PrefixFrom(gateway, gateway.BitLen()))
+	own, via := netaddr.IPNet(netip.PrefixFrom(addr, addr.BitLen())), netaddr.IPNet(netip.PrefixFrom(gateway, gateway.BitLen()))
 	return errors.Join(
 		pod.LinkSetUp(link),
 		pod.AddrAdd(link, &netlink.Addr{IPNet: own}),
@@ -183,7 +184,7 @@ func connectPod(pod *netlink.Handle, far, near *netlink.LinkAttrs, addr netip.Ad
 
 // connectNode routes the pod's address to its link.
 func connectNode(near, far *netlink.LinkAttrs, addr netip.Addr) error {
-	link, to := &netlink.Device{LinkAttrs: *near}, ipNet(netip.PrefixFrom(addr, addr.BitLen()))
+	link, to := &netlink.Device{LinkAttrs: *near}, netaddr.IPNet(netip.PrefixFrom(addr, addr.BitLen()))
 	if err := errors.Join(
 		netlink.LinkSetUp(link),
 		netlink.NeighSet(&netlink.Neigh{LinkIndex: near.Index, State: netlink.NUD_PERMANENT, IP: to.IP, HardwareAddr: far.HardwareAddr}),
@@ -206,7 +207,7 @@ func podAddresses() (map[string]netip.Addr, error) {
 	}
 	out := map[string]netip.Addr{}
 	for _, r := range routes {
-		if to, ok := prefixOf(r.Dst); ok && to.IsSingleIP() && links[r.LinkIndex] != "" {
+		if to, ok := netaddr.FromIPNet(r.Dst); ok && to.IsSingleIP() && links[r.LinkIndex] != "" {
 			out[links[r.LinkIndex]] = to.Addr()
 		}
 	}

@@ -3,13 +3,13 @@ package node
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/providers/toy/agentconfig"
 )
 
@@ -38,7 +38,7 @@ func applyRoutes(want map[netip.Prefix]netip.Addr) error {
 	right := map[netip.Prefix]bool{}
 	var errs []error
 	for i := range have {
-		to, ok := prefixOf(have[i].Dst)
+		to, ok := netaddr.FromIPNet(have[i].Dst)
 		via, _ := netip.AddrFromSlice(have[i].Gw)
 		if gateway, wanted := want[to]; ok && wanted && gateway == via.Unmap() {
 			right[to] = true
@@ -52,22 +52,9 @@ func applyRoutes(want map[netip.Prefix]netip.Addr) error {
 		if right[to] {
 			continue
 		}
-		if err := netlink.RouteReplace(&netlink.Route{Dst: ipNet(to), Gw: via.AsSlice(), Protocol: protocol}); err != nil {
+		if err := netlink.RouteReplace(&netlink.Route{Dst: netaddr.IPNet(to), Gw: via.AsSlice(), Protocol: protocol}); err != nil {
 			errs = append(errs, fmt.Errorf("route %s via %s: %w", to, via, err))
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
-}
-
-func prefixOf(n *net.IPNet) (netip.Prefix, bool) {
-	if n == nil {
-		return netip.Prefix{}, false
-	}
-	addr, ok := netip.AddrFromSlice(n.IP)
-	bits, _ := n.Mask.Size()
-	return netip.PrefixFrom(addr.Unmap(), bits), ok
 }

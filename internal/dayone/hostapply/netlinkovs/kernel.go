@@ -3,7 +3,6 @@ package netlinkovs
 import (
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
 // create makes a link, down and bare. The other steps do the rest.
@@ -115,20 +115,13 @@ func kernelBond(l *livestate.Bond, attrs netlink.LinkAttrs) (netlink.Link, error
 }
 
 func kernelAddress(a livestate.Address) *netlink.Addr {
-	return &netlink.Addr{IPNet: ipNet(a.Prefix), ValidLft: a.Valid, PreferedLft: a.Preferred}
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	if !p.IsValid() {
-		return nil
-	}
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+	return &netlink.Addr{IPNet: netaddr.IPNet(a.Prefix), ValidLft: a.Valid, PreferedLft: a.Preferred}
 }
 
 func (b *Backend) route(s step) error {
 	r := s.route
 	out := &netlink.Route{
-		Dst: ipNet(r.Destination), Priority: r.Metric, Table: r.Table, Protocol: protocolNumber(r.Protocol), Family: netlink.FAMILY_V4,
+		Dst: netaddr.IPNet(r.Destination), Priority: r.Metric, Table: r.Table, Protocol: protocolNumber(r.Protocol), Family: netlink.FAMILY_V4,
 	}
 	if r.Destination.Addr().Is6() {
 		out.Family = netlink.FAMILY_V6
@@ -187,7 +180,7 @@ func (b *Backend) rule(s step) error {
 	if r.Family == 6 {
 		out.Family = netlink.FAMILY_V6
 	}
-	out.Src, out.Dst, out.IifName, out.SuppressPrefixlen = ipNet(r.From), ipNet(r.To), r.Interface, r.SuppressPrefixLength
+	out.Src, out.Dst, out.IifName, out.SuppressPrefixlen = netaddr.IPNet(r.From), netaddr.IPNet(r.To), r.Interface, r.SuppressPrefixLength
 	if r.Mark != 0 || r.Mask != 0 {
 		out.Mark, out.Mask = r.Mark, &r.Mask
 	}

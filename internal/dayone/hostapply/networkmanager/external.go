@@ -3,13 +3,13 @@ package networkmanager
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 
 	"github.com/vishvananda/netlink"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
 // external is what a third party than NetworkManager gave a device: no profile brings it back.
@@ -71,14 +71,14 @@ func (b *Backend) restoreExternals(ctx context.Context, devices []external) erro
 			return fmt.Errorf("restore %s: %w", e.Interface, err)
 		}
 		for _, p := range e.Addresses {
-			if err := b.Netlink.AddrReplace(link, &netlink.Addr{IPNet: ipNet(p)}); err != nil {
+			if err := b.Netlink.AddrReplace(link, &netlink.Addr{IPNet: netaddr.IPNet(p)}); err != nil {
 				return fmt.Errorf("restore %s of %s: %w", p, e.Interface, err)
 			}
 		}
 		slices.SortStableFunc(e.Routes, func(x, y livestate.Route) int { return hops(x) - hops(y) })
 		for _, r := range e.Routes {
 			route := &netlink.Route{
-				LinkIndex: link.Attrs().Index, Dst: ipNet(r.Destination.Masked()), Priority: r.Metric, Table: r.Table,
+				LinkIndex: link.Attrs().Index, Dst: netaddr.IPNet(r.Destination.Masked()), Priority: r.Metric, Table: r.Table,
 				Gw: r.Via.AsSlice(), Src: r.Source.AsSlice(),
 			}
 			if !r.Via.IsValid() {
@@ -97,8 +97,4 @@ func hops(r livestate.Route) int {
 		return 1
 	}
 	return 0
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
