@@ -26,7 +26,7 @@ var namesNetworks = map[string]struct {
 	"internal/cli/dayone/validate/validate.go":      {1, "help: br-ex is for OVN-Kubernetes"},
 	"internal/cli/render/render.go":                 {1, "an example in a message"},
 	"internal/controller/clusterconfig/validate.go": {1, "an example in a message"},
-	"internal/controller/signer/authority.go":       {1, "the namespace that OpenShift's signer of IPsec uses, whatever the network"},
+	"internal/controller/signer/authority.go":       {1, "the namespace that OpenShift's signer of IPsec uses, with every network"},
 	"internal/controller/signer/policy.go":          {1, "the organizations that agents of OpenShift write into requests"},
 	"internal/dayone/hostdocument/configured.go":    {1, "prefixes of interfaces that networks make, also ones of other installations"},
 	"internal/dayone/validation/checkdocument.go":   {2, "messages: br-ex is for OVN-Kubernetes"},
