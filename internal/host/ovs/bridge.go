@@ -1,0 +1,169 @@
+package ovs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+)
+
+const database = "Open_vSwitch"
+
+// looks is how often wait asks whether ovs-vswitchd has taken over a configuration.
+const looks = 5 * time.Millisecond
+
+// Bridge is a bridge.
+type Bridge struct {
+	Name string
+	// Userspace is true for the userspace datapath.
+	Userspace bool
+	// Secure is true for a bridge without flows of its own: until a controller sets some, it drops everything.
+	Secure bool
+}
+
+// Port is a port with one interface of the same name.
+type Port struct {
+	Name string
+	// Type is that of the interface: empty for one of the kernel, or geneve, vxlan, patch, internal.
+	Type string
+	// Options are the interface's, ExternalIDs what controllers read of it, such as iface-id.
+	Options, ExternalIDs map[string]string
+}
+
+// Configuration is the database of a node's Open vSwitch.
+type Configuration struct{ Client *ovsdb.Client }
+
+// Initialize creates the root of the configuration, if there is none, and sets external IDs of it.
+func (c Configuration) Initialize(ctx context.Context, externalIDs map[string]string) error {
+	root := ovsdb.Select("Open_vSwitch", []string{"external_ids"})
+	results, err := c.Client.Transact(ctx, database, root)
+	if err != nil {
+		return fmt.Errorf("read the configuration of open vswitch: %w", err)
+	}
+	if len(results[0].Rows) == 0 {
+		// The table has one row at most: of two that insert it, one fails.
+		_, err = c.Client.Transact(ctx, database, ovsdb.Insert("Open_vSwitch", "", map[string]any{"external_ids": ovsdb.Map(externalIDs)}))
+	} else {
+		merged := results[0].Rows[0].Map("external_ids")
+		if merged == nil {
+			merged = map[string]string{}
+		}
+		maps.Copy(merged, externalIDs)
+		_, err = c.Client.Transact(ctx, database, ovsdb.Update("Open_vSwitch", map[string]any{"external_ids": ovsdb.Map(merged)}))
+	}
+	if err != nil {
+		return fmt.Errorf("initialize the configuration of open vswitch: %w", err)
+	}
+	return nil
+}
+
+// EnsureBridge creates a bridge with its local port, or changes the one of that name. It returns when ovs-vswitchd has done it.
+func (c Configuration) EnsureBridge(ctx context.Context, b Bridge) error {
+	datapath, mode := "system", "standalone"
+	if b.Userspace {
+		datapath = "netdev"
+	}
+	if b.Secure {
+		mode = "secure"
+	}
+	settings := map[string]any{"datapath_type": datapath, "fail_mode": mode}
+	exists, err := c.exists(ctx, "Bridge", b.Name)
+	if err != nil {
+		return err
+	}
+	operations := []ovsdb.Operation{ovsdb.Update("Bridge", settings, ovsdb.Equal("name", b.Name))}
+	if !exists {
+		settings["name"], settings["ports"] = b.Name, ovsdb.Set{ovsdb.Named("p")}
+		operations = []ovsdb.Operation{
+			ovsdb.Insert("Interface", "i", map[string]any{"name": b.Name, "type": "internal"}),
+			ovsdb.Insert("Port", "p", map[string]any{"name": b.Name, "interfaces": ovsdb.Named("i")}),
+			ovsdb.Insert("Bridge", "b", settings),
+			ovsdb.Mutate("Open_vSwitch", "bridges", "insert", ovsdb.Set{ovsdb.Named("b")}),
+		}
+	}
+	return c.commit(ctx, "bridge "+b.Name, operations)
+}
+
+// EnsurePort adds a port to a bridge, or changes the port of that name, and returns when ovs-vswitchd has done it. What ovs-vswitchd
+// cannot do with its interface is an error.
+func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) error {
+	exists, err := c.exists(ctx, "Port", p.Name)
+	if err != nil {
+		return err
+	}
+	settings := map[string]any{"type": p.Type, "options": ovsdb.Map(p.Options), "external_ids": ovsdb.Map(p.ExternalIDs)}
+	operations := []ovsdb.Operation{ovsdb.Update("Interface", settings, ovsdb.Equal("name", p.Name))}
+	if !exists {
+		settings["name"] = p.Name
+		operations = []ovsdb.Operation{
+			// Without the bridge, the port would belong to nothing, and not be created.
+			ovsdb.Guard("Bridge", map[string]any{"name": bridge}, ovsdb.Equal("name", bridge)),
+			ovsdb.Insert("Interface", "i", settings),
+			ovsdb.Insert("Port", "p", map[string]any{"name": p.Name, "interfaces": ovsdb.Named("i")}),
+			ovsdb.Mutate("Bridge", "ports", "insert", ovsdb.Set{ovsdb.Named("p")}, ovsdb.Equal("name", bridge)),
+		}
+	}
+	if err := c.commit(ctx, "port "+p.Name, operations); err != nil {
+		return err
+	}
+	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Interface", []string{"error"}, ovsdb.Equal("name", p.Name)))
+	if err != nil {
+		return fmt.Errorf("read port %s: %w", p.Name, err)
+	}
+	if len(results[0].Rows) == 1 && results[0].Rows[0].Text("error") != "" {
+		return fmt.Errorf("port %s: %s", p.Name, results[0].Rows[0].Text("error"))
+	}
+	return nil
+}
+
+// DeletePort removes a port from a bridge. That there is none is no error.
+func (c Configuration) DeletePort(ctx context.Context, bridge, port string) error {
+	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Port", []string{"_uuid"}, ovsdb.Equal("name", port)))
+	if err != nil {
+		return fmt.Errorf("read port %s: %w", port, err)
+	}
+	if len(results[0].Rows) == 0 {
+		return nil
+	}
+	return c.commit(ctx, "port "+port, []ovsdb.Operation{
+		ovsdb.Mutate("Bridge", "ports", "delete", ovsdb.Set{results[0].Rows[0].UUID("_uuid")}, ovsdb.Equal("name", bridge)),
+	})
+}
+
+func (c Configuration) exists(ctx context.Context, table, name string) (bool, error) {
+	results, err := c.Client.Transact(ctx, database, ovsdb.Select(table, []string{"name"}, ovsdb.Equal("name", name)))
+	if err != nil {
+		return false, fmt.Errorf("read %s %s: %w", table, name, err)
+	}
+	return len(results[0].Rows) > 0, nil
+}
+
+// commit carries out operations, and waits until ovs-vswitchd has taken over the configuration.
+func (c Configuration) commit(ctx context.Context, what string, operations []ovsdb.Operation) error {
+	n := len(operations)
+	operations = append(operations, ovsdb.Mutate("Open_vSwitch", "next_cfg", "+=", 1), ovsdb.Select("Open_vSwitch", []string{"next_cfg"}))
+	results, err := c.Client.Transact(ctx, database, operations...)
+	if err != nil {
+		return fmt.Errorf("configure %s: %w", what, err)
+	}
+	if len(results[n+1].Rows) == 0 {
+		return errors.New("open vswitch is not initialized")
+	}
+	for want := results[n+1].Rows[0].Int("next_cfg"); ; {
+		results, err := c.Client.Transact(ctx, database, ovsdb.Select("Open_vSwitch", []string{"cur_cfg"}))
+		if err != nil {
+			return fmt.Errorf("wait for %s: %w", what, err)
+		}
+		if len(results[0].Rows) > 0 && results[0].Rows[0].Int("cur_cfg") >= want {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until ovs-vswitchd has configured %s: %w", what, ctx.Err())
+		case <-time.After(looks):
+		}
+	}
+}
