@@ -181,7 +181,7 @@ func TestCacheFollowsOverGaps(t *testing.T) {
 	since, cond := "monitor_cond_since", "monitor_cond"
 	for _, tt := range []struct {
 		reason  string
-		kind    func(*testing.T, string) *realServer
+		kind    func(testing.TB, string) *realServer
 		refused []string
 		resumes bool
 	}{

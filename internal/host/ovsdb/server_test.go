@@ -11,14 +11,14 @@ import (
 
 // realServer is a process of ovsdb-server that can be killed and started again.
 type realServer struct {
-	t                 *testing.T
+	t                 testing.TB
 	dir, file, socket string
 	more              []string // arguments
 	cmd               *exec.Cmd
 }
 
 // server starts a real ovsdb-server with Open vSwitch's schema and returns its socket.
-func server(t *testing.T) string {
+func server(t testing.TB) string {
 	t.Helper()
 	s := standalone(t, "/usr/share/openvswitch/vswitch.ovsschema")
 	s.start()
@@ -26,7 +26,7 @@ func server(t *testing.T) string {
 }
 
 // standalone makes a database with a schema; its server is not started.
-func standalone(t *testing.T, schema string) *realServer {
+func standalone(t testing.TB, schema string) *realServer {
 	t.Helper()
 	s := realDatabase(t)
 	s.tool("create", s.file, schema)
@@ -34,14 +34,14 @@ func standalone(t *testing.T, schema string) *realServer {
 }
 
 // clustered makes the first member of a cluster, which keeps a history of transactions.
-func clustered(t *testing.T, schema string) *realServer {
+func clustered(t testing.TB, schema string) *realServer {
 	t.Helper()
 	s := realDatabase(t)
 	s.tool("create-cluster", s.file, schema, "unix:"+filepath.Join(s.dir, "raft"))
 	return s
 }
 
-func realDatabase(t *testing.T) *realServer {
+func realDatabase(t testing.TB) *realServer {
 	dir := t.TempDir()
 	s := &realServer{t: t, dir: dir, file: filepath.Join(dir, "conf.db"), socket: filepath.Join(dir, "db.sock")}
 	t.Cleanup(s.kill)
@@ -83,7 +83,7 @@ func (s *realServer) start() {
 }
 
 // eventually polls until something holds, for at most a minute.
-func eventually(t *testing.T, what string, holds func() bool) {
+func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	limit, ticker := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
 	defer ticker.Stop()
@@ -97,7 +97,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 }
 
 // rowOf returns a row as the server would send it.
-func rowOf(t *testing.T, columns map[string]any) Row {
+func rowOf(t testing.TB, columns map[string]any) Row {
 	t.Helper()
 	row := Row{}
 	for name, value := range columns {

@@ -47,7 +47,7 @@ func (s *Session) after(t *testing.T, before *Client) *Client {
 }
 
 func TestSessionConnectsAgainAfterTheServerIsKilled(t *testing.T) {
-	for _, kind := range []func(*testing.T, string) *realServer{standalone, clustered} {
+	for _, kind := range []func(testing.TB, string) *realServer{standalone, clustered} {
 		real := kind(t, "/usr/share/openvswitch/vswitch.ovsschema")
 		real.start()
 		s := &Session{Endpoints: []Endpoint{Unix(filepath.Join(real.dir, "none")), Unix(real.socket)}, Database: db, LeaderOnly: true}

@@ -1,0 +1,82 @@
+package ovsdb
+
+import (
+	"encoding/json"
+	"net"
+	"testing"
+	"time"
+)
+
+// FuzzRow: no value of a column, whatever a server sends, panics; and what is decoded encodes and decodes to the same.
+func FuzzRow(f *testing.F) {
+	for _, seed := range []string{
+		`"eth0"`, `["set",[]]`, `["set",["a","b"]]`, `["map",[["k","v"]]]`, `["uuid","36bef046-7da7-43a5-905a-c17899216fcb"]`, `1500`, `-1.5e300`, `true`, `null`,
+		`["map",[["k"]]]`, `["set","x"]`, `["uuid"]`, `["named-uuid","x"]`, `[[[[]]]]`, `{"set":1}`, `"\ud800"`,
+	} {
+		f.Add([]byte(seed))
+	}
+	type every struct {
+		Text     string            `ovsdb:"c"`
+		Number   *int              `ovsdb:"d"`
+		Real     float64           `ovsdb:"e"`
+		Set      []string          `ovsdb:"f"`
+		Map      map[string]string `ovsdb:"g"`
+		Referred []UUID            `ovsdb:"h"`
+		Flag     bool              `ovsdb:"i"`
+	}
+	model, err := NewModel[every]("T")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if !json.Valid(data) {
+			return
+		}
+		row := Row{}
+		for _, column := range append(model.Columns(), "_uuid") {
+			row[column] = data
+		}
+		row.Text("c")
+		row.Int("c")
+		row.Bool("c")
+		row.UUID("c")
+		row.UUIDs("c")
+		row.Ints("c")
+		row.Strings("c")
+		row.Map("c")
+		_, _ = model.Decode(row)
+	})
+}
+
+// FuzzServer: whatever a server sends, a client ends with an error or goes on, and its calls end.
+func FuzzServer(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":1,"result":[{"rows":[]}],"error":null}`, `{"id":null,"method":"update","params":["a",{}]}`, `{"id":"echo","method":"echo","params":[]}`,
+		`{"id":1,"result":null,"error":{"error":"x"}}`, `{"id":null,"method":"update2","params":["a",{"T":{"u":{"insert":{}}}}]}`, `[`, `{}{}`, "\x00", `{"id":[],"result":7}`,
+		`{"id":null,"method":"update3","params":["a","t",{"T":{"u":{"modify":{"c":["set",[1]]}}}}]}`, `{"id":null,"method":"stolen","params":["x"]}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		near, far := net.Pipe()
+		c := newClient(near, Options{}.withDefaults())
+		called := make(chan struct{})
+		go func() {
+			defer close(called)
+			_, _ = c.Transact(t.Context(), "db", Select("T", nil))
+		}()
+		go func() {
+			buffer := make([]byte, 4096)
+			for {
+				if _, err := far.Read(buffer); err != nil {
+					return
+				}
+			}
+		}()
+		_ = far.SetWriteDeadline(time.Now().Add(time.Minute))
+		_, _ = far.Write(data)
+		_ = far.Close()
+		<-called
+		_ = c.Close()
+	})
+}
