@@ -87,7 +87,7 @@ func tool(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// keep runs a program inside a network namespace, again and again. It returns nil when the context ends.
+// keep runs a program inside a network namespace, and starts it again whenever it ends. It returns nil when the context ends.
 func (s Switch) keep(ctx context.Context, namespace, name string, arguments ...string) error {
 	var ends agent.Damper
 	for ctx.Err() == nil {

@@ -1,0 +1,201 @@
+package ovsdb
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// The keys in the column external_ids by which an owner finds its rows.
+const (
+	ownerMark = "cno-owner"
+	keyMark   = "cno-key"
+	marks     = "external_ids"
+)
+
+// Ref refers to a wanted row, and is the value of a column, or a member of a Set in it.
+type Ref struct{ Table, Key string }
+
+// String names the row.
+func (r Ref) String() string { return r.Table + " " + strconv.Quote(r.Key) }
+
+// Wanted is a row that an owner wants to exist. Its table has the column external_ids, in which Plan keeps the owner and the key.
+type Wanted struct {
+	// Ref is the table, and a key that no other row of the owner in the table has. The key stays the same for the same thing.
+	Ref
+	// Columns are the values that Insert takes, and Refs. Columns that are left out are not compared.
+	Columns map[string]any
+}
+
+// Plan returns the operations of one transaction after which a database has exactly the wanted rows of an owner; none if it has. Rows
+// without the owner's mark are neither changed nor deleted. The snapshot has all columns of the tables of the wanted rows, and of all
+// tables in which the owner may have rows. The error names every wanted row that the schema does not admit.
+func Plan(schema Schema, owner string, wanted []Wanted, have Snapshot) ([]Operation, error) {
+	p := planner{schema: schema, owner: owner, have: have, existing: map[Ref]UUID{}, names: map[Ref]Named{}}
+	p.find()
+	wanted = slices.SortedFunc(slices.Values(wanted), func(a, b Wanted) int { return a.compare(b.Ref) })
+	p.name(wanted)
+	for _, w := range wanted {
+		p.row(w)
+	}
+	p.unreachable(wanted)
+	if len(p.problems) > 0 {
+		return nil, fmt.Errorf("plan the rows of %s in %s: %w", owner, schema.Name, errors.Join(p.problems...))
+	}
+	for _, r := range slices.SortedFunc(maps.Keys(p.existing), Ref.compare) {
+		if _, keep := p.names[r]; !keep {
+			p.operations = append(p.operations, Delete(r.Table, Is(p.existing[r])))
+		}
+	}
+	return append(p.operations, p.copies...), nil
+}
+
+func (r Ref) compare(o Ref) int {
+	return cmp.Or(cmp.Compare(r.Table, o.Table), cmp.Compare(r.Key, o.Key))
+}
+
+type planner struct {
+	schema Schema
+	owner  string
+	have   Snapshot
+	// existing are the owner's rows, names what operations call the wanted ones.
+	existing map[Ref]UUID
+	names    map[Ref]Named
+	// referred are the rows that wanted rows refer to.
+	referred   map[Ref]bool
+	operations []Operation
+	// copies delete rows that have the same mark as another one.
+	copies   []Operation
+	problems []error
+}
+
+// find finds the owner's rows by their marks.
+func (p *planner) find() {
+	for _, table := range slices.Sorted(maps.Keys(p.have.tables)) {
+		// In order, so that of rows with the same mark the same one is kept always.
+		for _, id := range slices.Sorted(maps.Keys(p.have.tables[table])) {
+			ids := p.have.Row(table, id).Map(marks)
+			r := Ref{Table: table, Key: ids[keyMark]}
+			switch {
+			case ids[ownerMark] != p.owner:
+			case p.existing[r] != "":
+				p.copies = append(p.copies, Delete(table, Is(id)))
+			default:
+				p.existing[r] = id
+			}
+		}
+	}
+}
+
+func (p *planner) name(wanted []Wanted) {
+	for i, w := range wanted {
+		if _, twice := p.names[w.Ref]; twice {
+			p.problems = append(p.problems, fmt.Errorf("%s is wanted twice", w.Ref))
+		}
+		p.names[w.Ref] = Named("row" + strconv.Itoa(i))
+	}
+	p.referred = map[Ref]bool{}
+}
+
+// row appends what inserts or updates a row.
+func (p *planner) row(w Wanted) {
+	table, ok := p.schema.Tables[w.Table]
+	if _, marked := table.Columns[marks]; !ok || !marked {
+		p.problems = append(p.problems, fmt.Errorf("%s: the schema has no table of that name with the column %s", w.Ref, marks))
+		return
+	}
+	columns := maps.Clone(w.Columns)
+	if columns == nil {
+		columns = map[string]any{}
+	}
+	ids, ok := columns[marks].(Map)
+	if columns[marks] != nil && !ok {
+		p.problems = append(p.problems, fmt.Errorf("%s: column %s is not a Map", w.Ref, marks))
+		return
+	}
+	merged := Map{ownerMark: p.owner, keyMark: w.Key}
+	maps.Copy(merged, ids)
+	columns[marks] = merged
+	id, exists := p.existing[w.Ref]
+	changes := map[string]any{}
+	for _, column := range slices.Sorted(maps.Keys(columns)) {
+		value, differs, err := p.column(table, column, columns[column], p.have.Row(w.Table, id))
+		if err != nil {
+			p.problems = append(p.problems, fmt.Errorf("%s: column %s: %w", w.Ref, column, err))
+		}
+		if !exists || differs {
+			changes[column] = value
+		}
+	}
+	switch {
+	case !exists:
+		p.operations = append(p.operations, Insert(w.Table, string(p.names[w.Ref]), changes))
+	case len(changes) > 0:
+		p.operations = append(p.operations, Update(w.Table, changes, Is(id)))
+	}
+}
+
+// column returns the value of a column for an operation, and whether the row has another one.
+func (p *planner) column(table TableSchema, column string, wanted any, row Row) (value any, differs bool, err error) {
+	t, ok := table.column(column)
+	if !ok {
+		return nil, false, errors.New("the schema does not have it")
+	}
+	value, fresh, err := p.resolve(wanted)
+	if err != nil || fresh {
+		return value, true, err
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, false, err
+	}
+	if bytes.Equal(data, row[column]) {
+		return value, false, nil // as most are; what follows costs ten times as much
+	}
+	want, err := t.decode(data)
+	if err != nil {
+		return nil, false, err
+	}
+	got, err := t.decode(row[column])
+	return value, err != nil || !slices.Equal(want, got), nil
+}
+
+// resolve replaces references by what operations call the rows. fresh is whether one of the rows does not exist yet.
+func (p *planner) resolve(value any) (resolved any, fresh bool, err error) {
+	switch v := value.(type) {
+	case Ref:
+		p.referred[v] = true
+		if _, ok := p.names[v]; !ok {
+			return nil, false, fmt.Errorf("it refers to %s, which is not wanted", v)
+		}
+		if id, exists := p.existing[v]; exists {
+			return id, false, nil
+		}
+		return p.names[v], true, nil
+	case Set:
+		out := make(Set, len(v))
+		for i, member := range v {
+			var newer bool
+			if out[i], newer, err = p.resolve(member); err != nil {
+				return nil, false, err
+			}
+			fresh = fresh || newer
+		}
+		return out, fresh, nil
+	}
+	return value, false, nil
+}
+
+// unreachable finds rows that the server would remove at once: rows of tables that are no roots exist only while another one refers to them.
+func (p *planner) unreachable(wanted []Wanted) {
+	for _, w := range wanted {
+		if table, ok := p.schema.Tables[w.Table]; ok && !table.IsRoot && !p.referred[w.Ref] {
+			p.problems = append(p.problems, fmt.Errorf("%s: no wanted row refers to it, which rows of this table need to exist", w.Ref))
+		}
+	}
+}
