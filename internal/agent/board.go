@@ -97,8 +97,8 @@ func (b *Board[S]) Note(about Topic, err error) {
 	switch {
 	case !changed:
 	case err != nil:
-		b.log.Warn("a problem", "about", string(about), "error", err)
+		b.log.Warn("problem detected", "about", string(about), "error", err)
 	default:
-		b.log.Info("the problem is solved", "about", string(about))
+		b.log.Info("problem resolved", "about", string(about))
 	}
 }

@@ -11,12 +11,12 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/follow"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/offline"
 	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/rolloutwatch"
 )
 
 // options are what the command line says.
@@ -138,7 +138,7 @@ func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, in offline
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
 	defer cancel()
-	f := follow.Follower{Client: cluster.Client, Namespace: cluster.Namespace, Out: out, Now: time.Now}
+	f := rolloutwatch.Watcher{Client: cluster.Client, Namespace: cluster.Namespace, Out: out, Now: time.Now}
 	if err := f.Rollout(ctx, generation); err != nil {
 		return &exit.Code{Status: exit.Refused, Err: err}
 	}

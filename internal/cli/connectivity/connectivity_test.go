@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/reach"
+	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
@@ -67,7 +67,7 @@ func TestTheHopIsTheFirstThatFailsByItself(t *testing.T) {
 	}{
 		{"all is well", "", func(scenario) bool { return false }},
 		{"a cable", "node a -> node b: the nodes do not reach one another", func(s scenario) bool { return s.from == "a" && s.to == "b" || s.from == "b" && s.to == "a" }},
-		{"large packets between hosts", "node a -> node b: not everything gets through", func(s scenario) bool { return s.Size == reach.Full && s.from == "a" && s.to == "b" }},
+		{"large packets between hosts", "node a -> node b: not everything gets through", func(s scenario) bool { return s.Size == netprobe.Full && s.from == "a" && s.to == "b" }},
 		{"the bridge of a", "pod -> own node on a", func(s scenario) bool { return s.from == "a" && s.to == "a" }},
 		{"the tunnel", "node a -> node b, packets of pods", func(s scenario) bool {
 			return s.from == "a" && s.to == "b" && (s.kind == podPod || s.kind == hostPod)
@@ -91,11 +91,11 @@ func TestTheHopIsTheFirstThatFailsByItself(t *testing.T) {
 func TestWhatFailsComesFirst(t *testing.T) {
 	places, services := two()
 	all := scenarios(places, services)
-	results := map[string]reach.Result{}
+	results := map[string]netprobe.Result{}
 	for _, s := range all[1:] {
-		results[s.ID] = reach.Result{ID: s.ID}
+		results[s.ID] = netprobe.Result{ID: s.ID}
 	}
-	results[all[5].ID] = reach.Result{ID: all[5].ID, Error: "i/o timeout"}
+	results[all[5].ID] = netprobe.Result{ID: all[5].ID, Error: "i/o timeout"}
 	r := judge(all, results, nil)
 	if r.Failed != 1 || r.Passed != len(all)-2 || r.Scenarios[0].OK || r.Scenarios[0].Error != "i/o timeout" || len(r.Hops) != 1 {
 		t.Errorf("%+v", r)

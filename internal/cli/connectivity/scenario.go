@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/cluster-network-operator/cno/internal/reach"
+	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
 // The ports of the servers. Those on hosts are high, where nothing else is expected.
@@ -54,7 +54,7 @@ const (
 
 // scenario is something to reach. from and to are places; onHost is true if it is tried from the host's own network.
 type scenario struct {
-	reach.Probe
+	netprobe.Probe
 	name     string
 	kind     kind
 	from, to string
@@ -81,8 +81,8 @@ func scenarios(places []place, t target) []scenario {
 	return all
 }
 
-func probe(way, host string, port, size int) reach.Probe {
-	return reach.Probe{Way: way, Host: host, Port: port, Size: size}
+func probe(way, host string, port, size int) netprobe.Probe {
+	return netprobe.Probe{Way: way, Host: host, Port: port, Size: size}
 }
 
 func fromHost(from place, places []place, t target, add func(scenario)) {
@@ -92,18 +92,18 @@ func fromHost(from place, places []place, t target, add func(scenario)) {
 				continue
 			}
 			name := fmt.Sprintf("host %s -> host %s (%s", from.node, to.node, family(address))
-			add(scenario{name: name + ", kubelet)", kind: hostHost, from: from.node, to: to.node, onHost: true, Probe: probe(reach.Connect, address, kubeletPort, 0)})
+			add(scenario{name: name + ", kubelet)", kind: hostHost, from: from.node, to: to.node, onHost: true, Probe: probe(netprobe.Connect, address, kubeletPort, 0)})
 			if to.served {
-				add(scenario{name: name + ", full packets)", kind: hostHost, from: from.node, to: to.node, onHost: true, Probe: probe(reach.UDP, address, serverPort, reach.Full)})
+				add(scenario{name: name + ", full packets)", kind: hostHost, from: from.node, to: to.node, onHost: true, Probe: probe(netprobe.UDP, address, serverPort, netprobe.Full)})
 			}
 		}
 		for _, address := range to.pod {
 			add(scenario{name: fmt.Sprintf("host %s -> pod on %s (%s)", from.node, to.node, family(address)), kind: hostPod, from: from.node, to: to.node, onHost: true,
-				Probe: probe(reach.TCP, address, serverPort, 0)})
+				Probe: probe(netprobe.TCP, address, serverPort, 0)})
 		}
 	}
 	for _, address := range t.service {
-		add(scenario{name: fmt.Sprintf("host %s -> service (%s)", from.node, family(address)), from: from.node, onHost: true, Probe: probe(reach.TCP, address, serverPort, 0)})
+		add(scenario{name: fmt.Sprintf("host %s -> service (%s)", from.node, family(address)), from: from.node, onHost: true, Probe: probe(netprobe.TCP, address, serverPort, 0)})
 	}
 }
 
@@ -114,38 +114,38 @@ func fromPod(from place, places []place, t target, add func(scenario)) {
 			for _, way := range []struct {
 				name, way string
 				size      int
-			}{{"TCP", reach.TCP, 0}, {"UDP", reach.UDP, 0}, {"TCP, full packets", reach.TCP, reach.Full}, {"UDP, full packets", reach.UDP, reach.Full}} {
+			}{{"TCP", netprobe.TCP, 0}, {"UDP", netprobe.UDP, 0}, {"TCP, full packets", netprobe.TCP, netprobe.Full}, {"UDP, full packets", netprobe.UDP, netprobe.Full}} {
 				add(scenario{name: fmt.Sprintf("%s -> pod on %s (%s, %s)", pod, to.node, family(address), way.name), kind: podPod, from: from.node, to: to.node,
 					Probe: probe(way.way, address, serverPort, way.size)})
 			}
 		}
 		for _, address := range sameFamily(to.host, from.pod) {
 			if to.served {
-				add(scenario{name: fmt.Sprintf("%s -> host %s (%s)", pod, to.node, family(address)), kind: podHost, from: from.node, to: to.node, Probe: probe(reach.TCP, address, serverPort, 0)})
+				add(scenario{name: fmt.Sprintf("%s -> host %s (%s)", pod, to.node, family(address)), kind: podHost, from: from.node, to: to.node, Probe: probe(netprobe.TCP, address, serverPort, 0)})
 			} else {
-				add(scenario{name: fmt.Sprintf("%s -> host %s (%s, kubelet)", pod, to.node, family(address)), kind: podHost, from: from.node, to: to.node, Probe: probe(reach.Connect, address, kubeletPort, 0)})
+				add(scenario{name: fmt.Sprintf("%s -> host %s (%s, kubelet)", pod, to.node, family(address)), kind: podHost, from: from.node, to: to.node, Probe: probe(netprobe.Connect, address, kubeletPort, 0)})
 			}
 			if len(to.pod) > 0 {
-				add(scenario{name: fmt.Sprintf("%s -> host port on %s (%s)", pod, to.node, family(address)), from: from.node, to: to.node, Probe: probe(reach.TCP, address, hostPort, 0)})
+				add(scenario{name: fmt.Sprintf("%s -> host port on %s (%s)", pod, to.node, family(address)), from: from.node, to: to.node, Probe: probe(netprobe.TCP, address, hostPort, 0)})
 			}
 			if t.nodePort > 0 && to.served && slices.Index(to.host, address) == 0 {
-				add(scenario{name: fmt.Sprintf("%s -> node port on %s (%s)", pod, to.node, family(address)), from: from.node, to: to.node, Probe: probe(reach.TCP, address, t.nodePort, 0)})
+				add(scenario{name: fmt.Sprintf("%s -> node port on %s (%s)", pod, to.node, family(address)), from: from.node, to: to.node, Probe: probe(netprobe.TCP, address, t.nodePort, 0)})
 			}
 		}
 	}
 	for _, address := range sameFamily(t.service, from.pod) {
-		add(scenario{name: fmt.Sprintf("%s -> service by address (%s, TCP)", pod, family(address)), from: from.node, Probe: probe(reach.TCP, address, serverPort, 0)})
-		add(scenario{name: fmt.Sprintf("%s -> service by address (%s, UDP)", pod, family(address)), from: from.node, Probe: probe(reach.UDP, address, serverPort, 0)})
+		add(scenario{name: fmt.Sprintf("%s -> service by address (%s, TCP)", pod, family(address)), from: from.node, Probe: probe(netprobe.TCP, address, serverPort, 0)})
+		add(scenario{name: fmt.Sprintf("%s -> service by address (%s, UDP)", pod, family(address)), from: from.node, Probe: probe(netprobe.UDP, address, serverPort, 0)})
 	}
 	for _, address := range sameFamily(t.api, from.pod) {
-		add(scenario{name: fmt.Sprintf("%s -> API server by service (%s)", pod, family(address)), from: from.node, Probe: probe(reach.Connect, address, t.apiPort, 0)})
+		add(scenario{name: fmt.Sprintf("%s -> API server by service (%s)", pod, family(address)), from: from.node, Probe: probe(netprobe.Connect, address, t.apiPort, 0)})
 	}
 	if t.name != "" {
-		add(scenario{name: pod + " -> name of the API server", from: from.node, Probe: probe(reach.Name, "kubernetes.default.svc", 0, 0)})
-		add(scenario{name: pod + " -> service by name", from: from.node, Probe: probe(reach.TCP, t.name, serverPort, 0)})
+		add(scenario{name: pod + " -> name of the API server", from: from.node, Probe: probe(netprobe.Name, "kubernetes.default.svc", 0, 0)})
+		add(scenario{name: pod + " -> service by name", from: from.node, Probe: probe(netprobe.TCP, t.name, serverPort, 0)})
 	}
 	if t.external != "" {
-		add(scenario{name: fmt.Sprintf("%s -> %s outside", pod, t.external), from: from.node, Probe: probe(reach.Connect, t.external, t.externalPort, 0)})
+		add(scenario{name: fmt.Sprintf("%s -> %s outside", pod, t.external), from: from.node, Probe: probe(netprobe.Connect, t.external, t.externalPort, 0)})
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/reach"
+	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
 const (
@@ -76,7 +76,7 @@ func (s *stage) test(ctx context.Context, names []string) (report, error) {
 }
 
 // judge puts results and scenarios together. A scenario without a result could not be tried.
-func judge(all []scenario, results map[string]reach.Result, notes []string) report {
+func judge(all []scenario, results map[string]netprobe.Result, notes []string) report {
 	r := report{Scenarios: []outcome{}, Hops: []string{}, Notes: append([]string{}, notes...)}
 	failed := map[string]bool{}
 	for _, s := range all {
@@ -374,11 +374,11 @@ func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*core
 }
 
 // tryAll starts a pod that tries for each place and network, and reads what they say.
-func (s *stage) tryAll(ctx context.Context, places []place, all []scenario) (map[string]reach.Result, []string, error) {
+func (s *stage) tryAll(ctx context.Context, places []place, all []scenario) (map[string]netprobe.Result, []string, error) {
 	var wanted []*corev1.Pod
 	for _, p := range places {
 		for _, onHost := range []bool{false, true} {
-			var probes []reach.Probe
+			var probes []netprobe.Probe
 			for _, sc := range all {
 				if sc.from == p.node && sc.onHost == onHost {
 					probes = append(probes, sc.Probe)
@@ -400,7 +400,7 @@ func (s *stage) tryAll(ctx context.Context, places []place, all []scenario) (map
 	if err != nil {
 		return nil, nil, err
 	}
-	results, notes := map[string]reach.Result{}, []string(nil)
+	results, notes := map[string]netprobe.Result{}, []string(nil)
 	var mu sync.Mutex
 	var group sync.WaitGroup
 	for i, p := range pods {
@@ -424,11 +424,11 @@ func (s *stage) tryAll(ctx context.Context, places []place, all []scenario) (map
 	return results, notes, nil
 }
 
-func (s *stage) results(ctx context.Context, pod string) ([]reach.Result, error) {
+func (s *stage) results(ctx context.Context, pod string) ([]netprobe.Result, error) {
 	raw, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var found []reach.Result
+	var found []netprobe.Result
 	return found, json.Unmarshal(raw, &found)
 }

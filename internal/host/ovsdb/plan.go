@@ -18,32 +18,32 @@ const (
 	marks     = "external_ids"
 )
 
-// Ref refers to a wanted row, and is the value of a column, or a member of a Set in it.
+// Ref refers to a desired row, and is the value of a column, or a member of a Set in it.
 type Ref struct{ Table, Key string }
 
 // String names the row.
 func (r Ref) String() string { return r.Table + " " + strconv.Quote(r.Key) }
 
-// Wanted is a row that an owner wants to exist. Its table has the column external_ids, in which Plan keeps the owner and the key.
-type Wanted struct {
+// Desired is a row that an owner wants to exist. Its table has the column external_ids, in which Plan keeps the owner and the key.
+type Desired struct {
 	// Ref is the table, and a key that no other row of the owner in the table has. The key stays the same for the same thing.
 	Ref
 	// Columns are the values that Insert takes, and Refs. Columns that are left out are not compared.
 	Columns map[string]any
 }
 
-// Plan returns the operations of one transaction after which a database has exactly the wanted rows of an owner; none if it has. Rows
-// without the owner's mark are neither changed nor deleted. The snapshot has all columns of the tables of the wanted rows, and of all
-// tables in which the owner may have rows. The error names every wanted row that the schema does not admit.
-func Plan(schema Schema, owner string, wanted []Wanted, have Snapshot) ([]Operation, error) {
+// Plan returns the operations of one transaction after which a database has exactly the desired rows of an owner; none if it has. Rows
+// without the owner's mark are neither changed nor deleted. The snapshot has all columns of the tables of the desired rows, and of all
+// tables in which the owner may have rows. The error names every desired row that the schema does not admit.
+func Plan(schema Schema, owner string, desired []Desired, have Snapshot) ([]Operation, error) {
 	p := planner{schema: schema, owner: owner, have: have, existing: map[Ref]UUID{}, names: map[Ref]Named{}}
 	p.find()
-	wanted = slices.SortedFunc(slices.Values(wanted), func(a, b Wanted) int { return a.compare(b.Ref) })
-	p.name(wanted)
-	for _, w := range wanted {
+	desired = slices.SortedFunc(slices.Values(desired), func(a, b Desired) int { return a.compare(b.Ref) })
+	p.name(desired)
+	for _, w := range desired {
 		p.row(w)
 	}
-	p.unreachable(wanted)
+	p.unreachable(desired)
 	if len(p.problems) > 0 {
 		return nil, fmt.Errorf("plan the rows of %s in %s: %w", owner, schema.Name, errors.Join(p.problems...))
 	}
@@ -63,10 +63,10 @@ type planner struct {
 	schema Schema
 	owner  string
 	have   Snapshot
-	// existing are the owner's rows, names what operations call the wanted ones.
+	// existing are the owner's rows, names what operations call the desired ones.
 	existing map[Ref]UUID
 	names    map[Ref]Named
-	// referred are the rows that wanted rows refer to.
+	// referred are the rows that desired rows refer to.
 	referred   map[Ref]bool
 	operations []Operation
 	// copies delete rows that have the same mark as another one.
@@ -92,10 +92,10 @@ func (p *planner) find() {
 	}
 }
 
-func (p *planner) name(wanted []Wanted) {
-	for i, w := range wanted {
+func (p *planner) name(desired []Desired) {
+	for i, w := range desired {
 		if _, twice := p.names[w.Ref]; twice {
-			p.problems = append(p.problems, fmt.Errorf("%s is wanted twice", w.Ref))
+			p.problems = append(p.problems, fmt.Errorf("%s is desired twice", w.Ref))
 		}
 		p.names[w.Ref] = Named("row" + strconv.Itoa(i))
 	}
@@ -103,7 +103,7 @@ func (p *planner) name(wanted []Wanted) {
 }
 
 // row appends what inserts or updates a row.
-func (p *planner) row(w Wanted) {
+func (p *planner) row(w Desired) {
 	table, ok := p.schema.Tables[w.Table]
 	if _, marked := table.Columns[marks]; !ok || !marked {
 		p.problems = append(p.problems, fmt.Errorf("%s: the schema has no table of that name with the column %s", w.Ref, marks))
@@ -141,12 +141,12 @@ func (p *planner) row(w Wanted) {
 }
 
 // column returns the value of a column for an operation, and whether the row has another one.
-func (p *planner) column(table TableSchema, column string, wanted any, row Row) (value any, differs bool, err error) {
+func (p *planner) column(table TableSchema, column string, desired any, row Row) (value any, differs bool, err error) {
 	t, ok := table.column(column)
 	if !ok {
 		return nil, false, errors.New("the schema does not have it")
 	}
-	value, fresh, err := p.resolve(wanted)
+	value, fresh, err := p.resolve(desired)
 	if err != nil || fresh {
 		return value, true, err
 	}
@@ -171,7 +171,7 @@ func (p *planner) resolve(value any) (resolved any, fresh bool, err error) {
 	case Ref:
 		p.referred[v] = true
 		if _, ok := p.names[v]; !ok {
-			return nil, false, fmt.Errorf("it refers to %s, which is not wanted", v)
+			return nil, false, fmt.Errorf("it refers to %s, which is not desired", v)
 		}
 		if id, exists := p.existing[v]; exists {
 			return id, false, nil
@@ -192,10 +192,10 @@ func (p *planner) resolve(value any) (resolved any, fresh bool, err error) {
 }
 
 // unreachable finds rows that the server would remove at once: rows of tables that are no roots exist only while another one refers to them.
-func (p *planner) unreachable(wanted []Wanted) {
-	for _, w := range wanted {
+func (p *planner) unreachable(desired []Desired) {
+	for _, w := range desired {
 		if table, ok := p.schema.Tables[w.Table]; ok && !table.IsRoot && !p.referred[w.Ref] {
-			p.problems = append(p.problems, fmt.Errorf("%s: no wanted row refers to it, which rows of this table need to exist", w.Ref))
+			p.problems = append(p.problems, fmt.Errorf("%s: no desired row refers to it, which rows of this table need to exist", w.Ref))
 		}
 	}
 }

@@ -45,9 +45,9 @@ func newWorld(t testing.TB) *world {
 }
 
 // plan plans with a snapshot that has everything that was written.
-func (w *world) plan(owner string, wanted []Wanted) []Operation {
+func (w *world) plan(owner string, desired []Desired) []Operation {
 	w.t.Helper()
-	operations, err := Plan(w.schema, owner, wanted, w.snapshot())
+	operations, err := Plan(w.schema, owner, desired, w.snapshot())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -77,35 +77,35 @@ func (w *world) commit(operations ...Operation) []Result {
 	return results
 }
 
-// apply makes the database as wanted, and checks that nothing is left to do.
-func (w *world) apply(owner string, wanted []Wanted) int {
+// apply makes the database as desired, and checks that nothing is left to do.
+func (w *world) apply(owner string, desired []Desired) int {
 	w.t.Helper()
-	operations := w.plan(owner, wanted)
+	operations := w.plan(owner, desired)
 	w.commit(operations...)
-	if again := w.plan(owner, wanted); len(again) > 0 {
+	if again := w.plan(owner, desired); len(again) > 0 {
 		w.t.Fatalf("after the plan was carried out, there is left %v", again)
 	}
 	return len(operations)
 }
 
-func switchPort(name, address string) Wanted {
-	return Wanted{Ref{"Logical_Switch_Port", name}, map[string]any{"name": name, "addresses": Set{address}, "enabled": true, "options": Map{"mtu": "1400"}}}
+func switchPort(name, address string) Desired {
+	return Desired{Ref{"Logical_Switch_Port", name}, map[string]any{"name": name, "addresses": Set{address}, "enabled": true, "options": Map{"mtu": "1400"}}}
 }
 
-func logicalSwitch(name string, ports ...string) Wanted {
+func logicalSwitch(name string, ports ...string) Desired {
 	refs := Set{}
 	for _, p := range ports {
 		refs = append(refs, Ref{"Logical_Switch_Port", p})
 	}
-	return Wanted{Ref{"Logical_Switch", name}, map[string]any{"name": name, "ports": refs, "external_ids": Map{"node": name}}}
+	return Desired{Ref{"Logical_Switch", name}, map[string]any{"name": name, "ports": refs, "external_ids": Map{"node": name}}}
 }
 
 func TestPlan(t *testing.T) {
 	w := newWorld(t)
 	w.commit(Insert("Logical_Switch_Port", "p", map[string]any{"name": "foreign"}),
 		Insert("Logical_Switch", "", map[string]any{"name": "foreign", "ports": Set{Named("p")}, "external_ids": Map{ownerMark: "another", keyMark: "node1"}}))
-	wanted := []Wanted{logicalSwitch("node1", "a", "b"), switchPort("a", "0a:58:0a:00:00:05 10.0.0.5"), switchPort("b", "0a:58:0a:00:00:06 10.0.0.6")}
-	if n := w.apply("master", wanted); n != 3 {
+	desired := []Desired{logicalSwitch("node1", "a", "b"), switchPort("a", "0a:58:0a:00:00:05 10.0.0.5"), switchPort("b", "0a:58:0a:00:00:06 10.0.0.6")}
+	if n := w.apply("master", desired); n != 3 {
 		t.Errorf("%d operations insert three rows", n)
 	}
 	for _, tt := range []struct {
@@ -114,12 +114,12 @@ func TestPlan(t *testing.T) {
 		want   int // operations
 	}{
 		{"nothing changes", func() {}, 0},
-		{"the order of wanted rows has no meaning", func() { slices.Reverse(wanted) }, 0},
-		{"another address", func() { wanted[0] = switchPort("b", "0a:58:0a:00:00:07 10.0.0.7") }, 1},
+		{"the order of desired rows has no meaning", func() { slices.Reverse(desired) }, 0},
+		{"another address", func() { desired[0] = switchPort("b", "0a:58:0a:00:00:07 10.0.0.7") }, 1},
 		{"a row that a third party changed", func() {
 			w.commit(Update("Logical_Switch_Port", map[string]any{"enabled": false}, Equal("name", "a")))
 		}, 1},
-		{"a column that is not wanted is not compared", func() {
+		{"a column that is not desired is not compared", func() {
 			w.commit(Update("Logical_Switch_Port", map[string]any{"tag": 7}, Equal("name", "a")))
 		}, 0},
 		{"a row that a third party deleted", func() {
@@ -129,12 +129,12 @@ func TestPlan(t *testing.T) {
 			w.commit(Insert("Logical_Switch", "", map[string]any{"name": "copy", "external_ids": Map{ownerMark: "master", keyMark: "node1"}}))
 		}, -1}, // which of the two is kept depends on their UUIDs
 		{"a port less: the switch no longer refers to it, and it is deleted", func() {
-			wanted = []Wanted{logicalSwitch("node1", "a"), switchPort("a", "0a:58:0a:00:00:05 10.0.0.5")}
+			desired = []Desired{logicalSwitch("node1", "a"), switchPort("a", "0a:58:0a:00:00:05 10.0.0.5")}
 		}, 2},
-		{"nothing is wanted", func() { wanted = nil }, 2},
+		{"nothing is desired", func() { desired = nil }, 2},
 	} {
 		tt.change()
-		if n := w.apply("master", wanted); n != tt.want && tt.want >= 0 {
+		if n := w.apply("master", desired); n != tt.want && tt.want >= 0 {
 			t.Errorf("%s: %d operations, want %d", tt.reason, n, tt.want)
 		}
 	}
@@ -156,7 +156,7 @@ func (w *world) ids(table, name string) Set {
 
 func TestPlanNamesEveryRowThatTheSchemaDoesNotAdmit(t *testing.T) {
 	w := newWorld(t)
-	_, err := Plan(w.schema, "master", []Wanted{
+	_, err := Plan(w.schema, "master", []Desired{
 		{Ref{"Ship", "x"}, nil},
 		{Ref{"NB_Global", "x"}, map[string]any{"colour": 1}},
 		{Ref{"Logical_Switch", "a"}, map[string]any{"name": 7, "ports": Ref{"Logical_Switch_Port", "none"}}},
@@ -169,8 +169,8 @@ func TestPlanNamesEveryRowThatTheSchemaDoesNotAdmit(t *testing.T) {
 	}
 	for _, text := range []string{
 		`Ship "x": the schema has no table of that name`, `NB_Global "x": column colour: the schema does not have it`, `Logical_Switch "a": column name: 7 is not of type string`,
-		`Logical_Switch "a": column ports: it refers to Logical_Switch_Port "none", which is not wanted`, `Logical_Switch "b": column external_ids is not a Map`,
-		`Logical_Switch "c" is wanted twice`, `Logical_Switch_Port "alone": no wanted row refers to it`,
+		`Logical_Switch "a": column ports: it refers to Logical_Switch_Port "none", which is not desired`, `Logical_Switch "b": column external_ids is not a Map`,
+		`Logical_Switch "c" is desired twice`, `Logical_Switch_Port "alone": no desired row refers to it`,
 	} {
 		if !strings.Contains(err.Error(), text) {
 			t.Errorf("the error lacks %q:\n%v", text, err)
@@ -183,17 +183,17 @@ func TestPlansConverge(t *testing.T) {
 	w := newWorld(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 30 {
-		var wanted []Wanted
+		var desired []Desired
 		for n := range random.IntN(4) {
 			var ports []string
 			for p := range random.IntN(5) {
 				name := fmt.Sprintf("p%d-%d", n, p)
 				ports = append(ports, name)
-				wanted = append(wanted, switchPort(name, fmt.Sprintf("0a:58:0a:00:%02x:%02x", random.IntN(256), random.IntN(256))))
+				desired = append(desired, switchPort(name, fmt.Sprintf("0a:58:0a:00:%02x:%02x", random.IntN(256), random.IntN(256))))
 			}
-			wanted = append(wanted, logicalSwitch(fmt.Sprintf("n%d", n), ports...))
+			desired = append(desired, logicalSwitch(fmt.Sprintf("n%d", n), ports...))
 		}
-		w.apply("master", wanted)
+		w.apply("master", desired)
 		switch random.IntN(3) {
 		case 0:
 			w.commit(Delete("Logical_Switch", Equal("name", "n0")))
@@ -210,29 +210,29 @@ func TestPlansConverge(t *testing.T) {
 // BenchmarkPlan measures a plan for 5,000 ports on 500 switches of which one has changed, and none.
 func BenchmarkPlan(b *testing.B) {
 	w := newWorld(b)
-	var wanted []Wanted
+	var desired []Desired
 	for n := range 500 {
 		var ports []string
 		for p := range 10 {
 			name := fmt.Sprintf("pod-%d-%d", n, p)
 			ports = append(ports, name)
-			wanted = append(wanted, switchPort(name, fmt.Sprintf("0a:58:0a:%02x:%02x:%02x 10.%d.%d.%d", n/256, n%256, p, n/256, n%256, p)))
+			desired = append(desired, switchPort(name, fmt.Sprintf("0a:58:0a:%02x:%02x:%02x 10.%d.%d.%d", n/256, n%256, p, n/256, n%256, p)))
 		}
-		wanted = append(wanted, logicalSwitch(fmt.Sprintf("node-%d", n), ports...))
+		desired = append(desired, logicalSwitch(fmt.Sprintf("node-%d", n), ports...))
 	}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
-			w.commit(w.plan("master", wanted)...)
+			w.commit(w.plan("master", desired)...)
 			b.StopTimer()
 			w.commit(w.plan("master", nil)...)
 			b.StartTimer()
 		}
 	})
-	w.apply("master", wanted)
+	w.apply("master", desired)
 	have := w.snapshot()
 	b.Run("unchanged", func(b *testing.B) {
 		for b.Loop() {
-			if operations, err := Plan(w.schema, "master", wanted, have); err != nil || len(operations) > 0 {
+			if operations, err := Plan(w.schema, "master", desired, have); err != nil || len(operations) > 0 {
 				b.Fatal(operations, err)
 			}
 		}

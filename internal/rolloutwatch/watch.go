@@ -1,5 +1,5 @@
-// Package follow reports how the rollout of a network goes, for people who wait for it.
-package follow
+// Package rolloutwatch reports the progress of the rollout of a network to a person who waits for it.
+package rolloutwatch
 
 import (
 	"cmp"
@@ -31,10 +31,10 @@ const templateGeneration = "pod-template-generation"
 // mostNames is how many nodes a line names.
 const mostNames = 5
 
-// ErrHung is wrapped by the error of a rollout that does not get further, ErrRefused by that of a specification that
-// the operator does not apply, ErrTimeout by that of a rollout that takes longer than it is followed.
+// ErrStalled is wrapped by the error of a rollout that does not get further, ErrRefused by that of a specification that
+// the operator does not apply, ErrTimeout by that of a rollout that takes longer than it is watched.
 var (
-	ErrHung    = errors.New("the rollout is stalled")
+	ErrStalled = errors.New("the rollout is stalled")
 	ErrRefused = errors.New("the operator refuses the specification")
 	ErrTimeout = errors.New("the rollout did not finish in time")
 )
@@ -42,8 +42,8 @@ var (
 // wayBack ends the errors of rollouts that do not get further.
 const wayBack = ". To return to the last healthy revision: cno rollback"
 
-// Follower follows one rollout. All fields must be set.
-type Follower struct {
+// Watcher watches one rollout. All fields must be set.
+type Watcher struct {
 	Client client.Reader
 	// Namespace is the operator's.
 	Namespace string
@@ -58,45 +58,45 @@ type Follower struct {
 	cause string
 }
 
-// Rollout follows until the network of a generation is applied and its pods of the new revision are ready on all nodes. The
-// error wraps ErrHung, ErrRefused, ErrTimeout with the cause, or that of a context that was canceled.
-func (f *Follower) Rollout(ctx context.Context, generation int64) error {
-	f.began = f.Now()
+// Rollout watches until the network of a generation is applied and its pods of the new revision are ready on all nodes. The
+// error wraps ErrStalled, ErrRefused, ErrTimeout with the cause, or that of a context that was canceled.
+func (w *Watcher) Rollout(ctx context.Context, generation int64) error {
+	w.began = w.Now()
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	for {
-		done, err := f.look(ctx, generation)
+		done, err := w.look(ctx, generation)
 		if done || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return f.ended(ctx.Err())
+			return w.ended(ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
 // ended is the error for a context that ended before the rollout did.
-func (f *Follower) ended(err error) error {
+func (w *Watcher) ended(err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("wait for the rollout (%s): %w", f.said, err)
+		return fmt.Errorf("wait for the rollout (%s): %w", w.said, err)
 	}
-	cause := f.said
-	if f.cause != "" && f.cause != f.said {
-		cause = strings.Trim(cause+"; "+f.cause, "; ")
+	cause := w.said
+	if w.cause != "" && w.cause != w.said {
+		cause = strings.Trim(cause+"; "+w.cause, "; ")
 	}
 	return fmt.Errorf("%w: %s%s", ErrTimeout, cause, wayBack)
 }
 
 // look asks once, and says what is new.
-func (f *Follower) look(ctx context.Context, generation int64) (done bool, err error) {
+func (w *Watcher) look(ctx context.Context, generation int64) (done bool, err error) {
 	var network operatorv1.Network
-	if err := f.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
-		return f.failed(ctx, "read network", err)
+	if err := w.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err != nil {
+		return w.failed(ctx, "read network", err)
 	}
 	if network.Status.ObservedGeneration < generation {
-		return false, f.say("waiting for the operator to see the change")
+		return false, w.say("waiting for the operator to see the change")
 	}
 	conditions := map[string]osv1.OperatorCondition{}
 	for _, c := range network.Status.Conditions {
@@ -107,59 +107,59 @@ func (f *Follower) look(ctx context.Context, generation int64) (done bool, err e
 	case degraded.Status == osv1.ConditionTrue && strings.HasPrefix(degraded.Reason, "Invalid"):
 		return false, fmt.Errorf("%w: %s", ErrRefused, degraded.Message)
 	case degraded.Status == osv1.ConditionTrue && degraded.Reason == status.RolloutHung:
-		return false, fmt.Errorf("%w: %s%s", ErrHung, degraded.Message, wayBack)
+		return false, fmt.Errorf("%w: %s%s", ErrStalled, degraded.Message, wayBack)
 	}
-	f.cause = progressing.Message
+	w.cause = progressing.Message
 	if degraded.Status == osv1.ConditionTrue {
-		f.cause = degraded.Message
+		w.cause = degraded.Message
 	}
-	record, err := f.record(ctx)
+	record, err := w.record(ctx)
 	if err != nil {
-		return f.failed(ctx, "read record", err)
+		return w.failed(ctx, "read record", err)
 	}
-	lines, err := f.workloads(ctx)
+	lines, err := w.workloads(ctx)
 	if err != nil {
-		return f.failed(ctx, "read workloads", err)
+		return w.failed(ctx, "read workloads", err)
 	}
 	settling := record.Settling && degraded.Status != osv1.ConditionTrue
 	if len(lines) > 0 || record.Unfinished() || settling || progressing.Status == osv1.ConditionTrue || conditions["Available"].Status != osv1.ConditionTrue {
 		if len(lines) == 0 {
 			lines = []string{cmp.Or(progressing.Message, "waiting for the operator to confirm that all pods are ready")}
 		}
-		return false, f.say(strings.Join(lines, "; "))
+		return false, w.say(strings.Join(lines, "; "))
 	}
 	if degraded.Status == osv1.ConditionTrue {
-		return true, f.say("applied; degraded: " + degraded.Message)
+		return true, w.say("applied; degraded: " + degraded.Message)
 	}
-	return true, f.say(fmt.Sprintf("applied and healthy: revision %d", record.Number))
+	return true, w.say(fmt.Sprintf("applied and healthy: revision %d", record.Number))
 }
 
 // failed is the error of a request; one that was cut off by the end of the context is no news.
-func (f *Follower) failed(ctx context.Context, what string, err error) (bool, error) {
+func (w *Watcher) failed(ctx context.Context, what string, err error) (bool, error) {
 	if ctx.Err() != nil {
-		return false, f.ended(ctx.Err())
+		return false, w.ended(ctx.Err())
 	}
 	return false, fmt.Errorf("%s: %w", what, err)
 }
 
-func (f *Follower) record(ctx context.Context) (applied.Record, error) {
+func (w *Watcher) record(ctx context.Context) (applied.Record, error) {
 	var cm corev1.ConfigMap
-	if err := f.Client.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: applied.ConfigMapName}, &cm); err != nil {
+	if err := w.Client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: applied.ConfigMapName}, &cm); err != nil {
 		return applied.Record{State: applied.StateIntent}, client.IgnoreNotFound(err)
 	}
 	return applied.Decode(cm.Data)
 }
 
 // workloads says of each DaemonSet that is not done how many nodes are, and which are not.
-func (f *Follower) workloads(ctx context.Context) ([]string, error) {
+func (w *Watcher) workloads(ctx context.Context) ([]string, error) {
 	var sets appsv1.DaemonSetList
-	if err := f.Client.List(ctx, &sets, client.MatchingLabels{manifest.LabelManagedBy: manifest.ManagedBy}); err != nil {
+	if err := w.Client.List(ctx, &sets, client.MatchingLabels{manifest.LabelManagedBy: manifest.ManagedBy}); err != nil {
 		return nil, fmt.Errorf("list DaemonSets: %w", err)
 	}
 	var lines []string
 	for i := range sets.Items {
 		d := &sets.Items[i]
-		slow, ready, err := f.slow(ctx, d)
+		slow, ready, err := w.slow(ctx, d)
 		if err != nil {
 			return nil, err
 		}
@@ -177,9 +177,9 @@ func (f *Follower) workloads(ctx context.Context) ([]string, error) {
 }
 
 // slow names the nodes whose pod is not of the newest revision, or not ready, and counts those whose pod is both.
-func (f *Follower) slow(ctx context.Context, d *appsv1.DaemonSet) (string, int32, error) {
+func (w *Watcher) slow(ctx context.Context, d *appsv1.DaemonSet) (string, int32, error) {
 	var pods corev1.PodList
-	if err := f.Client.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
+	if err := w.Client.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
 		return "", 0, fmt.Errorf("list pods: %w", err)
 	}
 	newest := newestRevision(d, pods.Items)
@@ -227,11 +227,11 @@ func ready(p *corev1.Pod) bool {
 }
 
 // say writes a line that is not the one before.
-func (f *Follower) say(line string) error {
-	if line == f.said {
+func (w *Watcher) say(line string) error {
+	if line == w.said {
 		return nil
 	}
-	f.said = line
-	_, err := fmt.Fprintf(f.Out, "%6.1fs  %s\n", f.Now().Sub(f.began).Seconds(), line)
+	w.said = line
+	_, err := fmt.Fprintf(w.Out, "%6.1fs  %s\n", w.Now().Sub(w.began).Seconds(), line)
 	return err
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/cluster-network-operator/cno/internal/reach"
+	"github.com/cluster-network-operator/cno/internal/netprobe"
 )
 
 func reachServer() *cobra.Command {
@@ -25,7 +25,7 @@ func reachServer() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("listen: %w", err)
 			}
-			return reach.Serve(cmd.Context(), listener, packets)
+			return netprobe.Serve(cmd.Context(), listener, packets)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", ":19876", "where to listen; without an address, on all of both families")
@@ -36,11 +36,11 @@ func reachProbe() *cobra.Command {
 	return &cobra.Command{
 		Use: "reach-probe PROBES", Short: "Probe the targets from this pod, and print the results as JSON", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var probes []reach.Probe
+			var probes []netprobe.Probe
 			if err := json.Unmarshal([]byte(args[0]), &probes); err != nil {
 				return fmt.Errorf("read probes: %w", err)
 			}
-			return json.NewEncoder(cmd.OutOrStdout()).Encode(reach.Run(cmd.Context(), probes))
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(netprobe.Run(cmd.Context(), probes))
 		},
 	}
 }

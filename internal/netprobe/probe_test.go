@@ -1,4 +1,4 @@
-package reach
+package netprobe
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package follow
+package rolloutwatch
 
 import (
 	"bytes"
@@ -108,7 +108,7 @@ func TestARolloutIsDoneWhenItsPodsAreReady(t *testing.T) {
 		w := done(t)
 		row.change(w)
 		var out bytes.Buffer
-		f := Follower{Client: w, Namespace: "ns", Out: &out, Now: time.Now}
+		f := Watcher{Client: w, Namespace: "ns", Out: &out, Now: time.Now}
 		if got, err := f.look(t.Context(), 2); got != row.done || err != nil || !strings.Contains(out.String(), row.line) {
 			t.Errorf("%s: done %v, %v:\n%s", row.why, got, err, &out)
 		}
@@ -121,7 +121,7 @@ func TestTheEndOfTheTimeNamesTheCauseAndTheWayBack(t *testing.T) {
 	w.conditions[1] = osv1.OperatorCondition{Type: "Progressing", Status: osv1.ConditionTrue, Message: "container init ended with exit code 1"}
 	ctx, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
-	f := Follower{Client: w, Namespace: "ns", Out: &bytes.Buffer{}, Now: time.Now}
+	f := Watcher{Client: w, Namespace: "ns", Out: &bytes.Buffer{}, Now: time.Now}
 	err := f.Rollout(ctx, 2)
 	if !errors.Is(err, ErrTimeout) || strings.Contains(err.Error(), "context deadline") {
 		t.Errorf("%v", err)

@@ -1,6 +1,6 @@
-// Package reach tries out whether addresses can be reached, from where it runs: by TCP, by UDP, with packets as large as the
-// link takes, and by name. Its server answers such tries. Both run in pods of the operator's own image.
-package reach
+// Package netprobe probes whether addresses can be reached, from where it runs: by TCP, by UDP, with packets as large as the
+// link takes, and by name. Its server answers the probes. Both run in pods of the operator's own image.
+package netprobe
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// The ways of a try.
+// The ways of a probe.
 const (
 	// TCP connects, and has some bytes come back. Connect only connects. UDP has one datagram come back. Name looks a
 	// name up.
