@@ -1,0 +1,132 @@
+package topology
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+)
+
+const (
+	// NodeSubnets is the annotation of a Node with the blocks of its pods. The master writes it.
+	NodeSubnets = "k8s.ovn.org/node-subnets"
+	// PodNetworks is the annotation of a Pod with its addresses. The master writes it.
+	PodNetworks = "k8s.ovn.org/pod-networks"
+
+	// network is the key of the cluster's default network in both.
+	network = "default"
+)
+
+// EncodeNodeSubnets returns the value of NodeSubnets: {"default":["10.128.0.0/23"]}.
+func EncodeNodeSubnets(blocks []netip.Prefix) string {
+	return mustEncode(map[string][]netip.Prefix{network: blocks})
+}
+
+// DecodeNodeSubnets reads the value of NodeSubnets: at least one block, at most one of each family, each with room for the router, the
+// management port and a pod. One block may be a string instead of a list.
+func DecodeNodeSubnets(value string) ([]netip.Prefix, error) {
+	var networks map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(value), &networks); err != nil {
+		return nil, fmt.Errorf("read annotation %s: %w", NodeSubnets, err)
+	}
+	var blocks []netip.Prefix
+	if err := json.Unmarshal(networks[network], &blocks); err != nil {
+		var one netip.Prefix
+		if err := json.Unmarshal(networks[network], &one); err != nil {
+			return nil, fmt.Errorf("annotation %s: network %q must have a list of blocks, such as [\"10.128.0.0/23\"]", NodeSubnets, network)
+		}
+		blocks = []netip.Prefix{one}
+	}
+	if len(blocks) == 0 {
+		return nil, fmt.Errorf("annotation %s: network %q has no block", NodeSubnets, network)
+	}
+	for i, b := range blocks {
+		switch {
+		case !b.IsValid() || b != b.Masked():
+			return nil, fmt.Errorf("annotation %s: %s is not a block: its host bits must be 0", NodeSubnets, b)
+		case b.Addr().BitLen()-b.Bits() < 3:
+			return nil, fmt.Errorf("annotation %s: block %s is too small: it must have 8 addresses or more", NodeSubnets, b)
+		case slices.ContainsFunc(blocks[:i], func(o netip.Prefix) bool { return o.Addr().Is4() == b.Addr().Is4() }):
+			return nil, fmt.Errorf("annotation %s: more than one block of the IP family of %s", NodeSubnets, b)
+		}
+	}
+	return blocks, nil
+}
+
+// Pod is what the master gives a pod.
+type Pod struct {
+	// Addresses are the pod's addresses with the length of the node's block: one or two, the first one's family is the cluster's primary.
+	Addresses []netip.Prefix
+	MAC       net.HardwareAddr
+	// Gateways are the router's addresses, one for each address, in the same order.
+	Gateways []netip.Addr
+}
+
+// podNetwork is the notation of Pod. The fields for a single address are what older readers use.
+type podNetwork struct {
+	Addresses []netip.Prefix `json:"ip_addresses"`
+	MAC       string         `json:"mac_address"`
+	Gateways  []netip.Addr   `json:"gateway_ips,omitempty"`
+	Address   string         `json:"ip_address,omitempty"`
+	Gateway   string         `json:"gateway_ip,omitempty"`
+	Role      string         `json:"role,omitempty"`
+}
+
+// Encode returns the value of PodNetworks. The pod must be one that DecodePod returns.
+func (p Pod) Encode() string {
+	n := podNetwork{Addresses: p.Addresses, MAC: p.MAC.String(), Gateways: p.Gateways, Role: "primary"}
+	if len(p.Addresses) == 1 {
+		n.Address, n.Gateway = p.Addresses[0].String(), p.Gateways[0].String()
+	}
+	return mustEncode(map[string]podNetwork{network: n})
+}
+
+// DecodePod reads the value of PodNetworks. Entries of other networks are ignored.
+func DecodePod(value string) (Pod, error) {
+	var networks map[string]podNetwork
+	if err := json.Unmarshal([]byte(value), &networks); err != nil {
+		return Pod{}, fmt.Errorf("read annotation %s: %w", PodNetworks, err)
+	}
+	n, found := networks[network]
+	if !found {
+		return Pod{}, fmt.Errorf("annotation %s: network %q is missing", PodNetworks, network)
+	}
+	mac, err := net.ParseMAC(n.MAC)
+	if err != nil || len(mac) != 6 {
+		return Pod{}, fmt.Errorf("annotation %s: %q is not a hardware address of 6 bytes", PodNetworks, n.MAC)
+	}
+	p := Pod{Addresses: n.Addresses, MAC: mac, Gateways: n.Gateways}
+	if err := p.validate(); err != nil {
+		return Pod{}, fmt.Errorf("annotation %s: %w", PodNetworks, err)
+	}
+	return p, nil
+}
+
+func (p Pod) validate() error {
+	if len(p.Addresses) == 0 || len(p.Addresses) > 2 {
+		return fmt.Errorf("%d addresses: a pod has one, or one of each IP family", len(p.Addresses))
+	}
+	if len(p.Gateways) != len(p.Addresses) {
+		return fmt.Errorf("%d gateways for %d addresses: each address needs one", len(p.Gateways), len(p.Addresses))
+	}
+	for i, a := range p.Addresses {
+		if !a.IsValid() || !a.Contains(p.Gateways[i]) || p.Gateways[i] == a.Addr() {
+			return fmt.Errorf("gateway %s does not belong to address %s", p.Gateways[i], a)
+		}
+	}
+	if len(p.Addresses) == 2 && p.Addresses[0].Addr().Is4() == p.Addresses[1].Addr().Is4() {
+		return errors.New("two addresses of one IP family")
+	}
+	return nil
+}
+
+// mustEncode encodes values of this package's types, which cannot fail.
+func mustEncode(v any) string {
+	out, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(out)
+}
