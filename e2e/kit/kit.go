@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/activity"
 	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
 	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 
@@ -77,10 +79,24 @@ func Exclusive() (*Kit, error) {
 	if err != nil {
 		return nil, err
 	}
-	for number := 2; ; number++ {
+	if k.lab != "" {
 		k.unlock, err = filelock.Try(k.layout().Suite())
-		if !errors.Is(err, filelock.ErrHeld) || os.Getenv(layout.Variable) != "" {
-			return k, err
+		return k, err
+	}
+	return k, k.exclude()
+}
+
+// Beside is another lab of the same checkout, which no test program uses, this one included.
+func (k *Kit) Beside() (*Kit, error) {
+	other := &Kit{Root: k.Root}
+	return other, other.exclude()
+}
+
+// exclude chooses the first lab that no test program uses.
+func (k *Kit) exclude() (err error) {
+	for number := 2; ; number++ {
+		if k.unlock, err = filelock.Try(k.layout().Suite()); !errors.Is(err, filelock.ErrHeld) {
+			return err
 		}
 		k.lab = strconv.Itoa(number)
 	}
@@ -93,6 +109,9 @@ func (k *Kit) Look() string {
 	}
 	return k.Variable() + " _output/lab-bin/lab status"
 }
+
+// Name is the name of the lab; that of the first one is empty.
+func (k *Kit) Name() string { return k.lab }
 
 // Variable is the environment variable, with its value, that makes commands concern
 // this lab.
@@ -133,7 +152,7 @@ func (k *Kit) run(ctx context.Context, program string, stdin *strings.Reader, ar
 		cmd.Stdin = stdin
 	}
 	var out, errOut strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &errOut
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, activity.Lines(ctx)), &errOut
 	// Descendants may hold the pipes open after the program itself has gone.
 	cmd.WaitDelay = 2 * time.Second
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
@@ -180,6 +199,7 @@ func Poll(ctx context.Context, limit time.Duration, f func(context.Context) erro
 		// A call cut short by the deadline says less than the one before it.
 		if ctx.Err() == nil || last == nil {
 			last = err
+			activity.Note(ctx, err.Error())
 		}
 		select {
 		case <-ctx.Done():

@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/activity"
 )
 
 // Step is one thing done, with what to say of it.
@@ -21,15 +23,33 @@ type Step struct {
 // Run does steps in order, and says of each how long it took. It ends at the first that fails.
 func Run(ctx context.Context, w io.Writer, steps []Step) error {
 	for i, s := range steps {
-		start := time.Now()
-		fmt.Fprintf(w, "[%d/%d] %s ...", i+1, len(steps), s.Say)
-		if err := s.Do(ctx); err != nil {
-			fmt.Fprintf(w, " failed after %s\n", time.Since(start).Round(100*time.Millisecond))
+		if err := s.run(ctx, w, fmt.Sprintf("[%d/%d] ", i+1, len(steps))); err != nil {
 			return fmt.Errorf("%s: %w", s.Say, err)
 		}
-		fmt.Fprintf(w, " %s\n", time.Since(start).Round(100*time.Millisecond))
 	}
 	return nil
+}
+
+// run does one step. While it runs for long, each line says what it waits for; the last one begins like the first then.
+func (s Step) run(ctx context.Context, w io.Writer, number string) error {
+	start, again := time.Now(), ""
+	fmt.Fprintf(w, "%s%s ...", number, s.Say)
+	var step activity.Step
+	stop := step.Watch(func(line string) {
+		if again == "" {
+			again = number + s.Say + " ..."
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "      %s\n", line)
+	})
+	err := step.Do(ctx, "running", s.Do)
+	stop()
+	failed := ""
+	if err != nil {
+		failed = " failed after"
+	}
+	fmt.Fprintf(w, "%s%s %s\n", again, failed, time.Since(start).Round(100*time.Millisecond))
+	return err
 }
 
 // Install lists the steps from no lab to one whose network is settled. The arguments are those of lab up.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/activity"
 	"github.com/cluster-network-operator/cno/e2e/lab/addon"
 	"github.com/cluster-network-operator/cno/e2e/lab/config"
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
@@ -118,6 +119,7 @@ func poll(ctx context.Context, try func() error) error {
 		}
 		if ctx.Err() == nil {
 			last = err
+			activity.Note(ctx, err.Error())
 		}
 		select {
 		case <-ctx.Done():

@@ -55,8 +55,8 @@ func Down(ctx context.Context, h Host, purge bool) error {
 	return nil
 }
 
-// DownAll takes down every lab that has been on the machine, as Down does, and
-// returns all errors.
+// DownAll takes down every lab of the checkout, as Down does, and what is left of labs of which no record says whose they are. It
+// returns all errors. Labs of other checkouts are named and left as they are, unless their checkout is gone.
 func DownAll(ctx context.Context, h Host, purge bool) error {
 	names, err := layout.Labs()
 	if err != nil {
@@ -65,6 +65,12 @@ func DownAll(ctx context.Context, h Host, purge bool) error {
 	var failed []error
 	for _, name := range names {
 		h.Layout.Lab = name
+		if l, err := Open(h); err == nil && l.record.State != h.Layout.State() {
+			if _, err := os.Stat(l.record.State); err == nil {
+				fmt.Fprintf(h.Out, "lab %q belongs to %s: not taken down\n", name, l.record.State)
+				continue
+			}
+		}
 		failed = append(failed, Down(ctx, h, purge))
 	}
 	return errors.Join(failed...)

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/activity"
 	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
 	"github.com/cluster-network-operator/cno/e2e/lab/pki"
 	"github.com/cluster-network-operator/cno/e2e/lab/plan"
@@ -69,24 +70,31 @@ func (e *ActionError) Unwrap() error { return e.Err }
 func (l *Lab) carryOut(ctx context.Context, p plan.Plan) error {
 	start := l.host.Now()
 	for i, stage := range p {
-		group, ctx := errgroup.WithContext(ctx)
-		for _, a := range stage {
-			group.Go(func() error {
-				ctx, cancel := context.WithTimeout(ctx, actionTimeout)
-				defer cancel()
-				if err := l.do(ctx, a); err != nil {
-					return &ActionError{Action: a, Logs: l.actionLogs(a), Err: err}
-				}
-				return nil
-			})
-		}
-		if err := group.Wait(); err != nil {
+		if err := l.carryOutStage(ctx, stage); err != nil {
 			return err
 		}
 		elapsed := l.host.Now().Sub(start).Round(100 * time.Millisecond)
 		fmt.Fprintf(l.host.Out, "[%d/%d] %s (%s)\n", i+1, len(p), stage, elapsed)
 	}
 	return nil
+}
+
+// carryOutStage does all actions of a stage at the same time, and prints those that take long.
+func (l *Lab) carryOutStage(ctx context.Context, stage plan.Stage) error {
+	var step activity.Step
+	defer step.Watch(func(line string) { fmt.Fprintf(l.host.Out, "      %s\n", line) })()
+	group, ctx := errgroup.WithContext(ctx)
+	for _, a := range stage {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, actionTimeout)
+			defer cancel()
+			if err := step.Do(ctx, a.String(), func(ctx context.Context) error { return l.do(ctx, a) }); err != nil {
+				return &ActionError{Action: a, Logs: l.actionLogs(a), Err: err}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 func (l *Lab) actionLogs(a plan.Action) string {

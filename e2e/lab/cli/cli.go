@@ -5,14 +5,18 @@ package cli
 import (
 	"context"
 	"errors"
+	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cluster-network-operator/cno/e2e/lab"
+	"github.com/cluster-network-operator/cno/e2e/lab/layout"
 )
 
 // Command is the lab program.
-func Command(h lab.Host) *cobra.Command {
+func Command(host lab.Host) *cobra.Command {
+	h := &host
+	name := h.Layout.Lab
 	root := &cobra.Command{
 		Use:   "lab",
 		Short: "A real Kubernetes cluster on this machine, its nodes in namespaces",
@@ -25,9 +29,15 @@ come without a network for pods: that is for an operator to bring.`,
 			if h.Layout.Root == "" && !cmd.Hidden {
 				return errors.New("run this program inside a checkout: it builds from there")
 			}
-			return nil
+			if err := layout.CheckName(name); err != nil {
+				return err
+			}
+			h.Layout.Lab = name
+			// The processes of a lab have its name in their environment.
+			return os.Setenv(layout.Variable, name)
 		},
 	}
+	root.PersistentFlags().StringVar(&name, "name", name, "which lab, if there are several: one to eight small letters and digits; also "+layout.Variable)
 	root.AddCommand(
 		buildCommand(h), upCommand(h), downCommand(h), statusCommand(h),
 		loadImageCommand(h), execCommand(h), logsCommand(h),
@@ -49,13 +59,13 @@ func ExitCode(err error) int {
 }
 
 // changing runs f on the running lab while no other command changes it.
-func changing(ctx context.Context, h lab.Host, f func(*lab.Lab) error) error {
-	unlock, err := lab.Lock(ctx, h)
+func changing(ctx context.Context, h *lab.Host, f func(*lab.Lab) error) error {
+	unlock, err := lab.Lock(ctx, *h)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	l, err := lab.Open(h)
+	l, err := lab.Open(*h)
 	if err != nil {
 		return err
 	}

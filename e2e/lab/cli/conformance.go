@@ -6,14 +6,14 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab"
 )
 
-func conformanceCommand(h lab.Host) *cobra.Command {
+func conformanceCommand(h *lab.Host) *cobra.Command {
 	options := lab.ConformanceOptions{}
 	cmd := &cobra.Command{
 		Use:   "conformance",
 		Short: "Run Kubernetes' own [sig-network] conformance tests against the lab",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := lab.Open(h)
+			l, err := lab.Open(*h)
 			if err != nil {
 				return err
 			}

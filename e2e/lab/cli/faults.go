@@ -14,7 +14,7 @@ type fault struct {
 	do         func(ctx context.Context, l *lab.Lab, target string) error
 }
 
-func faultCommands(h lab.Host) []*cobra.Command {
+func faultCommands(h *lab.Host) []*cobra.Command {
 	faults := []fault{
 		{"stop NODE|COMPONENT|NODE/COMPONENT", "Power a node off, or end a component and keep it down",
 			func(ctx context.Context, l *lab.Lab, t string) error { return l.Stop(ctx, t) }},

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab"
 )
 
-func logsCommand(h lab.Host) *cobra.Command {
+func logsCommand(h *lab.Host) *cobra.Command {
 	var follow bool
 	var lines int
 	cmd := &cobra.Command{

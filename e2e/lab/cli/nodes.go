@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab"
 )
 
-func loadImageCommand(h lab.Host) *cobra.Command {
+func loadImageCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "load-image TAR...",
 		Short: "Import docker-archives into every node that does not have them",
@@ -27,14 +27,14 @@ func loadImageCommand(h lab.Host) *cobra.Command {
 	}
 }
 
-func execCommand(h lab.Host) *cobra.Command {
+func execCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:     "exec NODE -- COMMAND [ARGUMENT...]",
 		Short:   "Run a command on a node, or in the network outside the cluster (NODE is then underlay)",
 		Example: "  lab exec worker-0 -- ip route\n  lab exec underlay -- ping -c1 10.89.0.11",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lab.Open(h)
+			l, err := lab.Open(*h)
 			if err != nil {
 				return err
 			}
@@ -53,15 +53,16 @@ func execCommand(h lab.Host) *cobra.Command {
 	}
 }
 
-func addNodeCommand(h lab.Host) *cobra.Command {
+func addNodeCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "add-node",
 		Short: "Add a worker; its name is printed",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// The name is the only thing on standard output: scripts read it.
-			h.Out = cmd.ErrOrStderr()
-			return changing(cmd.Context(), h, func(l *lab.Lab) error {
+			silent := *h
+			silent.Out = cmd.ErrOrStderr()
+			return changing(cmd.Context(), &silent, func(l *lab.Lab) error {
 				n, err := l.AddNode(cmd.Context())
 				if err == nil {
 					fmt.Fprintln(cmd.OutOrStdout(), n.Name)
@@ -72,7 +73,7 @@ func addNodeCommand(h lab.Host) *cobra.Command {
 	}
 }
 
-func removeNodeCommand(h lab.Host) *cobra.Command {
+func removeNodeCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "remove-node NODE",
 		Short: "Power a worker off permanently and delete its Node object",

@@ -10,13 +10,13 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab"
 )
 
-func statusCommand(h lab.Host) *cobra.Command {
+func statusCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Show the nodes and what runs on them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := lab.Open(h)
+			l, err := lab.Open(*h)
 			if err != nil {
 				return err
 			}

@@ -16,12 +16,12 @@ import (
 // noNetwork is what --network says when no file shall be applied.
 const noNetwork = "none"
 
-func buildCommand(h lab.Host) *cobra.Command {
+func buildCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [COMPONENT...]",
 		Short: "Build the programs of the lab that are missing, or only the named ones",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return lab.Build(cmd.Context(), h, args)
+			return lab.Build(cmd.Context(), *h, args)
 		},
 	}
 }
@@ -33,13 +33,13 @@ type upFlags struct {
 	images          []string
 }
 
-func upCommand(h lab.Host) *cobra.Command {
+func upCommand(h *lab.Host) *cobra.Command {
 	var f upFlags
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Build what is missing and bring a cluster up",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return up(cmd, h, f) },
+		RunE:  func(cmd *cobra.Command, _ []string) error { return up(cmd, *h, f) },
 	}
 	flags := cmd.Flags()
 	flags.IntVar(&f.ControlPlanes, "control-planes", 1, "number of control-plane nodes")
@@ -136,7 +136,7 @@ func (f upFlags) topology() (t topology.Topology, network []byte, err error) {
 	return t, network, err
 }
 
-func downCommand(h lab.Host) *cobra.Command {
+func downCommand(h *lab.Host) *cobra.Command {
 	var purge, all bool
 	cmd := &cobra.Command{
 		Use:   "down",
@@ -144,12 +144,12 @@ func downCommand(h lab.Host) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if all {
-				return lab.DownAll(cmd.Context(), h, purge)
+				return lab.DownAll(cmd.Context(), *h, purge)
 			}
-			return lab.Down(cmd.Context(), h, purge)
+			return lab.Down(cmd.Context(), *h, purge)
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "take down all labs of this machine")
+	cmd.Flags().BoolVar(&all, "all", false, "take down all labs of this checkout")
 	cmd.Flags().BoolVar(&purge, "purge", false, "remove logs and links to programs, too; what was built stays in the cache")
 	return cmd
 }

@@ -39,7 +39,7 @@ type Layout struct {
 // CheckName returns an error unless a lab can have that name.
 func CheckName(name string) error {
 	if name != "" && !named.MatchString(name) {
-		return fmt.Errorf("%s=%q: the name of a lab has one to eight small letters and digits", Variable, name)
+		return fmt.Errorf("%q is no name of a lab (--name, %s): it has one to eight small letters and digits", name, Variable)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func TestBringUpKilledHalfWayLeavesNothingAfterDown(t *testing.T) {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		lab(t, "down")
-		for _, left := range leftovers(t) {
+		for _, left := range leftovers(t, checkout) {
 			t.Errorf("killed after %s: %s is left", after, left)
 		}
 	}
@@ -55,7 +55,7 @@ func TestLabTakesFaults(t *testing.T) {
 	t.Cleanup(func() {
 		lab(t, "down")
 		lab(t, "down")
-		for _, left := range leftovers(t) {
+		for _, left := range leftovers(t, checkout) {
 			t.Errorf("%s is left", left)
 		}
 	})
@@ -117,11 +117,11 @@ func await(t *testing.T, command, pattern string) {
 	})
 }
 
-// leftovers lists what a lab makes on the machine and is still there.
-func leftovers(t *testing.T) []string {
+// leftovers lists what a lab made on the machine and is still there.
+func leftovers(t *testing.T, k *kit.Kit) []string {
 	t.Helper()
 	var left []string
-	name := checkout.Cgroup()
+	name := k.Cgroup()
 	for _, dir := range []string{"/run", "/var/lib", "/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
 		found, err := filepath.Glob(dir + name)
 		if err != nil {
@@ -140,7 +140,7 @@ func leftovers(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := filepath.Join(checkout.Root, "_output/lab-bin/lab")
+	program := filepath.Join(k.Root, "_output/lab-bin/lab")
 	for _, p := range processes {
 		target, err := os.Readlink(p)
 		if err != nil || target != program {
@@ -148,7 +148,7 @@ func leftovers(t *testing.T) []string {
 		}
 		// Processes of other labs have another name in their environment.
 		env, err := os.ReadFile(filepath.Join(filepath.Dir(p), "environ"))
-		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), checkout.Variable()) {
+		if err == nil && slices.Contains(strings.Split(string(env), "\x00"), k.Variable()) {
 			left = append(left, "process "+filepath.Base(filepath.Dir(p)))
 		}
 	}
