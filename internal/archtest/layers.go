@@ -35,6 +35,8 @@ var rules = []struct {
 	{"providers/*/agentconfig", Pure},
 	{"providers/*/controller", Loops},
 	{"providers/*/node", Loops},
+	{"providers/*/northbound", Edges},
+	{"providers/*/master", Loops},
 	{"providers", Providers},
 	{"internal/applied", Contract},
 	{"internal/facts", Contract},
