@@ -60,7 +60,7 @@ func TestOtherPagesNameTheSameClasses(t *testing.T) {
 				continue // it has fields of its own
 			}
 			rows++
-			f := closest(fields, page.prefix+strings.ReplaceAll(path, "[]", ""))
+			f := provider.FieldOf(fields, page.prefix+strings.ReplaceAll(path, "[]", ""))
 			if !strings.HasPrefix(said, string(f.Class)) || strings.Contains(said, "acknowledgement") != f.Acknowledge {
 				t.Errorf("%s has %q for %s; the code has %s, acknowledgement %v", page.file, said, path, f.Class, f.Acknowledge)
 			}
@@ -69,15 +69,4 @@ func TestOtherPagesNameTheSameClasses(t *testing.T) {
 			t.Errorf("%s, %s: %d rows were found, want %d", page.file, page.from, rows, page.rows)
 		}
 	}
-}
-
-// closest is the entry of a field, or that of the nearest field above it.
-func closest(fields []provider.Field, path string) provider.Field {
-	var best provider.Field
-	for _, f := range fields {
-		if (path == f.Path || strings.HasPrefix(path, f.Path+".")) && len(f.Path) > len(best.Path) {
-			best = f
-		}
-	}
-	return best
 }

@@ -114,12 +114,5 @@ var indexes = regexp.MustCompile(`\[[^\]]*\]`)
 // fieldOf returns the entry that stands for a path: its own, or the nearest above. Without one the zero Field comes
 // back.
 func fieldOf(fields []provider.Field, path string) provider.Field {
-	path = indexes.ReplaceAllString(path, "")
-	var best provider.Field
-	for _, f := range fields {
-		if (path == f.Path || strings.HasPrefix(path, f.Path+".")) && len(f.Path) > len(best.Path) {
-			best = f
-		}
-	}
-	return best
+	return provider.FieldOf(fields, indexes.ReplaceAllString(path, ""))
 }

@@ -1,6 +1,6 @@
 package provider
 
-// Class says how a change of a field comes into force on a network that is in use.
+// Class says how a change of a field takes effect on a network that is in use.
 type Class string
 
 // The classes, from the one that no one notices to the one that is refused.
@@ -46,11 +46,22 @@ type Field struct {
 	Acknowledge bool
 	// Reason is a sentence that says why, for people.
 	Reason string
-	// Fixed is the rule that refuses every change from one value of a single field to another, leaving it out excepted;
-	// empty if there is no such rule. The API server itself then refuses them, by what is applied.
+	// Fixed is the rule that refuses every change from one value of the field to another, leaving it out excepted; empty if
+	// there is no such rule. CheckFields and the admission policies enforce it. Of a field of the class Migration they
+	// refuse no change while spec.migration.mtu announces one: which values it may have then is a rule of the migration.
 	Fixed string
 	// Unset is true if having no value is one that Fixed holds fast, too.
 	Unset bool
+	// Subject names what Fixed does not let change, with its article, in a message that begins with "cannot change": "the
+	// flannel backend". Empty is the name of the field.
+	Subject string
+	// LeftOut is the value that leaving the field out stands for, as text: "false". Empty is for a field that keeps what is
+	// applied when it is left out, or gets a default; Fixed then ignores a field that is left out, unless Unset is true.
+	LeftOut string
+	// Choice are the names of fields directly below Path of which one is used: the first, unless another one is set.
+	// The value that Fixed holds fast is then the name of the one that is used. Fields below one that is not used are not
+	// compared. A field without Choice that has fields of its own stands for each of those.
+	Choice []string
 	// Reader is the package that reads the field, or the directory of the packages that do, as a path from the root of the
 	// module. Empty is the package of the provider or component that declares the field.
 	Reader string

@@ -1,0 +1,124 @@
+package provider
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// The ways out of a refused change, which every sentence about one ends with.
+const (
+	PutBack = "put the old value back"
+	// Force is the way out of a change that no acknowledgement lifts.
+	Force = "or force the change as docs/safety.md describes"
+)
+
+// CheckFields returns every change from prev to next, both filled, that a table of fields refuses: those of fields with a
+// rule in Fixed. What a table cannot express is checked by functions beside it.
+func CheckFields(prev, next *operatorv1.NetworkSpec, fields []Field) field.ErrorList {
+	var errs field.ErrorList
+	before, after := ValuesOf(prev), ValuesOf(next)
+	for _, f := range fields {
+		if f.Fixed == "" || f.Class == Migration && announced(next) {
+			continue
+		}
+		if len(f.Choice) > 0 {
+			errs = append(errs, f.checkChoice(before, after)...)
+			continue
+		}
+		for _, l := range f.Leaves(fields) {
+			errs = append(errs, f.checkLeaf(l, before, after)...)
+		}
+	}
+	return errs
+}
+
+// announced reports whether a specification announces a change of the MTU with both its ends. One that lacks an end is
+// invalid.
+func announced(spec *operatorv1.NetworkSpec) bool {
+	if spec == nil || spec.Migration == nil || spec.Migration.MTU == nil || spec.Migration.MTU.Network == nil {
+		return false
+	}
+	return spec.Migration.MTU.Network.From != nil && spec.Migration.MTU.Network.To != nil
+}
+
+func (f Field) checkChoice(before, after Values) field.ErrorList {
+	from, to := f.Chosen(before), f.Chosen(after)
+	if from == to {
+		return nil
+	}
+	why := fmt.Sprintf("cannot change %s from %s to %s: %s%s", f.subject(), from, to, f.Reason, f.wayOut())
+	return field.ErrorList{field.Forbidden(path(f.Path).Child(to), why).WithOrigin(f.Fixed)}
+}
+
+func (f Field) checkLeaf(l Leaf, before, after Values) field.ErrorList {
+	from, to := cmp.Or(l.Text(before), f.LeftOut), cmp.Or(l.Text(after), f.LeftOut)
+	if from == to || !f.Unset && (none(from) || none(to)) {
+		return nil
+	}
+	value := after.value(l.Path)
+	if value == nil {
+		value = to
+	}
+	return field.ErrorList{field.Invalid(path(l.Path), value, f.Refusal()+f.wayOut()).WithOrigin(f.Fixed)}
+}
+
+// none reports whether the text of a value is that of a field that is left out: empty, or the zero of a number.
+func none(text string) bool { return text == "" || text == "0" }
+
+// Refusal is the sentence of the rule Fixed: what cannot change and why, without a way out.
+func (f Field) Refusal() string { return "cannot change " + f.subject() + ": " + f.Reason }
+
+func (f Field) subject() string {
+	return cmp.Or(f.Subject, f.Path[strings.LastIndex(f.Path, ".")+1:])
+}
+
+// wayOut ends the message of a refused change. The pipeline adds how to acknowledge one, if that is possible.
+func (f Field) wayOut() string {
+	if f.Acknowledge {
+		return "; " + PutBack
+	}
+	return "; " + PutBack + ", " + Force
+}
+
+// Chosen returns which field of Choice values use: the first one, unless another one is set.
+func (f Field) Chosen(v Values) string {
+	for _, name := range f.Choice[1:] {
+		if v.value(f.Path+"."+name) != nil {
+			return name
+		}
+	}
+	return f.Choice[0]
+}
+
+// FieldOf returns the entry of a table that stands for a path without indexes: its own, or the nearest above it.
+// Without one it returns the zero Field.
+func FieldOf(fields []Field, path string) Field {
+	var best Field
+	for _, f := range fields {
+		if Within(path, f.Path) && len(f.Path) > len(best.Path) {
+			best = f
+		}
+	}
+	return best
+}
+
+// Within reports whether a path without indexes is another one, or below it.
+func Within(path, above string) bool {
+	rest, ok := strings.CutPrefix(path, above)
+	return ok && (rest == "" || rest[0] == '.')
+}
+
+// Leaves returns the fields that the entry stands for: itself, if it has no fields of its own, or else those of them that
+// have no nearer entry in the table.
+func (f Field) Leaves(fields []Field) []Leaf {
+	return slices.DeleteFunc(LeavesBelow(f.Path), func(l Leaf) bool { return FieldOf(fields, l.Path).Path != f.Path })
+}
+
+// path makes a field path that prints as a text.
+func path(text string) *field.Path { return field.NewPath(text) }
