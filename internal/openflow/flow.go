@@ -1,0 +1,149 @@
+package openflow
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+)
+
+// Flow is one rule of a table: what its match selects is treated by its actions, if no flow of a higher priority selects it.
+type Flow struct {
+	// Table is the number of the table, 0 to 254. Packets begin in table 0.
+	Table uint8
+	// Priority decides between flows that select the same packet: the highest wins.
+	Priority uint16
+	// Match selects packets. Empty selects all.
+	Match []Match
+	// Actions are carried out in order. Empty drops the packet.
+	Actions []Action
+	// Note says why the flow exists, for people who ask why a packet was dropped: "NetworkPolicy shop/web". It may be empty, and is not
+	// part of the flow's meaning for packets.
+	Note string
+}
+
+// Cookie is the number by which a flow of a bridge is found in a Set again: a hash of its note, 0 without one.
+func (f Flow) Cookie() uint64 {
+	if f.Note == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(f.Note)) // cannot fail
+	return h.Sum64()
+}
+
+// String is the flow in the notation of ovs-ofctl(8), with the parts of its match in a fixed order: two flows with the same string are the
+// same.
+func (f Flow) String() string {
+	var b strings.Builder
+	if c := f.Cookie(); c != 0 {
+		fmt.Fprintf(&b, "cookie=%#x, ", c)
+	}
+	b.WriteString(f.selector())
+	b.WriteString(" actions=")
+	b.WriteString(actions(f.Actions))
+	return b.String()
+}
+
+// selector is what no two flows of a bridge have in common.
+func (f Flow) selector() string {
+	parts := []string{fmt.Sprintf("table=%d", f.Table), fmt.Sprintf("priority=%d", f.Priority)}
+	for _, m := range sortedMatch(f.Match) {
+		parts = append(parts, m.text)
+	}
+	return strings.Join(parts, ",")
+}
+
+func sortedMatch(in []Match) []Match {
+	out := slices.DeleteFunc(slices.Clone(in), func(m Match) bool { return m.text == "" })
+	slices.SortFunc(out, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.text, b.text))
+	})
+	return slices.Compact(out)
+}
+
+func actions(in []Action) string {
+	if len(in) == 0 {
+		return "drop"
+	}
+	texts := make([]string, len(in))
+	for i, a := range in {
+		texts[i] = string(a)
+	}
+	return strings.Join(texts, ",")
+}
+
+// Set is all flows of a bridge. The zero value has none: a bridge with it drops everything.
+type Set struct {
+	flows []Flow
+	notes map[uint64]string
+}
+
+// NewSet returns a set of flows, in the order of tables, priorities and matches. Repeated flows count once; their note is the first one's. Two
+// flows of a table with the same priority and match that differ in their actions are an error that names all of them: which one a
+// bridge obeys would depend on the order in which they came.
+func NewSet(flows ...Flow) (Set, error) {
+	bySelector := make(map[string]Flow, len(flows))
+	s := Set{notes: map[uint64]string{}}
+	var conflicts []string
+	for _, f := range flows {
+		if f.Table == 255 {
+			conflicts = append(conflicts, fmt.Sprintf("%s: tables are 0 to 254", f))
+		}
+		key := f.selector()
+		if before, exists := bySelector[key]; exists {
+			if a, b := actions(before.Actions), actions(f.Actions); a != b {
+				conflicts = append(conflicts, fmt.Sprintf("%s: both actions=%s (%s) and actions=%s (%s)", key, a, before.Note, b, f.Note))
+			}
+			continue
+		}
+		bySelector[key] = f
+		s.flows = append(s.flows, f)
+		if f.Note != "" {
+			s.notes[f.Cookie()] = f.Note
+		}
+	}
+	if len(conflicts) > 0 {
+		slices.Sort(conflicts)
+		return Set{}, fmt.Errorf("flows that contradict one another: %s", strings.Join(conflicts, "; "))
+	}
+	slices.SortFunc(s.flows, func(a, b Flow) int {
+		return cmp.Or(cmp.Compare(a.Table, b.Table), -cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.selector(), b.selector()))
+	})
+	return s, nil
+}
+
+// Len is the number of flows.
+func (s Set) Len() int { return len(s.flows) }
+
+// Note returns the note of the flows with a cookie, empty if none has it.
+func (s Set) Note(cookie uint64) string { return s.notes[cookie] }
+
+// String is the set as a file of ovs-ofctl(8), a flow a line.
+func (s Set) String() string {
+	var b strings.Builder
+	for _, f := range s.flows {
+		b.WriteString(f.String())
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Explained is the set for people and for expected outputs of tests: tables under a heading, each flow with its note and without its
+// cookie.
+func (s Set) Explained() string {
+	var b strings.Builder
+	for i, f := range s.flows {
+		if i == 0 || s.flows[i-1].Table != f.Table {
+			fmt.Fprintf(&b, "table %d\n", f.Table)
+		}
+		match := strings.TrimPrefix(f.selector(), fmt.Sprintf("table=%d,", f.Table))
+		fmt.Fprintf(&b, "  %s -> %s", match, actions(f.Actions))
+		if f.Note != "" {
+			fmt.Fprintf(&b, "  # %s", f.Note)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
