@@ -1,0 +1,99 @@
+package ovs
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+)
+
+// endLimit is how long a process may take to end after SIGTERM.
+const endLimit = 5 * time.Second
+
+// Daemon is a process of Open vSwitch or OVN that stays in the foreground. Name and Log must be set.
+type Daemon struct {
+	// Name is the program, Arguments are what it is started with, and Environment has variables in addition to those of the caller.
+	Name                   string
+	Arguments, Environment []string
+	// Namespace is the path of its network namespace; empty is the current one.
+	Namespace string
+	// End asks the process to end; nil stands for SIGTERM, which also follows when it returns an error.
+	End func(context.Context) error
+	Log *slog.Logger
+}
+
+// Keep runs the process until the context ends, and again whenever it has ended, with a growing pause. It returns nil.
+func (d Daemon) Keep(ctx context.Context) error {
+	var ends agent.Damper
+	for ctx.Err() == nil {
+		err := d.Run(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		d.Log.Error("a process has ended and is started again", "process", d.Name, "error", err)
+		agent.Pause(ctx, ends.Next(time.Now()), nil)
+	}
+	return nil
+}
+
+// Run runs the process once. When the context ends it asks the process to end, and kills it if it has not after some seconds. What the
+// process writes to its standard error is logged by its own levels.
+func (d Daemon) Run(ctx context.Context) error {
+	cmd := exec.CommandContext(ctx, d.Name, d.Arguments...)
+	cmd.Env = append(cmd.Environ(), d.Environment...)
+	cmd.Cancel = func() error { return d.end(ctx, cmd) }
+	cmd.WaitDelay = endLimit
+	output, err := cmd.StderrPipe()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", d.Name, err)
+	}
+	start := cmd.Start
+	if d.Namespace != "" {
+		// A process gets the namespace of the thread that starts it.
+		start = func() error { return ns.WithNetNSPath(d.Namespace, func(ns.NetNS) error { return cmd.Start() }) }
+	}
+	if err := start(); err != nil {
+		return fmt.Errorf("start %s: %w", d.Name, err)
+	}
+	d.copyLog(output)
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("%s: %w", d.Name, err)
+	}
+	return nil
+}
+
+func (d Daemon) end(ctx context.Context, cmd *exec.Cmd) error {
+	if d.End != nil {
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit/2)
+		defer cancel()
+		if d.End(limited) == nil {
+			return nil
+		}
+	}
+	return cmd.Process.Signal(syscall.SIGTERM)
+}
+
+// copyLog logs what a process writes until it ends.
+func (d Daemon) copyLog(output io.Reader) {
+	lines := bufio.NewScanner(output)
+	for lines.Scan() {
+		level := slog.LevelDebug
+		switch parts := strings.SplitN(lines.Text(), "|", 5); {
+		case len(parts) == 5 && (parts[3] == "ERR" || parts[3] == "EMER"):
+			level = slog.LevelError
+		case len(parts) == 5 && parts[3] == "WARN":
+			level = slog.LevelWarn
+		}
+		d.Log.Log(context.Background(), level, lines.Text(), "process", d.Name)
+	}
+	_, _ = io.Copy(io.Discard, output) // a line that is too long must not block the process
+}
