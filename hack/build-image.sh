@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- $(ls images)
 version=${VERSION:-$(sed -n 's/^const Default = "\(.*\)"$/\1/p' internal/version/version.go)}
 for image in "$@"; do
-  ${BUILDCMD:-podman build} -t "localhost/cno/$image:$version" -f "images/$image/Dockerfile" .
+  ${BUILDCMD:-podman build} --build-arg "VERSION=$version" -t "localhost/cno/$image:$version" -f "images/$image/Dockerfile" .
 done

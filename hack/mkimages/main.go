@@ -32,6 +32,7 @@ func main() {
 	inputs := image.Inputs{
 		Programs:   filepath.Join(*root, "_output", "linux", runtime.GOARCH),
 		Components: *components,
+		Images:     filepath.Join(*root, "images"),
 		Version:    *tag,
 	}
 	err := run(ctx, *root, inputs, flag.Args())
@@ -62,7 +63,7 @@ func run(ctx context.Context, root string, inputs image.Inputs, names []string) 
 			fmt.Printf("[%d/%d %4.1fs] %s: %s\n", i+1, len(names), time.Since(start).Seconds(), name, s)
 		}
 		builder := image.Builder{Cache: image.DefaultCache(os.Getenv), Progress: step}
-		if err := build(ctx, builder, root, inputs, name, filepath.Join(out, name+".tar")); err != nil {
+		if err := build(ctx, builder, inputs, name, filepath.Join(out, name+".tar")); err != nil {
 			return err
 		}
 		step("done")
@@ -70,18 +71,35 @@ func run(ctx context.Context, root string, inputs image.Inputs, names []string) 
 	return nil
 }
 
-func build(ctx context.Context, b image.Builder, root string, inputs image.Inputs, name, out string) error {
-	data, err := os.ReadFile(filepath.Join(root, "images", name, "image.yaml"))
+func build(ctx context.Context, b image.Builder, inputs image.Inputs, name, out string) error {
+	definition, err := read(inputs, name)
 	if err != nil {
 		return err
 	}
-	definition, err := image.ParseDefinition(data)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+	if definition.Base != "" {
+		base, err := read(inputs, definition.Base)
+		if err != nil {
+			return err
+		}
+		if definition, err = definition.On(base); err != nil {
+			return err
+		}
 	}
 	err = b.Build(ctx, definition.Spec(inputs), out)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; \"make images\" builds the programs first", err)
 	}
 	return err
+}
+
+func read(inputs image.Inputs, name string) (image.Definition, error) {
+	data, err := os.ReadFile(filepath.Join(inputs.Images, name, "image.yaml"))
+	if err != nil {
+		return image.Definition{}, err
+	}
+	definition, err := image.ParseDefinition(data)
+	if err != nil {
+		return definition, fmt.Errorf("%s: %w", name, err)
+	}
+	return definition, nil
 }

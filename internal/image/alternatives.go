@@ -16,6 +16,7 @@ func alternatives() []alternative {
 		{"usr/bin/nc", "nc.openbsd"},
 		{"usr/bin/netcat", "nc.openbsd"},
 		{"usr/bin/which", "which.debianutils"},
+		{"usr/sbin/ovs-vswitchd", "../lib/openvswitch-switch/ovs-vswitchd"},
 	}
 	// nftables is the back end with the higher priority for each of these tools.
 	for _, tool := range []string{"iptables", "ip6tables", "arptables", "ebtables"} {

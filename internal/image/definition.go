@@ -1,9 +1,12 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 )
@@ -12,10 +15,12 @@ import (
 type Definition struct {
 	// Name is the last part of the image's name.
 	Name string `json:"name"`
+	// Base is the name of an image whose packages and files this one has, too. That image has no base.
+	Base string `json:"base,omitempty"`
 	// Packages are Debian packages.
 	Packages []string `json:"packages,omitempty"`
-	// Files are the programs.
-	Files []DefinedFile `json:"files"`
+	// Files are programs, and files that lie beside the definition.
+	Files []DefinedFile `json:"files,omitempty"`
 	// Entrypoint, Cmd, Env, User and WorkingDir are those of Spec.
 	Entrypoint []string `json:"entrypoint,omitempty"`
 	Cmd        []string `json:"cmd,omitempty"`
@@ -24,18 +29,27 @@ type Definition struct {
 	WorkingDir string   `json:"workingDir,omitempty"`
 }
 
-// DefinedFile is a program in an image. Exactly one of Program and Component is set.
+// DefinedFile is a file in an image. Exactly one of Program, Component and Local is set.
 type DefinedFile struct {
 	// Program is a program of this module, a directory of cmd/.
 	Program string `json:"program,omitempty"`
 	// Component is a program that is built from another module, such as etcd.
 	Component string `json:"component,omitempty"`
+	// Local is a file in the directory of the definition.
+	Local string `json:"local,omitempty"`
 	// Path is where the program is in the image; absolute.
 	Path string `json:"path"`
+	// Mode are the permissions; 0 is 0755, as programs have.
+	Mode fs.FileMode `json:"mode,omitempty"`
 }
 
-// Inputs is where a definition's programs are on this machine, and the version to tag the image with.
-type Inputs struct{ Programs, Components, Version string }
+// Inputs is where the files of a definition are on this machine, and the version to tag the image with.
+type Inputs struct {
+	Programs, Components string
+	// Images is the directory of the definitions.
+	Images  string
+	Version string
+}
 
 // ParseDefinition reads an image.yaml. Unknown fields are errors.
 func ParseDefinition(data []byte) (Definition, error) {
@@ -48,8 +62,8 @@ func ParseDefinition(data []byte) (Definition, error) {
 		errs = append(errs, errors.New("name is missing"))
 	}
 	for i, f := range d.Files {
-		if (f.Program == "") == (f.Component == "") {
-			errs = append(errs, fmt.Errorf("files[%d]: exactly one of program and component must be set", i))
+		if set := slices.DeleteFunc([]string{f.Program, f.Component, f.Local}, func(s string) bool { return s == "" }); len(set) != 1 {
+			errs = append(errs, fmt.Errorf("files[%d]: exactly one of program, component and local must be set", i))
 		}
 		if !filepath.IsAbs(f.Path) {
 			errs = append(errs, fmt.Errorf("files[%d].path: %q is not absolute", i, f.Path))
@@ -64,7 +78,18 @@ func ParseDefinition(data []byte) (Definition, error) {
 // Reference is the name that an image of this project has where there is no registry.
 func Reference(name, version string) string { return "localhost/cno/" + name + ":" + version }
 
-// Spec is the image to build.
+// On returns the definition with what the base has. Entrypoint, user and the like are not taken from the base.
+func (d Definition) On(base Definition) (Definition, error) {
+	if base.Base != "" || base.Name != d.Base {
+		return Definition{}, fmt.Errorf("image %s is based on %q: image %s, based on %q, is not usable as that", d.Name, d.Base, base.Name, base.Base)
+	}
+	d.Base = ""
+	d.Packages = slices.Concat(base.Packages, d.Packages)
+	d.Files = slices.Concat(base.Files, d.Files)
+	return d, nil
+}
+
+// Spec is the image to build. The definition has no base.
 func (d Definition) Spec(in Inputs) Spec {
 	spec := Spec{
 		Reference: Reference(d.Name, in.Version), DebianPackages: d.Packages,
@@ -72,10 +97,13 @@ func (d Definition) Spec(in Inputs) Spec {
 	}
 	for _, f := range d.Files {
 		source := filepath.Join(in.Programs, f.Program)
-		if f.Component != "" {
+		switch {
+		case f.Component != "":
 			source = filepath.Join(in.Components, f.Component)
+		case f.Local != "":
+			source = filepath.Join(in.Images, d.Name, f.Local)
 		}
-		spec.Files = append(spec.Files, File{Source: source, Path: f.Path, Mode: 0o755})
+		spec.Files = append(spec.Files, File{Source: source, Path: f.Path, Mode: cmp.Or(f.Mode, 0o755)})
 	}
 	return spec
 }

@@ -2,10 +2,12 @@ package image
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,6 +56,12 @@ func TestEveryImageDefinitionNamesProgramsThatExist(t *testing.T) {
 			t.Errorf("images/%s is the image %s", directory, d.Name)
 		}
 		for _, f := range d.Files {
+			if f.Local != "" {
+				if _, err := os.Stat(filepath.Join(repositoryRoot, "images", directory, f.Local)); err != nil {
+					t.Errorf("images/%s: %v", directory, err)
+				}
+				continue
+			}
 			if f.Program != "" {
 				if _, err := os.Stat(filepath.Join(repositoryRoot, "cmd", f.Program)); err != nil {
 					t.Errorf("images/%s: %v", directory, err)
@@ -82,12 +90,22 @@ func TestDockerfilesMakeTheSameImages(t *testing.T) {
 		}
 		text := string(data)
 		got := Definition{Name: d.Name}
+		if m := regexp.MustCompile(`(?m)^FROM localhost/cno/([a-z-]+):\$\{VERSION\}$`).FindStringSubmatch(text); m != nil {
+			got.Base = m[1]
+		}
 		for _, m := range copied.FindAllStringSubmatch(text, -1) {
 			f := DefinedFile{Component: m[1], Path: m[2]}
 			if strings.Contains(text, "build-go.sh "+m[1]+"\n") {
 				f = DefinedFile{Program: m[1], Path: m[2]}
 			}
 			got.Files = append(got.Files, f)
+		}
+		for _, m := range regexp.MustCompile(`(?m)^COPY --chmod=(0\d+) images/`+directory+`/(\S+) (\S+)$`).FindAllStringSubmatch(text, -1) {
+			mode, err := strconv.ParseUint(m[1], 8, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got.Files = append(got.Files, DefinedFile{Local: m[2], Path: m[3], Mode: fs.FileMode(mode)})
 		}
 		if m := installed.FindStringSubmatch(text); m != nil {
 			got.Packages = strings.Fields(m[1])
@@ -121,12 +139,23 @@ func TestDefinitionsAreChecked(t *testing.T) {
 }
 
 func TestADefinitionFindsItsProgramsWhereTheyWereBuilt(t *testing.T) {
-	d := Definition{Name: "x", Packages: []string{"p"}, User: "1", Files: []DefinedFile{{Program: "a", Path: "/a"}, {Component: "b", Path: "/b"}}}
-	want := Spec{
-		Reference: "localhost/cno/x:v1", DebianPackages: []string{"p"}, User: "1",
-		Files: []File{{Source: "/programs/a", Path: "/a", Mode: 0o755}, {Source: "/components/b", Path: "/b", Mode: 0o755}},
+	d := Definition{Name: "x", Packages: []string{"p"}, User: "1", Base: "y",
+		Files: []DefinedFile{{Program: "a", Path: "/a"}, {Component: "b", Path: "/b"}, {Local: "c", Path: "/c", Mode: 0o644}}}
+	if _, err := d.On(Definition{Name: "z"}); err == nil {
+		t.Error("another image is taken for the base")
 	}
-	if diff := cmp.Diff(want, d.Spec(Inputs{Programs: "/programs", Components: "/components", Version: "v1"})); diff != "" {
+	d, err := d.On(Definition{Name: "y", Packages: []string{"q"}, User: "2", Files: []DefinedFile{{Program: "d", Path: "/d"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Spec{
+		Reference: "localhost/cno/x:v1", DebianPackages: []string{"q", "p"}, User: "1",
+		Files: []File{
+			{Source: "/programs/d", Path: "/d", Mode: 0o755}, {Source: "/programs/a", Path: "/a", Mode: 0o755},
+			{Source: "/components/b", Path: "/b", Mode: 0o755}, {Source: "/images/x/c", Path: "/c", Mode: 0o644},
+		},
+	}
+	if diff := cmp.Diff(want, d.Spec(Inputs{Programs: "/programs", Components: "/components", Images: "/images", Version: "v1"})); diff != "" {
 		t.Error(diff)
 	}
 }

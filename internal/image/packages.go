@@ -17,7 +17,7 @@ import (
 
 // layerFormat is part of the name of a cached package layer. It must change whenever the same packages are
 // to give a different layer.
-const layerFormat = "1"
+const layerFormat = "2"
 
 // packageLayer returns the layer with the packages, from the cache if it is there.
 func (b Builder) packageLayer(ctx context.Context, packages []string) (layer, error) {

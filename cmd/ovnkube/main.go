@@ -1,0 +1,21 @@
+// Command ovnkube is the program of OVN-Kubernetes: master, agent of a node, and what the containers of both run; see
+// docs/programs/ovnkube.md.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	p := newProgram(os.Getenv, os.Stdout, os.Stderr)
+	err := p.command().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		p.log.Error("ovnkube ends", "error", err)
+		os.Exit(1)
+	}
+}

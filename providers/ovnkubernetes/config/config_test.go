@@ -1,0 +1,170 @@
+package config_test
+
+import (
+	"net/netip"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+)
+
+func variables(v map[string]string) func(string) string { return func(name string) string { return v[name] } }
+
+func TestAnArgumentOverridesAVariableAndThatTheFile(t *testing.T) {
+	file := []byte("[default]\nmtu=1300 \n")
+	for _, row := range []struct {
+		why       string
+		arguments map[string]string
+		variables map[string]string
+		file      []byte
+		want      int
+	}{
+		{"nothing is set", nil, nil, nil, 1400},
+		{"the file", nil, nil, file, 1300},
+		{"a variable", nil, map[string]string{"OVN_MTU": "1350"}, file, 1350},
+		{"an empty variable is none", nil, map[string]string{"OVN_MTU": ""}, file, 1300},
+		{"an argument", map[string]string{"mtu": "8900"}, map[string]string{"OVN_MTU": "1350"}, file, 8900},
+	} {
+		if c, err := config.Load(row.arguments, variables(row.variables), row.file); err != nil || c.MTU != row.want {
+			t.Errorf("%s: MTU %d, %v; want %d", row.why, c.MTU, err, row.want)
+		}
+	}
+}
+
+func TestTheVariablesOfContainersAreEnough(t *testing.T) {
+	c, err := config.Load(nil, variables(map[string]string{
+		"K8S_NODE": "a", "K8S_NODE_IP": "192.0.2.1", "K8S_APISERVER": "https://api.test:6443", "OVN_NORTH": "unix:/var/run/ovn/ovnnb_db.sock",
+		"OVN_SOUTH": "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642", "OVN_NET_CIDR": "10.128.0.0/14/23,fd01::/48/64", "OVN_SVC_CIDR": "172.30.0.0/16,fd02::/112",
+		"OVN_MTU": "1400", "OVN_ENCAP_PORT": "6081", "OVN_GATEWAY_MODE": "local", "OVNKUBE_LOGLEVEL": "debug", "OVNKUBE_HEALTH_ADDR": "127.0.0.1:19105",
+	}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.Config{
+		APIServer: "https://api.test:6443", North: "unix:/var/run/ovn/ovnnb_db.sock", South: "ssl:192.0.2.1:6642,ssl:[2001:db8::1]:6642",
+		Pools:    []config.Pool{{CIDR: netip.MustParsePrefix("10.128.0.0/14"), BlockLength: 23}, {CIDR: netip.MustParsePrefix("fd01::/48"), BlockLength: 64}},
+		Services: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")},
+		MTU:      1400, TunnelAddress: netip.MustParseAddr("192.0.2.1"), TunnelPort: 6081, LogLevel: "debug", Health: "127.0.0.1:19105",
+		PrivateKey: "/ovn-cert/tls.key", Certificate: "/ovn-cert/tls.crt", Authority: "/ovn-ca/ca-bundle.crt", Datapath: config.DatapathAuto, Probe: 100 * time.Second,
+		Directories: config.Directories{
+			SwitchRun: "/var/run/openvswitch", SwitchData: "/var/lib/openvswitch", Run: "/var/run/ovn", Data: "/var/lib/ovn", Server: "/var/run/ovn-kubernetes",
+			State: "/var/lib/cno/ovn-kubernetes", PluginConf: "/etc/cni/net.d", Plugins: "/host/opt/cni/bin", SwitchNamespace: "ovs", ProcSys: "/proc/sys",
+		},
+	}
+	if diff := cmp.Diff(want, c, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+		t.Error(diff)
+	}
+	for name, err := range map[string]error{"node": c.CheckNode(), "master": c.CheckMaster()} {
+		if err != nil {
+			t.Errorf("a %s lacks %v", name, err)
+		}
+	}
+}
+
+func TestEverythingThatIsNotValidIsNamed(t *testing.T) {
+	for _, row := range []struct {
+		why, flag, value, want string
+	}{
+		{"not a number", "mtu", "big", `--mtu: "big" must be a number from 576 to 65535`},
+		{"too small for IPv4", "mtu", "500", `must be a number from 576`},
+		{"host bits", "cluster-subnets", "10.128.0.1/14/23", "has host bits; write 10.128.0.0/14"},
+		{"no CIDR", "cluster-subnets", "10.128.0.0", "such as 10.128.0.0/14/23"},
+		{"a block that is larger than its pool", "cluster-subnets", "10.128.0.0/14/12", "it must be from 14 to 29"},
+		{"a block without room for a pod", "cluster-subnets", "10.128.0.0/14/30", "it must be from 14 to 29"},
+		{"a service CIDR", "k8s-service-cidrs", "x", "is not a CIDR"},
+		{"a host name would be resolved at each connection", "sb-address", "ssl:master:6642", "must be unix:PATH, tcp:IP:PORT or ssl:IP:PORT"},
+		{"a relative path", "nb-address", "unix:db.sock", "must be unix:PATH"},
+		{"another kind of tunnel", "encap-type", "vxlan", `"vxlan" is not one of geneve`},
+		{"the other gateway mode", "gateway-mode", "shared", `"shared" is not one of local`},
+		{"a level", "loglevel", "all", "is not one of debug, info, warn, error"},
+		{"an address without a port", "health-address", "127.0.0.1", "must be an IP address and a port"},
+		{"a relative directory", "state-dir", "state", "must be an absolute path"},
+		{"a path as a namespace", "ovs-namespace", "../x", "is not the name of a network namespace"},
+		{"an address", "encap-ip", "node", "is not an IP address"},
+		{"a controller alone", "net-controller", "true", "--net-controller needs --init-master"},
+	} {
+		_, err := config.Load(map[string]string{row.flag: row.value}, variables(nil), nil)
+		if err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: --%s %s: error %v, want %q", row.why, row.flag, row.value, err, row.want)
+		}
+	}
+	_, err := config.Load(map[string]string{"mtu": "x"}, variables(map[string]string{"OVN_ENCAP_PORT": "y"}), []byte("[ovnsouth]\naddress=z\n[x]\ny=z\n[default]\nconntrack-zone=64000\nrubbish\nmtu=1\nmtu=2\n"))
+	for _, want := range []string{
+		"--mtu", "variable OVN_ENCAP_PORT", "key ovnsouth.address", "key x.y is not known", "key default.conntrack-zone is not supported: Open vSwitch shares no",
+		`line 7: "rubbish"`, "line 9: key default.mtu is set twice",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not name %q", err, want)
+		}
+	}
+}
+
+func TestMissingSettingsAreNamedForARole(t *testing.T) {
+	var c config.Config
+	want := "settings are missing: cluster-subnets (OVN_NET_CIDR), encap-ip (K8S_NODE_IP), mtu (OVN_MTU), sb-address (OVN_SOUTH); set the flag --NAME or the variable in brackets"
+	if err := c.CheckNode(); err == nil || err.Error() != want {
+		t.Errorf("a node: %v", err)
+	}
+	if err := c.CheckMaster(); err == nil || !strings.Contains(err.Error(), "k8s-service-cidrs (OVN_SVC_CIDR)") {
+		t.Errorf("a master: %v", err)
+	}
+}
+
+func TestNotationsOfEarlyVersions(t *testing.T) {
+	c, err := config.Load(map[string]string{"sb-address": "tcp://192.0.2.1:6642", "loglevel": "5", "cluster-subnets": "10.128.0.0/14"}, variables(nil), nil)
+	if err != nil || c.South != "tcp:192.0.2.1:6642" || c.LogLevel != "debug" || c.Pools[0].BlockLength != 24 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+func TestTheImagesFileIsValid(t *testing.T) {
+	content, err := os.ReadFile("../../../images/ovn/ovn_k8s.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := config.Load(nil, variables(nil), content); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheDocumentationHasEverySetting(t *testing.T) {
+	content, err := os.ReadFile("../../../docs/programs/ovnkube.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range config.Settings() {
+		line := "| `--" + s.Flag + "` |"
+		if s.Variable != "" {
+			line += " `" + s.Variable + "` |"
+		} else {
+			line += " |"
+		}
+		if s.Key != "" {
+			line += " `[" + s.Section + "] " + s.Key + "` |"
+		} else {
+			line += " |"
+		}
+		if !strings.Contains(string(content), line) {
+			t.Errorf("docs/programs/ovnkube.md has no row that begins with %s", line)
+		}
+	}
+	for _, flag := range config.Refused() {
+		if !strings.Contains(string(content), "`--"+flag+"`") {
+			t.Errorf("docs/programs/ovnkube.md does not name the refused flag --%s", flag)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add("[default]\nmtu=1400\n", "10.128.0.0/14/23", "ssl:192.0.2.1:6642")
+	f.Add("=", "//", ":")
+	f.Add("[", ",", "unix:")
+	f.Fuzz(func(_ *testing.T, file, pools, south string) {
+		_, _ = config.Load(map[string]string{"cluster-subnets": pools, "sb-address": south}, variables(nil), []byte(file)) // it must not panic
+	})
+}

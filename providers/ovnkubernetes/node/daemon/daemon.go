@@ -1,0 +1,116 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+)
+
+// switchSchema is the schema of Open vSwitch's database in images.
+const switchSchema = "/usr/share/openvswitch/vswitch.ovsschema"
+
+// Switch runs ovsdb-server and ovs-vswitchd. With the userspace datapath, ovs-vswitchd has a network namespace of its own, which stays when
+// the context ends, as do bridges and ports.
+func Switch(ctx context.Context, c config.Config, log *slog.Logger) error {
+	d := c.Directories
+	s := ovs.Switch{RunDir: d.SwitchRun, DataDir: d.SwitchData, Schema: switchSchema, Log: log}
+	underlay, userspace, err := Underlay(c)
+	if err != nil {
+		return err
+	}
+	if userspace {
+		log.Info("Open vSwitch uses its userspace datapath", "namespace", underlay.Namespace)
+		s.Userspace, s.Namespace = true, underlay.Path()
+		if err := wait(ctx, log, "the underlay of Open vSwitch", func(ctx context.Context) error {
+			if underlay.MTU, err = UnderlayMTU(c.TunnelAddress); err != nil {
+				return err
+			}
+			return underlay.Prepare(ctx)
+		}); err != nil {
+			return err
+		}
+	}
+	return s.Run(ctx)
+}
+
+// Database runs the server of one of OVN's databases. It creates the database, or converts it to the schema of the image, first. The
+// server listens on a unix socket; with the files of TLS, masters can have it listen on TCP, too.
+func Database(ctx context.Context, c config.Config, database config.Database, log *slog.Logger) error {
+	if err := os.MkdirAll(c.Directories.Run, 0o755); err != nil {
+		return fmt.Errorf("create directory of sockets: %w", err)
+	}
+	if err := ovs.PrepareDatabase(ctx, database.File, database.Schema); err != nil {
+		return err
+	}
+	if err := waitForTLS(ctx, c, log); err != nil {
+		return err
+	}
+	return ovs.Daemon{
+		Name: "ovsdb-server", Log: log, Environment: environment(c),
+		Arguments: append([]string{database.File, "--remote=punix:" + database.Socket, "--unixctl=" + database.Control}, tls(c)...),
+	}.Run(ctx)
+}
+
+// Northd runs ovn-northd between the two databases of this node.
+func Northd(ctx context.Context, c config.Config, log *slog.Logger) error {
+	north, south := c.Directories.NorthDatabase(), c.Directories.SouthDatabase()
+	for _, database := range []config.Database{north, south} {
+		if err := wait(ctx, log, "the server of "+database.Name, listening(database.Socket)); err != nil {
+			return err
+		}
+	}
+	return ovs.Daemon{
+		Name: "ovn-northd", Log: log, Environment: environment(c),
+		Arguments: []string{"--ovnnb-db=unix:" + north.Socket, "--ovnsb-db=unix:" + south.Socket, "--unixctl=" + c.Directories.NorthdControl()},
+	}.Run(ctx)
+}
+
+// Controller runs ovn-controller, which reads its configuration from Open vSwitch's database, where the node's agent writes it. At its end it
+// leaves the node's flows and its row of the southbound database, so that pods keep their network.
+func Controller(ctx context.Context, c config.Config, log *slog.Logger) error {
+	if err := os.MkdirAll(c.Directories.Run, 0o755); err != nil {
+		return fmt.Errorf("create directory of sockets: %w", err)
+	}
+	if err := wait(ctx, log, "Open vSwitch", listening(c.Directories.SwitchSocket())); err != nil {
+		return err
+	}
+	if err := waitForTLS(ctx, c, log); err != nil {
+		return err
+	}
+	control := ovs.Control(c.Directories.ControllerControl())
+	return ovs.Daemon{
+		Name: "ovn-controller", Log: log, Environment: environment(c),
+		Arguments: append([]string{"unix:" + c.Directories.SwitchSocket(), "--unixctl=" + string(control)}, tls(c)...),
+		End: func(ctx context.Context) error {
+			_, err := control.Call(ctx, "exit", "--restart")
+			return err
+		},
+	}.Run(ctx)
+}
+
+// waitForTLS waits for the files of TLS if an endpoint of nodes needs them. The processes read renewed files themselves.
+func waitForTLS(ctx context.Context, c config.Config, log *slog.Logger) error {
+	if !usesTLS(c) {
+		return nil
+	}
+	return wait(ctx, log, "the certificate", present(c.PrivateKey, c.Certificate, c.Authority))
+}
+
+func usesTLS(c config.Config) bool { return strings.Contains(c.South, "ssl:") }
+
+func tls(c config.Config) []string {
+	if !usesTLS(c) {
+		return nil
+	}
+	return []string{"--private-key=" + c.PrivateKey, "--certificate=" + c.Certificate, "--ca-cert=" + c.Authority}
+}
+
+// environment has ovn-controller find the control socket of ovs-vswitchd's bridges, and all of them keep other files where sockets are.
+func environment(c config.Config) []string {
+	return []string{"OVS_RUNDIR=" + c.Directories.SwitchRun, "OVN_RUNDIR=" + c.Directories.Run, "OVN_DBDIR=" + c.Directories.Data}
+}

@@ -1,0 +1,63 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+)
+
+const (
+	// look is how often a prerequisite is looked at, remind how often the log names what is still missing.
+	look   = 100 * time.Millisecond
+	remind = 30 * time.Second
+)
+
+// wait waits until a check succeeds. The error is that of the context.
+func wait(ctx context.Context, log *slog.Logger, what string, check func(context.Context) error) error {
+	var reported time.Time
+	for {
+		err := check(ctx)
+		if err == nil {
+			return nil
+		}
+		if now := time.Now(); now.Sub(reported) >= remind {
+			reported = now
+			log.Info("waiting for "+what, "state", err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for %s: %w", what, ctx.Err())
+		case <-time.After(look):
+		}
+	}
+}
+
+// listening checks that a process listens on a unix socket.
+func listening(socket string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+}
+
+// present checks that files exist and are not empty.
+func present(files ...string) func(context.Context) error {
+	return func(context.Context) error {
+		var errs []error
+		for _, f := range files {
+			info, err := os.Stat(f)
+			if err == nil && info.Size() == 0 {
+				err = fmt.Errorf("%s is empty", f)
+			}
+			errs = append(errs, err)
+		}
+		return errors.Join(errs...)
+	}
+}
