@@ -13,7 +13,9 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 )
 
-func variables(v map[string]string) func(string) string { return func(name string) string { return v[name] } }
+func variables(v map[string]string) func(string) string {
+	return func(name string) string { return v[name] }
+}
 
 func TestAnArgumentOverridesAVariableAndThatTheFile(t *testing.T) {
 	file := []byte("[default]\nmtu=1300 \n")
