@@ -12,7 +12,8 @@
 //		server.Create(t, network) // deleted when the test ends
 //	}
 //
-// A test that needs a server to itself, to stop it or to give it other options, calls Start.
+// A test that needs a server to itself, to stop it or to give it other options, calls Start; one that needs it only for a while,
+// and leaves it as it found it, calls Borrow.
 //
 // The server serves the kinds of this project (package api/crds) beside the built-in ones, and those of OpenShift that
 // Options.OpenShift names; Install and Uninstall add and remove kinds while it runs. RBAC is in effect;

@@ -1,25 +1,28 @@
 package faults_test
 
 import (
-	"context"
 	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
 )
 
 // TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges takes kube-proxy away, brings it back, and so on,
-// and kills an operator after none of its writes on either way, then after one, two... on one and the other in turn. Unlike
-// after an install there is a history, and what was deleted may still be on its way out.
+// and kills an operator after none of its writes on either way, then in one cluster after two, four..., in another one after one, three..., on
+// one way and the other in turn. Unlike after an install there is a history, and what was deleted may still be on its way out.
 func TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t)
-	c.namespaces()
+	for begin, which := range []string{"even", "odd"} {
+		t.Run(which, func(t *testing.T) {
+			t.Parallel()
+			newCluster(t).backAndForth(begin)
+		})
+	}
+}
+
+// backAndForth kills operators after every other write from a first one on, until none dies on either way.
+func (c *cluster) backAndForth(begin int) {
 	sides := []func(*spec){
 		func(s *spec) { s.DeployKubeProxy, s.LogLevel = new(true), "Normal" },
 		func(s *spec) { s.DeployKubeProxy, s.LogLevel = new(false), "Debug" },
@@ -35,7 +38,7 @@ func TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges(t *
 	alive := 0 // the last operators that did not die
 	for n := 0; alive < len(sides); n++ {
 		c.stop(p)
-		from, to, k := n%2, (n+1)%2, max(0, n-1)
+		from, to, k := n%2, (n+1)%2, max(0, begin+2*(n-1))
 		c.edit(sides[to])
 		var died bool
 		if p, died = c.succeed(k, want[from], want[to]); died {
@@ -75,25 +78,5 @@ func (c *cluster) remembers(after string, last int) {
 			have = append(have, fmt.Sprintf("%d %s %s kube-proxy: %t", r.Number, r.Kind, r.Outcome, *s.Spec().DeployKubeProxy))
 		}
 		return cmp.Diff(want, have)
-	})
-}
-
-// namespaces lets namespaces go that were deleted, until the test ends. No one else does that here, and the operator has
-// deleted what was in them before.
-func (c *cluster) namespaces() {
-	ctx, end := context.WithCancel(context.Background())
-	var ended sync.WaitGroup
-	c.Cleanup(func() { end(); ended.Wait() })
-	ended.Go(func() {
-		for tick := time.NewTicker(30 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-			var all corev1.NamespaceList
-			_ = c.Client.List(ctx, &all) // or the next time
-			for i := range all.Items {
-				if ns := &all.Items[i]; ns.DeletionTimestamp != nil {
-					ns.Spec.Finalizers = nil
-					_ = c.Client.SubResource("finalize").Update(ctx, ns) // or the next time
-				}
-			}
-		}
 	})
 }

@@ -16,6 +16,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,33 +34,50 @@ const operatorNamespace = "openshift-network-operator"
 type cluster struct {
 	*apitest.Server
 	testing.TB
-	base map[string]bool // what is there before anything is installed
+	base  map[string]bool               // what exists before anything is installed
+	kinds []schema.GroupVersionResource // what the API server can list and delete
 }
 
+// newCluster makes a cluster on an API server that no other test uses meanwhile.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
-	return newClusterWith(t, apitest.Options{})
+	c := &cluster{Server: apitest.Borrow(t), TB: t}
+	c.kinds = c.resources()
+	c.base = c.existing()
+	c.Cleanup(func() {
+		if !c.Failed() {
+			c.clear()
+			c.forget()
+		}
+	})
+	c.setUp()
+	return c
 }
 
+// newClusterWith makes a cluster on an API server of its own.
 func newClusterWith(t testing.TB, options apitest.Options) *cluster {
 	t.Helper()
 	c := &cluster{Server: apitest.Start(t, options), TB: t}
+	c.kinds = c.resources()
+	c.setUp()
+	return c
+}
+
+// setUp creates what the operator finds, and takes it for the base from now on. What acts beside the operator begins.
+func (c *cluster) setUp() {
+	c.Helper()
+	before := c.base
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "cp-0", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}
 	c.create(node)
 	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.10"}}
-	if err := c.Client.Status().Update(t.Context(), node); err != nil {
-		t.Fatal(err)
+	if err := c.Client.Status().Update(c.Context(), node); err != nil {
+		c.Fatal(err)
 	}
 	c.anotherProxy()
-	c.base = map[string]bool{}
-	for _, keys := range c.keys() {
-		for _, key := range keys {
-			c.base[key] = true
-		}
-	}
+	c.base = c.existing()
+	c.Cleanup(func() { c.base = before })
 	c.kubelet()
-	return c
 }
 
 // anotherProxy creates a kube-proxy of others, so that this operator's may be removed.
@@ -70,48 +88,6 @@ func (c *cluster) anotherProxy() {
 		Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "kube-proxy", Image: "kube-proxy:v1"}}}},
 	}})
-}
-
-// kubelet has probes of the MTU answer and workloads work, until the test ends.
-func (c *cluster) kubelet() {
-	ctx, end := context.WithCancel(context.Background())
-	var ended sync.WaitGroup
-	c.Cleanup(func() { end(); ended.Wait() })
-	ended.Go(func() {
-		for tick := time.NewTicker(30 * time.Millisecond); ctx.Err() == nil; <-tick.C {
-			var pods corev1.PodList
-			var sets appsv1.DaemonSetList
-			var deployments appsv1.DeploymentList
-			for _, list := range []client.ObjectList{&pods, &sets, &deployments} {
-				_ = c.Client.List(ctx, list) // the API server may be what is at fault
-			}
-			for i := range pods.Items {
-				answer(ctx, c.Client, &pods.Items[i])
-			}
-			for i := range sets.Items {
-				if d := &sets.Items[i]; d.Status.ObservedGeneration != d.Generation {
-					d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, DesiredNumberScheduled: 1, CurrentNumberScheduled: 1,
-						UpdatedNumberScheduled: 1, NumberAvailable: 1, NumberReady: 1}
-					_ = c.Client.Status().Update(ctx, d) // or the next time
-				}
-			}
-			for i := range deployments.Items {
-				if d := &deployments.Items[i]; d.Status.ObservedGeneration != d.Generation {
-					d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
-					_ = c.Client.Status().Update(ctx, d) // or the next time
-				}
-			}
-		}
-	})
-}
-
-func answer(ctx context.Context, api client.Client, p *corev1.Pod) {
-	if !strings.HasPrefix(p.Name, "mtu-prober-") || p.Status.Phase == corev1.PodSucceeded {
-		return
-	}
-	p.Status = corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{
-		Name: "probe-mtu", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: `{"mtu":1450,"links":["eth0"]}`}}}}}
-	_ = api.Status().Update(ctx, p) // or the next time
 }
 
 func (c *cluster) create(o client.Object) {
@@ -167,16 +143,34 @@ func (c *cluster) stop(p *process) {
 	}
 }
 
-// eventually waits until a condition holds, and says what is wrong if it never does.
+// eventually waits until a condition holds, and reports what is wrong if it never does. It prints what it waits for when that
+// takes long.
 func (c *cluster) eventually(what string, wrong func() string) {
 	c.Helper()
-	var last string
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if last = wrong(); last == "" {
+	begun := time.Now()
+	noted := begun
+	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		last := wrong()
+		if last == "" {
 			return
 		}
+		if time.Since(begun) > limit {
+			c.Fatalf("not within %s: %s: %s", limit, what, last)
+		}
+		if time.Since(noted) > patience {
+			noted = time.Now()
+			c.Logf("%s: waiting for: %s: %s", time.Since(begun).Round(time.Second), what, firstLine(last))
+		}
+		time.Sleep(wait)
 	}
-	c.Fatalf("never: %s: %s", what, last)
+}
+
+// limit is how long a condition may take, and patience how long nothing is printed about one that does not hold.
+const limit, patience = 2 * time.Minute, 10 * time.Second
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
 
 type spec = operatorv1.NetworkSpec
@@ -199,7 +193,7 @@ func (c *cluster) configMap(name string) map[string]string {
 }
 
 // startedAgain is how long it takes until a process that has ended is started again.
-const startedAgain = time.Second
+const startedAgain = 200 * time.Millisecond
 
 // hostPort reads the address of an API server.
 func hostPort(host string) (facts.HostPort, error) {

@@ -112,11 +112,17 @@ func (c *cluster) network() *operatorv1.Network {
 	return n
 }
 
-// reaches waits until the state of the cluster is what it is without faults.
-func (c *cluster) reaches(want map[string]string, after string) {
+// lull is how long no call was made when it is worth to look what an operator has done.
+const lull = 50 * time.Millisecond
+
+// reaches waits until an operator has made the state of the cluster what it is without faults.
+func (c *cluster) reaches(p *process, want map[string]string, after string) {
 	c.Helper()
 	c.eventually("after "+after+" the state is that of an undisturbed operator", func() string {
-		// Listing everything costs more than a look at the record.
+		// Listing everything costs more than a look at the line and the record.
+		if idle := p.line.Idle(); idle < lull {
+			return fmt.Sprintf("the last call was made %s ago", idle)
+		}
 		if missing := c.unrecorded(); missing != "" {
 			return missing
 		}
@@ -137,7 +143,7 @@ func TestEachCallOfAnInstallFailsOnce(t *testing.T) {
 			c.clear()
 			c.create(newNetwork())
 			p = c.startAgain(faults.NewLine(faults.EachOnce(fault)))
-			c.reaches(want, "each call failed once: "+fault.String())
+			c.reaches(p, want, "each call failed once: "+fault.String())
 			t.Logf("%d calls", len(p.line.Calls()))
 		})
 	}
@@ -162,7 +168,7 @@ func TestOneCallOfAnInstallFails(t *testing.T) {
 			}
 			return faults.None
 		}))
-		c.reaches(want, fmt.Sprintf("call %d: %s", n, way))
+		c.reaches(p, want, fmt.Sprintf("call %d: %s", n, way))
 		if calls := p.line.Calls(); len(calls) < n {
 			t.Logf("every twelfth of %d calls failed", len(calls))
 			return
@@ -238,7 +244,7 @@ func (c *cluster) succeed(k int, before, want map[string]string) (heir *process,
 	after := fmt.Sprintf("death after write %d", k)
 	c.noLie(before, want, after)
 	heir = c.start(faults.NewLine(nil))
-	c.reaches(want, after)
+	c.reaches(heir, want, after)
 	if !died {
 		c.Logf("no more than %d writes", k)
 	}

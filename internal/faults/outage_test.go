@@ -17,8 +17,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/operator"
 )
 
+// lease is a quarter of the timing of the program: what is tested is the order of what happens, not how long it takes.
+var lease = operator.LeaseTiming{Duration: 3 * time.Second, RenewDeadline: 2500 * time.Millisecond, RetryPeriod: 500 * time.Millisecond}
+
 // withLease has an operator wait for the lease, as it does in a cluster.
-func withLease(o *operator.Options) { o.WithoutLease = false }
+func withLease(o *operator.Options) { o.WithoutLease, o.Lease = false, lease }
 
 // all has every call fail in the same way.
 func all(f faults.Fault) faults.Plan { return func(faults.Call) faults.Fault { return f } }
@@ -29,7 +32,7 @@ func restarted(o *operator.Options) { o.Identity = podName }
 // podName is the name of the pod in which an operator is started again.
 const podName = "network-operator-0"
 
-// TestAPIServerThatIsGoneIsWaitedFor takes the API server away from an operator for longer than a lease lasts. The operator
+// TestAPIServerThatIsGoneIsWaitedFor takes the API server away from an operator for as long as several leases last. The operator
 // ends when it cannot renew its lease and is started again; it asks seldom meanwhile, calls nothing Degraded that is not,
 // and does at once what was asked for when the server is back.
 func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
@@ -40,9 +43,9 @@ func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
 		// calls is how many may be made meanwhile: some thirty watches try again until the lease is lost, ever more seldom.
 		calls int
 	}{
-		{"connection reset", faults.Reset, 20 * time.Second, 600},
-		{"hangs", faults.Hang, 20 * time.Second, 600},
-		{"refused for two minutes", faults.Refused, 2 * time.Minute, 240},
+		{"connection reset", faults.Reset, 2 * lease.Duration, 250},
+		{"hangs", faults.Hang, 2 * lease.Duration, 250},
+		{"refused for as long as ten leases", faults.Refused, 10 * lease.Duration, 150},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,11 +86,11 @@ func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
 				return ""
 			})
 			t.Logf("%s after the API server was back", time.Since(back).Round(time.Millisecond))
-			var lease coordinationv1.Lease
-			if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "network-operator-lock"}, &lease); err != nil {
+			var held coordinationv1.Lease
+			if err := c.Client.Get(t.Context(), client.ObjectKey{Namespace: operatorNamespace, Name: "network-operator-lock"}, &held); err != nil {
 				t.Fatal(err)
 			}
-			if holder := *lease.Spec.HolderIdentity; holder != podName {
+			if holder := *held.Spec.HolderIdentity; holder != podName {
 				t.Errorf("the lease is held by %s: who is started again has to wait for it", holder)
 			}
 		})
@@ -116,7 +119,7 @@ func TestWatchesThatEndMissNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.reaches(want, "watches ended, and were answered: "+how.String())
+		c.reaches(p, want, "watches ended, and were answered: "+how.String())
 	}
 }
 
@@ -144,7 +147,7 @@ func TestALittleOfEverythingGoesWrong(t *testing.T) {
 		}
 		return faults.None
 	}))
-	c.reaches(want, "a little of everything")
+	c.reaches(p, want, "a little of everything")
 	t.Logf("%d calls", len(p.line.Calls()))
 }
 
@@ -163,6 +166,6 @@ func TestWhatHappensWhileNobodyWorksIsSeenAfterwards(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-flannel", Name: "flanneld"}}); err != nil {
 		t.Fatal(err)
 	}
-	c.start(faults.NewLine(nil))
-	c.reaches(want, "what happened while no one worked")
+	p = c.start(faults.NewLine(nil))
+	c.reaches(p, want, "what happened while no one worked")
 }

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,6 +19,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/plan"
@@ -57,8 +61,8 @@ func (c *cluster) keys() map[schema.GroupVersionResource][]string {
 	c.Helper()
 	api := metadata.NewForConfigOrDie(c.Config)
 	all := map[schema.GroupVersionResource][]string{}
-	c.each(c.resources(), func(r schema.GroupVersionResource, keep func(func())) error {
-		list, err := api.Resource(r).List(c.Context(), fromCache)
+	c.each(c.kinds, func(r schema.GroupVersionResource, keep func(func())) error {
+		list, err := api.Resource(r).List(context.WithoutCancel(c.Context()), fromCache)
 		if err != nil {
 			return err
 		}
@@ -69,6 +73,18 @@ func (c *cluster) keys() map[schema.GroupVersionResource][]string {
 		})
 		return nil
 	})
+	return all
+}
+
+// existing returns the objects of the cluster as a set.
+func (c *cluster) existing() map[string]bool {
+	c.Helper()
+	all := map[string]bool{}
+	for _, keys := range c.keys() {
+		for _, key := range keys {
+			all[key] = true
+		}
+	}
 	return all
 }
 
@@ -85,7 +101,7 @@ func (c *cluster) added() map[string]found {
 	api := dynamic.NewForConfigOrDie(c.Config)
 	all := map[string]found{}
 	c.each(kinds, func(r schema.GroupVersionResource, keep func(func())) error {
-		list, err := api.Resource(r).List(c.Context(), fromCache)
+		list, err := api.Resource(r).List(context.WithoutCancel(c.Context()), fromCache)
 		if err != nil {
 			return err
 		}
@@ -225,26 +241,44 @@ func entries(data map[string]any) []string {
 func (c *cluster) clear() {
 	c.Helper()
 	api := dynamic.NewForConfigOrDie(c.Config)
-	now := int64(0)
-	for range 3 { // what was deleted with a finalizer, and what it was in
-		left := 0
-		for _, o := range c.added() {
-			left++
-			in := api.Resource(o.in).Namespace(o.GetNamespace())
-			if len(o.GetFinalizers()) > 0 {
-				o.SetFinalizers(nil)
-				_, _ = in.Update(c.Context(), o.Unstructured, metav1.UpdateOptions{})
-			}
-			if err := in.Delete(c.Context(), o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-				c.Fatal(err)
-			}
-			if o.GetKind() == "Namespace" {
-				o.Object["spec"] = map[string]any{"finalizers": []any{}}
-				_, _ = api.Resource(o.in).Update(c.Context(), o.Unstructured, metav1.UpdateOptions{}, "finalize")
-			}
+	c.eventually("everything that came is deleted", func() string {
+		left := c.added()
+		var deletions sync.WaitGroup
+		for _, o := range left {
+			deletions.Go(func() { c.remove(api.Resource(o.in).Namespace(o.GetNamespace()), o) })
 		}
-		if left == 0 {
-			return
+		deletions.Wait()
+		return strings.Join(slices.Sorted(maps.Keys(left)), ", ")
+	})
+}
+
+// remove deletes an object whatever its finalizers, as far as that can be done at once.
+func (c *cluster) remove(in dynamic.ResourceInterface, o found) {
+	ctx, now := context.WithoutCancel(c.Context()), int64(0)
+	if len(o.GetFinalizers()) > 0 {
+		o.SetFinalizers(nil)
+		_, _ = in.Update(ctx, o.Unstructured, metav1.UpdateOptions{}) // or the next time
+	}
+	if err := in.Delete(ctx, o.GetName(), metav1.DeleteOptions{GracePeriodSeconds: &now}); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		c.Error(err)
+	}
+	if o.GetKind() == "Namespace" {
+		o.Object["spec"] = map[string]any{"finalizers": []any{}}
+		_, _ = in.Update(ctx, o.Unstructured, metav1.UpdateOptions{}, "finalize") // or the next time
+	}
+}
+
+// forget deletes what clear keeps: what reports what happened.
+func (c *cluster) forget() {
+	c.Helper()
+	ctx := context.WithoutCancel(c.Context())
+	for _, err := range []error{
+		c.Client.DeleteAllOf(ctx, &coordinationv1.Lease{}, client.InNamespace(operatorNamespace)),
+		c.Client.DeleteAllOf(ctx, &eventsv1.Event{}, client.InNamespace(metav1.NamespaceDefault)),
+		c.Client.DeleteAllOf(ctx, &eventsv1.Event{}, client.InNamespace(operatorNamespace)),
+	} {
+		if err != nil {
+			c.Error(err)
 		}
 	}
 }

@@ -8,10 +8,6 @@ import (
 	"time"
 )
 
-// staleLease is how old the last renewal of the lease may be when something is written. It is less than leaseDuration:
-// no one else works yet.
-const staleLease = leaseDuration - retryPeriod
-
 // fence lets writes through only as long as no one else can have the lease. A replica that was stopped for a while, by a
 // signal or with its machine, would go on in the middle of what it was doing when it wakes, before it notices that
 // another one works by now.
@@ -21,6 +17,8 @@ const staleLease = leaseDuration - retryPeriod
 type fence struct {
 	// now has the reading of the monotonic clock, wall only that of the wall clock.
 	now, wall func() time.Time
+	// stale is the age of a renewal from which on nothing is written.
+	stale time.Duration
 
 	mu                   sync.Mutex
 	renewed, renewedWall time.Time
@@ -28,8 +26,8 @@ type fence struct {
 }
 
 // newFence makes a fence that nothing passes until the lease is taken.
-func newFence() *fence {
-	return &fence{now: time.Now, wall: func() time.Time { return time.Now().Round(0) }}
+func newFence(stale time.Duration) *fence {
+	return &fence{now: time.Now, wall: func() time.Time { return time.Now().Round(0) }, stale: stale}
 }
 
 // close ends all writes but those of the lease, for good.
@@ -51,7 +49,7 @@ func (f *fence) refuses() error {
 	if f.closed {
 		return fmt.Errorf("the lease %s is released: the operator is stopping and writes nothing more", leaseName)
 	}
-	if age := max(f.now().Sub(f.renewed), f.wall().Sub(f.renewedWall)); age > staleLease {
+	if age := max(f.now().Sub(f.renewed), f.wall().Sub(f.renewedWall)); age > f.stale {
 		return fmt.Errorf("the lease %s was not renewed for %s: another replica may work by now, and nothing is written", leaseName, age.Round(time.Second))
 	}
 	return nil

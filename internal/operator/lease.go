@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -18,16 +19,33 @@ import (
 // leaseName is the name of the lease that the replica which works holds.
 const leaseName = status.LeaseName
 
-// How long a lease lasts, how long its holder tries to renew it before it stops, and how often. One that ends in order hands
-// over at once, and one that is started again in its pod goes on at once. A replica that is gone is replaced after
-// leaseDuration and until the next look at the lease, which the library takes up to 2.2 times retryPeriod after the one
-// before: 16.4 seconds at most. Fewer renewals within that time would be at the price of renewDeadline, and the operator
-// would end when the API server does not answer for a moment.
+// LeaseTiming is how long a lease lasts, how long its holder tries to renew it before it stops, and how often. The zero value is
+// the timing of the program. Duration is a whole number of seconds, and longer than RenewDeadline, which is longer than
+// RetryPeriod.
+//
+// An operator that ends in order hands over at once, and one that is restarted in its pod continues at once. A replica that is
+// unreachable is replaced after Duration and until the next look at the lease, which the library takes up to 2.2 times RetryPeriod
+// after the one before: 16.4 seconds at most. Fewer renewals within that time would be at the price of RenewDeadline, and the
+// operator would end when the API server does not answer for a moment.
+type LeaseTiming struct {
+	Duration, RenewDeadline, RetryPeriod time.Duration
+}
+
+// programLease is the timing of the program.
+var programLease = LeaseTiming{Duration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod}
+
 const (
 	leaseDuration = 12 * time.Second
 	renewDeadline = 10 * time.Second
 	retryPeriod   = 2 * time.Second
 )
+
+// orProgram is the timing, or that of the program if it is the zero value.
+func (t LeaseTiming) orProgram() LeaseTiming { return cmp.Or(t, programLease) }
+
+// stale is how old the last renewal of the lease may be when something is written. It is less than Duration: no other replica
+// works yet.
+func (t LeaseTiming) stale() time.Duration { return t.Duration - t.RetryPeriod }
 
 // lock is the lease as this replica takes it. It records no event: a restart of a converged cluster writes nothing else.
 func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
@@ -41,7 +59,7 @@ func (s *shared) lock(api *rest.Config) (resourcelock.Interface, error) {
 	}
 	config := rest.AddUserAgent(rest.CopyConfig(api), "leader-election")
 	// One request that hangs must not be the end of the lease.
-	config.Timeout = renewDeadline / 2
+	config.Timeout = s.Lease.RenewDeadline / 2
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("create client for the lease: %w", err)

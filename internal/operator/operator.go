@@ -73,6 +73,8 @@ type Options struct {
 	Identity string
 	// WithoutLease starts to work at once, for tests and for people who run it by hand.
 	WithoutLease bool
+	// Lease is the timing of the lease; the zero value is the program's. Tests that wait for a lease to expire set a shorter one.
+	Lease LeaseTiming
 	// Level is that of Log, which Network/cluster sets.
 	Level *slog.LevelVar
 	Log   *slog.Logger
@@ -153,13 +155,14 @@ func endWithin(ctx context.Context, run func(context.Context) error, limit time.
 
 // share makes what the loops share.
 func share(ctx context.Context, o Options) (*shared, error) {
+	o.Lease = o.Lease.orProgram()
 	s := &shared{Options: o, board: &report.Board{}, network: &trigger.Trigger{}, status: &trigger.Trigger{}}
 	reach := rest.CopyConfig(o.Config)
 	s.reach = reach
 	reach.QPS, reach.Burst = requestsPerSecond, requestsAtOnce
 	reach.UserAgent = "cluster-network-operator/" + o.Facts.ReleaseVersion
 	if !o.WithoutLease {
-		s.fence = newFence()
+		s.fence = newFence(o.Lease.stale())
 		reach.Wrap(s.fence.wrap)
 	}
 	httpClient, err := rest.HTTPClientFor(reach)
@@ -200,7 +203,6 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	lease, renew, retry := leaseDuration, renewDeadline, retryPeriod
 	graceful, yes := cmp.Or(s.loopsStop, loopsStop), true
 	mgr, err := manager.New(api, manager.Options{
 		Scheme:         scheme,
@@ -213,9 +215,9 @@ func (s *shared) newManager(api *rest.Config) (manager.Manager, error) {
 		LeaderElectionID:                    leaseName,
 		LeaderElectionReleaseOnCancel:       true,
 		LeaderElectionResourceLockInterface: lock,
-		LeaseDuration:                       &lease,
-		RenewDeadline:                       &renew,
-		RetryPeriod:                         &retry,
+		LeaseDuration:                       &s.Lease.Duration,
+		RenewDeadline:                       &s.Lease.RenewDeadline,
+		RetryPeriod:                         &s.Lease.RetryPeriod,
 		Metrics:                             s.metricsOptions(),
 		HealthProbeBindAddress:              orNowhere(s.HealthAddress),
 		GracefulShutdownTimeout:             &graceful,
