@@ -24,7 +24,8 @@ type Ref struct{ Table, Key string }
 // String names the row.
 func (r Ref) String() string { return r.Table + " " + strconv.Quote(r.Key) }
 
-// Desired is a row that an owner wants to exist. Its table has the column external_ids, in which Plan keeps the owner and the key.
+// Desired is a row that an owner wants to exist. Plan keeps the owner and the key in the column external_ids. In a table without that
+// column all rows are the owner's, and their key is the column that is the table's index, such as the name.
 type Desired struct {
 	// Ref is the table, and a key that no other row of the owner in the table has. The key stays the same for the same thing.
 	Ref
@@ -36,7 +37,15 @@ type Desired struct {
 // without the owner's mark are neither changed nor deleted. The snapshot has all columns of the tables of the desired rows, and of all
 // tables in which the owner may have rows. The error names every desired row that the schema does not admit.
 func Plan(schema Schema, owner string, desired []Desired, have Snapshot) ([]Operation, error) {
-	p := planner{schema: schema, owner: owner, have: have, existing: map[Ref]UUID{}, names: map[Ref]Named{}}
+	p, err := plan(schema, owner, desired, have)
+	if err != nil {
+		return nil, err
+	}
+	return p.operations, nil
+}
+
+func plan(schema Schema, owner string, desired []Desired, have Snapshot) (*planner, error) {
+	p := &planner{schema: schema, owner: owner, have: have, existing: map[Ref]UUID{}, names: map[Ref]Named{}}
 	p.find()
 	desired = slices.SortedFunc(slices.Values(desired), func(a, b Desired) int { return a.compare(b.Ref) })
 	p.name(desired)
@@ -52,7 +61,8 @@ func Plan(schema Schema, owner string, desired []Desired, have Snapshot) ([]Oper
 			p.operations = append(p.operations, Delete(r.Table, Is(p.existing[r])))
 		}
 	}
-	return append(p.operations, p.copies...), nil
+	p.operations = append(p.operations, p.copies...)
+	return p, nil
 }
 
 func (r Ref) compare(o Ref) int {
@@ -79,10 +89,9 @@ func (p *planner) find() {
 	for _, table := range slices.Sorted(maps.Keys(p.have.tables)) {
 		// In order, so that of rows with the same mark the same one is kept always.
 		for _, id := range slices.Sorted(maps.Keys(p.have.tables[table])) {
-			ids := p.have.Row(table, id).Map(marks)
-			r := Ref{Table: table, Key: ids[keyMark]}
+			r, owned := p.schema.Tables[table].mark(p.owner, table, p.have.Row(table, id))
 			switch {
-			case ids[ownerMark] != p.owner:
+			case !owned:
 			case p.existing[r] != "":
 				p.copies = append(p.copies, Delete(table, Is(id)))
 			default:
@@ -90,6 +99,50 @@ func (p *planner) find() {
 			}
 		}
 	}
+}
+
+// mark returns the owner's name of a row, and whether the row is the owner's.
+func (t TableSchema) mark(owner, table string, row Row) (Ref, bool) {
+	if _, marked := t.Columns[marks]; marked {
+		ids := row.Map(marks)
+		return Ref{Table: table, Key: ids[keyMark]}, ids[ownerMark] == owner
+	}
+	column := t.keyColumn()
+	return Ref{Table: table, Key: row.Text(column)}, column != ""
+}
+
+// keyColumn is the column that is an index of the table, empty without one.
+func (t TableSchema) keyColumn() string {
+	for _, index := range t.Indexes {
+		if len(index) == 1 {
+			return index[0]
+		}
+	}
+	return ""
+}
+
+// marked returns columns with the owner's mark.
+func (t TableSchema) marked(owner string, w Desired) (map[string]any, error) {
+	columns := maps.Clone(w.Columns)
+	if columns == nil {
+		columns = map[string]any{}
+	}
+	if _, marked := t.Columns[marks]; !marked {
+		column := t.keyColumn()
+		if column == "" {
+			return nil, fmt.Errorf("%s: the schema has no table of that name with the column %s, or an index of one column", w.Ref, marks)
+		}
+		columns[column] = w.Key
+		return columns, nil
+	}
+	ids, ok := columns[marks].(Map)
+	if columns[marks] != nil && !ok {
+		return nil, fmt.Errorf("%s: column %s is not a Map", w.Ref, marks)
+	}
+	merged := Map{ownerMark: owner, keyMark: w.Key}
+	maps.Copy(merged, ids)
+	columns[marks] = merged
+	return columns, nil
 }
 
 func (p *planner) name(desired []Desired) {
@@ -104,23 +157,12 @@ func (p *planner) name(desired []Desired) {
 
 // row appends what inserts or updates a row.
 func (p *planner) row(w Desired) {
-	table, ok := p.schema.Tables[w.Table]
-	if _, marked := table.Columns[marks]; !ok || !marked {
-		p.problems = append(p.problems, fmt.Errorf("%s: the schema has no table of that name with the column %s", w.Ref, marks))
+	table := p.schema.Tables[w.Table]
+	columns, err := table.marked(p.owner, w)
+	if err != nil {
+		p.problems = append(p.problems, err)
 		return
 	}
-	columns := maps.Clone(w.Columns)
-	if columns == nil {
-		columns = map[string]any{}
-	}
-	ids, ok := columns[marks].(Map)
-	if columns[marks] != nil && !ok {
-		p.problems = append(p.problems, fmt.Errorf("%s: column %s is not a Map", w.Ref, marks))
-		return
-	}
-	merged := Map{ownerMark: p.owner, keyMark: w.Key}
-	maps.Copy(merged, ids)
-	columns[marks] = merged
 	id, exists := p.existing[w.Ref]
 	changes := map[string]any{}
 	for _, column := range slices.Sorted(maps.Keys(columns)) {

@@ -35,7 +35,8 @@ func newWorld(t testing.TB) *world {
 	if w.schema, err = w.client.Schema(t.Context(), northbound); err != nil {
 		t.Fatal(err)
 	}
-	w.cache = NewCache(northbound, map[string][]string{"Logical_Switch": nil, "Logical_Switch_Port": nil, "ACL": nil, "Port_Group": nil}, nil)
+	w.cache = NewCache(northbound, map[string][]string{"Logical_Switch": nil, "Logical_Switch_Port": nil, "ACL": nil, "Port_Group": nil,
+		"Load_Balancer": nil, "Load_Balancer_Group": nil}, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { _ = w.cache.Follow(ctx, reader); close(done) }()
