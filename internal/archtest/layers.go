@@ -36,6 +36,7 @@ var rules = []struct {
 	{"providers/*/controller", Loops},
 	{"providers/*/node", Loops},
 	{"providers/*/northbound", Edges},
+	{"providers/*/*test", Edges},
 	{"providers/*/master", Loops},
 	{"providers", Providers},
 	{"internal/applied", Contract},

@@ -1,0 +1,193 @@
+package northbound
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+const (
+	clusterGroup     = "clusterPortGroup"
+	clusterBalancers = "clusterLBGroup"
+	// reroute is the priority of the policies that send what leaves the cluster network to the node.
+	reroute = 1004
+)
+
+// hairpin are the addresses that a pod sees as the source when a Service leads it back to itself.
+var hairpin = []netip.Addr{netip.MustParseAddr("169.254.169.5"), netip.MustParseAddr("fd69::5")}
+
+// switched are the nodes with a switch, in order.
+func (s *State) switched() []string {
+	names := slices.Sorted(maps.Keys(s.nodes))
+	return slices.DeleteFunc(names, func(n string) bool { return len(s.nodes[n].Blocks) == 0 })
+}
+
+func (s *State) hasSwitch(node string) bool { return len(s.nodes[node].Blocks) > 0 }
+
+// routerRows are the router and its default routes. A packet needs a route to get to the policies, which then decide: which node's
+// address the route names makes no difference.
+func (s *State) routerRows() []ovsdb.Desired {
+	ports, policies, routes := ovsdb.Set{}, ovsdb.Set{}, ovsdb.Set{}
+	var rows []ovsdb.Desired
+	for _, name := range s.switched() {
+		ports = append(ports, ovsdb.Ref{Table: tableRouterPort, Key: topology.RouterPort(name)})
+		for _, block := range s.nodes[name].Blocks {
+			policies = append(policies, ovsdb.Ref{Table: tablePolicy, Key: policyKey(name, block.Addr())})
+			route := ovsdb.Ref{Table: tableRoute, Key: "default " + family(block.Addr())}
+			if slices.Contains(routes, any(route)) {
+				continue
+			}
+			routes = append(routes, route)
+			rows = append(rows, ovsdb.Desired{Ref: route, Columns: map[string]any{
+				"ip_prefix": netip.PrefixFrom(zero(block.Addr()), 0).String(), "nexthop": topology.ManagementAddress(block).Addr().String(),
+			}})
+		}
+	}
+	return append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableRouter, Key: topology.ClusterRouter}, Columns: map[string]any{
+		"name": topology.ClusterRouter, "ports": ports, "policies": policies, "static_routes": routes,
+	}})
+}
+
+func zero(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return netip.IPv4Unspecified()
+	}
+	return netip.IPv6Unspecified()
+}
+
+// family is the name of an address's family in matches.
+func family(a netip.Addr) string {
+	if a.Is4() {
+		return "ip4"
+	}
+	return "ip6"
+}
+
+func policyKey(node string, a netip.Addr) string { return node + " " + family(a) }
+
+// nodeRows are a node's switch with the ports to the router and to the node, the router's port, and the policies for what leaves.
+func (s *State) nodeRows(name string) []ovsdb.Desired {
+	if !s.hasSwitch(name) {
+		return nil
+	}
+	n := s.nodes[name]
+	var networks, own ovsdb.Set
+	management := []string{topology.MAC(primary(n.Blocks, topology.ManagementAddress)).String()}
+	var sources []string
+	for _, block := range n.Blocks {
+		address := topology.ManagementAddress(block).Addr()
+		networks = append(networks, topology.RouterAddress(block).String())
+		management = append(management, address.String())
+		sources = append(sources, fmt.Sprintf("%s.src == %s", family(address), address))
+	}
+	rows := []ovsdb.Desired{
+		{Ref: ovsdb.Ref{Table: tableRouterPort, Key: topology.RouterPort(name)}, Columns: map[string]any{
+			"name": topology.RouterPort(name), "mac": topology.MAC(primary(n.Blocks, topology.RouterAddress)).String(), "networks": networks,
+		}},
+		port(topology.SwitchPort(name), map[string]any{
+			"type": "router", "addresses": ovsdb.Set{"router"}, "options": ovsdb.Map{"router-port": topology.RouterPort(name)},
+		}),
+		port(topology.ManagementPort(name), map[string]any{
+			"type": "", "addresses": ovsdb.Set{strings.Join(management, " ")}, "options": ovsdb.Map{"requested-chassis": name},
+		}),
+		// The node reaches its own pods whatever policies say: probes come from there.
+		rule("node "+name, "to-lport", allowPriority, "allow-related", strings.Join(sources, " || ")),
+	}
+	own = ovsdb.Set{rows[1].Ref, rows[2].Ref}
+	for id := range s.podsOn[name] {
+		if s.hasPort(s.pods[id]) {
+			own = append(own, podPort(id))
+		}
+	}
+	rows = append(rows, s.leaving(n)...)
+	return append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableSwitch, Key: name}, Columns: map[string]any{
+		"name": topology.Switch(name), "ports": own, "acls": ovsdb.Set{rows[3].Ref}, "other_config": subnets(n.Blocks),
+		"load_balancer_group": ovsdb.Set{ovsdb.Ref{Table: tableBalancers, Key: clusterBalancers}}, "load_balancer": s.localBalancers(name),
+	}})
+}
+
+// primary is the address that decides about the hardware address of a port: the IPv4 one, if there is one.
+func primary(blocks []netip.Prefix, of func(netip.Prefix) netip.Prefix) netip.Addr {
+	block := blocks[0]
+	for _, b := range blocks {
+		if b.Addr().Is4() {
+			block = b
+		}
+	}
+	return of(block).Addr()
+}
+
+// subnets are informative: no address is assigned by OVN.
+func subnets(blocks []netip.Prefix) ovsdb.Map {
+	config := ovsdb.Map{}
+	for _, b := range blocks {
+		if b.Addr().Is4() {
+			config["subnet"] = b.String()
+		} else {
+			config["ipv6_prefix"] = b.Addr().String()
+		}
+	}
+	return config
+}
+
+// leaving are the policies that send what leaves the cluster network to the node on which it started.
+func (s *State) leaving(n Node) []ovsdb.Desired {
+	var rows []ovsdb.Desired
+	for _, block := range n.Blocks {
+		match := fmt.Sprintf("inport == %q && %s", topology.RouterPort(n.Name), family(block.Addr()))
+		if inside := ofFamily(s.cluster.Networks, block.Addr()); len(inside) > 0 {
+			match = fmt.Sprintf("inport == %q && %s.dst != %s", topology.RouterPort(n.Name), family(block.Addr()), list(inside))
+		}
+		rows = append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tablePolicy, Key: policyKey(n.Name, block.Addr())}, Columns: map[string]any{
+			"priority": reroute, "match": match, "action": "reroute", "nexthops": ovsdb.Set{topology.ManagementAddress(block).Addr().String()},
+		}})
+	}
+	return rows
+}
+
+func ofFamily(prefixes []netip.Prefix, a netip.Addr) []netip.Prefix {
+	return slices.DeleteFunc(slices.Clone(prefixes), func(p netip.Prefix) bool { return p.Addr().Is4() != a.Is4() })
+}
+
+// list writes prefixes as a set of a match.
+func list(prefixes []netip.Prefix) string {
+	texts := make([]string, len(prefixes))
+	for i, p := range prefixes {
+		texts[i] = p.String()
+	}
+	return "{" + strings.Join(texts, ", ") + "}"
+}
+
+// groupRows are the group of all pods. Its rule lets a pod reach itself by a Service under any policy.
+func (s *State) groupRows() []ovsdb.Desired {
+	var sources []string
+	for _, a := range hairpin {
+		sources = append(sources, fmt.Sprintf("%s.src == %s", family(a), a))
+	}
+	hairpinRule := rule("hairpin", "to-lport", allowPriority, "allow-related", fmt.Sprintf("outport == @%s && (%s)", clusterGroup, strings.Join(sources, " || ")))
+	ports := ovsdb.Set{}
+	for id, p := range s.pods {
+		if s.hasPort(p) {
+			ports = append(ports, podPort(id))
+		}
+	}
+	return []ovsdb.Desired{hairpinRule, portGroup(clusterGroup, ports, hairpinRule.Ref)}
+}
+
+func port(name string, columns map[string]any) ovsdb.Desired {
+	columns["name"] = name
+	return ovsdb.Desired{Ref: ovsdb.Ref{Table: tablePort, Key: name}, Columns: columns}
+}
+
+func portGroup(name string, ports ovsdb.Set, rules ...ovsdb.Ref) ovsdb.Desired {
+	acls := ovsdb.Set{}
+	for _, r := range rules {
+		acls = append(acls, r)
+	}
+	return ovsdb.Desired{Ref: ovsdb.Ref{Table: tablePortGroup, Key: name}, Columns: map[string]any{"name": name, "ports": ports, "acls": acls}}
+}

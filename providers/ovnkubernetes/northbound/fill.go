@@ -1,0 +1,74 @@
+package northbound
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+)
+
+// Database is the name of the northbound database.
+const Database = "OVN_Northbound"
+
+// Fill makes the northbound database at a unix socket what Rows computes from the input, once, and starts ovn-northd's work on it. It is
+// for tools and tests; the master keeps a connection.
+func Fill(ctx context.Context, socket string, in Input) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	client, err := ovsdb.Dial(ctx, socket)
+	if err != nil {
+		return fmt.Errorf("connect to the northbound database: %w", err)
+	}
+	defer func() { _ = client.Close() }() // everything has been answered
+	schema, err := client.Schema(ctx, Database)
+	if err != nil {
+		return fmt.Errorf("read the schema of the northbound database: %w", err)
+	}
+	cache := ovsdb.NewCache(Database, Tables(), nil)
+	ended := make(chan error, 1)
+	go func() { ended <- cache.Follow(ctx, client) }()
+	defer func() { cancel(); <-ended }()
+	select {
+	case <-cache.Synced():
+	case err := <-ended:
+		ended <- err
+		return fmt.Errorf("read the northbound database: %w", err)
+	}
+	rows, _ := Rows(in)
+	operations, err := ovsdb.Plan(schema, Owner, rows, cache.Snapshot())
+	if err != nil {
+		return err
+	}
+	results, err := client.Transact(ctx, Database, ovsdb.Select("NB_Global", []string{"_uuid"}))
+	if err != nil {
+		return fmt.Errorf("read the northbound database: %w", err)
+	}
+	if _, err := client.Transact(ctx, Database, append(operations, Global(len(results[0].Rows) > 0)...)...); err != nil {
+		return fmt.Errorf("write the northbound database: %w", err)
+	}
+	return nil
+}
+
+// Global returns the operations that set the options of the database's one row of NB_Global, and count one configuration more, which
+// ovn-northd answers in sb_cfg when the southbound database has it. exists is whether there is the row: the first client creates it.
+func Global(exists bool) []ovsdb.Operation {
+	const table = "NB_Global"
+	options, keys := ovsdb.Map{}, ovsdb.Set{}
+	for _, key := range slices.Sorted(maps.Keys(Options())) {
+		options[key] = Options()[key]
+		keys = append(keys, key)
+	}
+	if !exists {
+		return []ovsdb.Operation{ovsdb.Insert(table, "", map[string]any{"options": options, "nb_cfg": 1})}
+	}
+	return []ovsdb.Operation{
+		ovsdb.Mutate(table, "options", "delete", keys), // insert does not replace values
+		ovsdb.Mutate(table, "options", "insert", options),
+		Count(),
+	}
+}
+
+// Count is the operation that counts one configuration more.
+func Count() ovsdb.Operation { return ovsdb.Mutate("NB_Global", "nb_cfg", "+=", 1) }

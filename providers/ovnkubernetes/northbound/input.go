@@ -1,0 +1,117 @@
+package northbound
+
+import (
+	"net"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+)
+
+// Owner is the owner of all rows.
+const Owner = "ovnkube"
+
+// Input are the API objects of a cluster. The order makes no difference.
+type Input struct {
+	Cluster    Cluster
+	Nodes      []Node
+	Namespaces []netpolicy.Namespace
+	Pods       []Pod
+	Services   []Service
+	Policies   []*networkingv1.NetworkPolicy
+}
+
+// Cluster is what all rows depend on.
+type Cluster struct {
+	// Networks are the pools of pod addresses: what goes elsewhere leaves by the management port.
+	Networks []netip.Prefix
+}
+
+// Node is a node with its blocks, at most one of each IP family; one without blocks has no switch.
+type Node struct {
+	Name   string
+	Blocks []netip.Prefix
+}
+
+// Pod is a pod. Without addresses, or while its node has no switch, it has no port.
+type Pod struct {
+	netpolicy.Pod
+	UID types.UID
+	// Node is the name of the pod's node.
+	Node string
+	// MAC is the hardware address of the pod's interface.
+	MAC net.HardwareAddr
+}
+
+// Service is a Service with all its EndpointSlices.
+type Service struct {
+	Service *corev1.Service
+	Slices  []*discoveryv1.EndpointSlice
+}
+
+// Rows returns the rows of the northbound database, for ovsdb.Plan with Owner, and the parts of policies that match nothing.
+func Rows(in Input) ([]ovsdb.Desired, []netpolicy.Problem) {
+	s := NewState(in.Cluster)
+	for _, n := range in.Nodes {
+		s.SetNode(n)
+	}
+	for _, n := range in.Namespaces {
+		s.SetNamespace(n)
+	}
+	for _, p := range in.Policies {
+		s.SetPolicy(p)
+	}
+	for _, p := range in.Pods {
+		s.SetPod(p)
+	}
+	for _, service := range in.Services {
+		s.SetService(service)
+	}
+	s.Changes()
+	return s.Rows(), s.Problems()
+}
+
+// Options are the options of NB_Global. ovn-northd keeps others of its own there.
+func Options() map[string]string {
+	return map[string]string{
+		// Hardware addresses that ovn-northd chooses begin like those of pods.
+		"mac_prefix": "0a:58:0a",
+	}
+}
+
+// Tables are the tables in which the owner has rows, with the columns that it writes.
+func Tables() map[string][]string {
+	ids := "external_ids"
+	return map[string][]string{
+		tableRouter:      {"name", "ports", "policies", "static_routes", ids},
+		tableRouterPort:  {"name", "mac", "networks", ids},
+		tableRoute:       {"ip_prefix", "nexthop", ids},
+		tablePolicy:      {"priority", "match", "action", "nexthops", ids},
+		tableSwitch:      {"name", "ports", "acls", "load_balancer", "load_balancer_group", "other_config", ids},
+		tablePort:        {"name", "type", "addresses", "port_security", "options", ids},
+		tableBalancer:    {"name", "protocol", "vips", "options", "selection_fields", ids},
+		tableBalancers:   {"name", "load_balancer"},
+		tablePortGroup:   {"name", "ports", "acls", ids},
+		tableAddresses:   {"name", "addresses", ids},
+		tableAccessRules: {"name", "priority", "direction", "match", "action", "options", ids},
+	}
+}
+
+const (
+	tableRouter      = "Logical_Router"
+	tableRouterPort  = "Logical_Router_Port"
+	tableRoute       = "Logical_Router_Static_Route"
+	tablePolicy      = "Logical_Router_Policy"
+	tableSwitch      = "Logical_Switch"
+	tablePort        = "Logical_Switch_Port"
+	tableBalancer    = "Load_Balancer"
+	tableBalancers   = "Load_Balancer_Group"
+	tablePortGroup   = "Port_Group"
+	tableAddresses   = "Address_Set"
+	tableAccessRules = "ACL"
+)

@@ -1,0 +1,288 @@
+package northbound
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+)
+
+// balancing is what the rows of a Service need of it.
+type balancing struct {
+	sticky bool
+	// ports are those of the Service, virtual its addresses; internal are the ClusterIPs among them if they lead to pods of the client's
+	// node only.
+	ports             []corev1.ServicePort
+	virtual, internal []netip.Addr
+	endpoints         []endpoint
+}
+
+// endpoint is one endpoint of one port of a Service.
+type endpoint struct {
+	port    string // its name
+	target  netip.AddrPort
+	node    string
+	ready   bool
+	serving bool // it terminates, and still answers
+}
+
+// SetService adds or replaces a Service.
+func (s *State) SetService(service Service) {
+	id := netpolicy.ID{Namespace: service.Service.Namespace, Name: service.Service.Name}
+	s.services[id] = read(service)
+	s.serviceChanged(id, len(s.services[id].internal) > 0)
+}
+
+// DeleteService removes a Service.
+func (s *State) DeleteService(id netpolicy.ID) {
+	if _, exists := s.services[id]; exists {
+		delete(s.services, id)
+		s.serviceChanged(id, false)
+	}
+}
+
+func (s *State) serviceChanged(id netpolicy.ID, local bool) {
+	if s.local[id] || local {
+		for _, node := range s.switched() {
+			s.touch(nodeUnit, node)
+		}
+	}
+	if delete(s.local, id); local {
+		s.local[id] = true
+	}
+	s.touch(serviceUnit, id.String())
+	s.touch(balancersUnit, "")
+}
+
+// read takes from a Service and its slices what rows depend on. Services without addresses have none: headless ones and ExternalNames.
+func read(in Service) balancing {
+	spec := in.Service.Spec
+	b := balancing{sticky: spec.SessionAffinity == corev1.ServiceAffinityClientIP, ports: spec.Ports}
+	if spec.Type == corev1.ServiceTypeExternalName {
+		return b
+	}
+	cluster := addresses(append([]string{spec.ClusterIP}, spec.ClusterIPs...))
+	if len(cluster) == 0 {
+		return b
+	}
+	if spec.InternalTrafficPolicy != nil && *spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal {
+		b.internal = cluster
+	} else {
+		b.virtual = cluster
+	}
+	outside := slices.Clone(spec.ExternalIPs)
+	for _, i := range in.Service.Status.LoadBalancer.Ingress {
+		// Connections to a load balancer that is a proxy must pass it.
+		if i.IPMode == nil || *i.IPMode == corev1.LoadBalancerIPModeVIP {
+			outside = append(outside, i.IP)
+		}
+	}
+	b.virtual = append(b.virtual, addresses(outside)...)
+	for _, slice := range in.Slices {
+		b.endpoints = append(b.endpoints, endpoints(slice)...)
+	}
+	return b
+}
+
+// addresses are the valid ones among texts, in order, each once. None and the empty text are no addresses.
+func addresses(texts []string) []netip.Addr {
+	var out []netip.Addr
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, a.Unmap())
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
+func endpoints(slice *discoveryv1.EndpointSlice) []endpoint {
+	var out []endpoint
+	for _, e := range slice.Endpoints {
+		ready := e.Conditions.Ready == nil || *e.Conditions.Ready
+		serving := ready
+		if e.Conditions.Serving != nil {
+			serving = *e.Conditions.Serving
+		}
+		terminating := e.Conditions.Terminating != nil && *e.Conditions.Terminating
+		if !ready && (!serving || !terminating) {
+			continue
+		}
+		node := ""
+		if e.NodeName != nil {
+			node = *e.NodeName
+		}
+		for _, a := range addresses(e.Addresses) {
+			for _, p := range slice.Ports {
+				if p.Port == nil {
+					continue
+				}
+				name := ""
+				if p.Name != nil {
+					name = *p.Name
+				}
+				out = append(out, endpoint{name, netip.AddrPortFrom(a, uint16(*p.Port)), node, ready, !ready})
+			}
+		}
+	}
+	return out
+}
+
+// of are the endpoints of a port for one family: of one node only if it is not empty. Those that terminate are used where no other is left.
+func (b balancing) of(port string, like netip.Addr, node string) string {
+	var ready, serving []netip.AddrPort
+	for _, e := range b.endpoints {
+		switch {
+		case e.port != port || e.target.Addr().Is4() != like.Is4() || node != "" && e.node != node:
+		case e.ready:
+			ready = append(ready, e.target)
+		default:
+			serving = append(serving, e.target)
+		}
+	}
+	if len(ready) == 0 {
+		ready = serving
+	}
+	slices.SortFunc(ready, netip.AddrPort.Compare)
+	texts := make([]string, 0, len(ready))
+	for _, t := range slices.Compact(ready) {
+		texts = append(texts, t.String())
+	}
+	return strings.Join(texts, ",")
+}
+
+// protocols are those of the ports, in order, as OVN writes them.
+func (b balancing) protocols() []string {
+	var out []string
+	for _, p := range b.ports {
+		out = append(out, protocol(p.Protocol))
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func protocol(p corev1.Protocol) string {
+	return strings.ToLower(string(cmp.Or(p, corev1.ProtocolTCP)))
+}
+
+// vips are the virtual addresses of the ports of a protocol with their endpoints. One without endpoints refuses connections.
+func (b balancing) vips(protocolName string, virtual []netip.Addr, node string, empty bool) ovsdb.Map {
+	out := ovsdb.Map{}
+	for _, p := range b.ports {
+		if protocol(p.Protocol) != protocolName {
+			continue
+		}
+		for _, a := range virtual {
+			targets := ""
+			if !empty {
+				targets = b.of(p.Name, a, node)
+			}
+			out[netip.AddrPortFrom(a, uint16(p.Port)).String()] = targets
+		}
+	}
+	return out
+}
+
+// homes are the nodes with endpoints.
+func (b balancing) homes() map[string]bool {
+	out := map[string]bool{}
+	for _, e := range b.endpoints {
+		out[e.node] = true
+	}
+	delete(out, "")
+	return out
+}
+
+// serviceRows are a load balancer for each protocol, and, of Services that lead to pods of the client's node only, one for each node that
+// has endpoints and one for all other nodes, which refuses connections.
+func (s *State) serviceRows(id netpolicy.ID) []ovsdb.Desired {
+	b := s.services[id]
+	var rows []ovsdb.Desired
+	for _, p := range b.protocols() {
+		if len(b.virtual) > 0 {
+			rows = append(rows, b.row(balancerKey(id, p, ""), p, b.vips(p, b.virtual, "", false)))
+		}
+		if len(b.internal) == 0 {
+			continue
+		}
+		rows = append(rows, b.row(balancerKey(id, p, nowhere), p, b.vips(p, b.internal, "", true)))
+		homes := b.homes()
+		for _, node := range s.switched() {
+			if homes[node] {
+				rows = append(rows, b.row(balancerKey(id, p, node), p, b.vips(p, b.internal, node, false)))
+			}
+		}
+	}
+	return rows
+}
+
+// nowhere stands for the nodes without endpoints. It is not the name of a node.
+const nowhere = "-"
+
+func balancerKey(id netpolicy.ID, protocolName, node string) string {
+	key := fmt.Sprintf("Service_%s_%s", id, strings.ToUpper(protocolName))
+	if node == "" {
+		return key + "_cluster"
+	}
+	return key + "_node_switch_" + node
+}
+
+func (b balancing) row(key, protocolName string, vips ovsdb.Map) ovsdb.Desired {
+	fields := ovsdb.Set{}
+	if b.sticky {
+		// A hash of the client's address: affinity_timeout loses each client's first connection with the userspace datapath.
+		fields = ovsdb.Set{"ip_src"}
+	}
+	sources := make([]string, len(hairpin))
+	for i, a := range hairpin {
+		sources[i] = a.String()
+	}
+	return ovsdb.Desired{Ref: ovsdb.Ref{Table: tableBalancer, Key: key}, Columns: map[string]any{
+		"name": key, "protocol": ovsdb.Set{protocolName}, "vips": vips, "selection_fields": fields,
+		"options": ovsdb.Map{
+			"reject": strconv.FormatBool(true), "hairpin_snat_ip": strings.Join(sources, " "),
+			// Clients that keep their source port would stay with an endpoint that is gone.
+			"ct_flush": strconv.FormatBool(true),
+		},
+	}}
+}
+
+// balancersRows are the group that all switches have.
+func (s *State) balancersRows() []ovsdb.Desired {
+	members := ovsdb.Set{}
+	for id, b := range s.services {
+		if len(b.virtual) > 0 {
+			for _, p := range b.protocols() {
+				members = append(members, ovsdb.Ref{Table: tableBalancer, Key: balancerKey(id, p, "")})
+			}
+		}
+	}
+	return []ovsdb.Desired{{Ref: ovsdb.Ref{Table: tableBalancers, Key: clusterBalancers}, Columns: map[string]any{
+		"name": clusterBalancers, "load_balancer": members,
+	}}}
+}
+
+// localBalancers are those of one switch only.
+func (s *State) localBalancers(node string) ovsdb.Set {
+	members := ovsdb.Set{}
+	for _, id := range slices.SortedFunc(maps.Keys(s.local), netpolicy.ID.Compare) {
+		b := s.services[id]
+		at := nowhere
+		if b.homes()[node] {
+			at = node
+		}
+		for _, p := range b.protocols() {
+			members = append(members, ovsdb.Ref{Table: tableBalancer, Key: balancerKey(id, p, at)})
+		}
+	}
+	return members
+}
