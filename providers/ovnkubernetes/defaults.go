@@ -1,0 +1,79 @@
+package ovnkubernetes
+
+import (
+	"cmp"
+
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+)
+
+// The defaults of settings.
+const (
+	defaultGenevePort = 6081
+	defaultJoin       = "100.64.0.0/16"
+	defaultTransit    = "100.88.0.0/16"
+	// masquerade has the address that a pod sees when it connects to itself through a Service, 169.254.169.5.
+	masquerade = "169.254.169.0/29"
+
+	// overhead is what the default MTU leaves of the nodes' MTU, as OpenShift's operator has it: enough for Geneve with its options over
+	// either IP family, and for VLAN tags.
+	overhead = 100
+	// geneve is what Geneve adds to a packet over IPv4: Ethernet 14, IPv4 20, UDP 8, Geneve 8, and OVN's option 8.
+	geneve = 58
+)
+
+// Default makes every setting explicit. A setting that is left out and may not change is taken from prev, so that leaving it out never
+// changes it.
+func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *operatorv1.NetworkSpec {
+	out := spec.DeepCopy()
+	c, before := settings(out).DeepCopy(), settings(prev)
+	out.DefaultNetwork.OVNKubernetesConfig = c
+
+	c.MTU = defaultMTU(c, before, f)
+	c.GenevePort = firstSet(c.GenevePort, before.GenevePort, new(uint32(defaultGenevePort)))
+	if c.IPsecConfig == nil {
+		c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}
+	}
+	c.RouteAdvertisements = cmp.Or(c.RouteAdvertisements, osv1.RouteAdvertisementsDisabled)
+	c.GatewayConfig = defaultGateway(c.GatewayConfig)
+	v4, was := orZero(c.IPv4), orZero(before.IPv4)
+	c.IPv4 = &osv1.IPv4OVNKubernetesConfig{
+		InternalJoinSubnet:          cmp.Or(v4.InternalJoinSubnet, c.V4InternalSubnet, was.InternalJoinSubnet, defaultJoin),
+		InternalTransitSwitchSubnet: cmp.Or(v4.InternalTransitSwitchSubnet, was.InternalTransitSwitchSubnet, defaultTransit),
+	}
+	return out
+}
+
+// defaultMTU is what the nodes support, less the overhead. It is nil while that is not known: the pipeline waits for it.
+func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster) *uint32 {
+	if set := firstSet(c.MTU, before.MTU); set != nil {
+		return set
+	}
+	if mtu := f.HostMTU - overhead; mtu >= minMTU {
+		return new(uint32(min(mtu, maxMTU)))
+	}
+	return nil
+}
+
+// defaultGateway completes the gateway's settings. There is one kind of gateway: leaving it out means that kind.
+func defaultGateway(g *osv1.GatewayConfig) *osv1.GatewayConfig {
+	out := g.DeepCopy()
+	if out == nil {
+		out = &osv1.GatewayConfig{RoutingViaHost: true}
+	}
+	out.IPForwarding = cmp.Or(out.IPForwarding, osv1.IPForwardingGlobal)
+	out.IPv4.InternalMasqueradeSubnet = cmp.Or(out.IPv4.InternalMasqueradeSubnet, masquerade)
+	return out
+}
+
+// firstSet returns a copy of the first value that is given.
+func firstSet[T any](values ...*T) *T {
+	for _, v := range values {
+		if v != nil {
+			return new(*v)
+		}
+	}
+	return nil
+}

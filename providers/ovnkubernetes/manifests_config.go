@@ -1,0 +1,120 @@
+package ovnkubernetes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	osv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+)
+
+// configHash is the annotation of pods with a hash of their configuration, so that they restart when it changes.
+const configHash = "networkoperator.openshift.io/config-hash"
+
+// configuration returns the data of the ConfigMap. Keys without a value are left out: without a cluster neither the control-plane nodes
+// nor the API server are known.
+func configuration(spec *operatorv1.NetworkSpec, f facts.Cluster) (map[string]string, error) {
+	var pools []string
+	for i, p := range spec.ClusterNetwork {
+		network, err := netip.ParsePrefix(p.CIDR)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", clusterPath.Index(i).Child("cidr"), err)
+		}
+		pools = append(pools, fmt.Sprintf("%s/%d", network.Masked(), p.HostPrefix))
+	}
+	data := map[string]string{
+		agentconfig.KeyNorth:          "unix:" + agentconfig.NorthSocket,
+		agentconfig.KeySouth:          south(f.ControlPlane),
+		agentconfig.KeyClusterNetwork: strings.Join(pools, ","),
+		agentconfig.KeyServiceNetwork: strings.Join(spec.ServiceNetwork, ","),
+	}
+	if h := f.APIServer; h.Host != "" {
+		u := url.URL{Scheme: "https", Host: net.JoinHostPort(h.Host, strconv.Itoa(h.Port))}
+		data[agentconfig.KeyAPIServer] = u.String()
+	}
+	return data, nil
+}
+
+// south returns the southbound databases of all control-plane nodes, sorted by address, so that the order in which nodes join changes
+// nothing.
+func south(nodes []facts.Node) string {
+	var addresses []netip.Addr
+	for _, n := range nodes {
+		if len(n.Addresses) > 0 {
+			addresses = append(addresses, n.Addresses[0])
+		}
+	}
+	slices.SortFunc(addresses, netip.Addr.Compare)
+	var remotes []string
+	for _, a := range slices.Compact(addresses) {
+		remotes = append(remotes, "ssl:"+netip.AddrPortFrom(a, agentconfig.SouthPort).String())
+	}
+	return strings.Join(remotes, ",")
+}
+
+// fromField and fromKey are variables with a field of the pod, and with a key of the ConfigMap.
+func fromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+}
+
+func fromKey(name, key string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: agentconfig.ConfigMap}, Key: key, Optional: new(key == agentconfig.KeyAPIServer),
+	}}}
+}
+
+// environment returns the variables that all containers have.
+func environment(spec *operatorv1.NetworkSpec, f facts.Cluster) []corev1.EnvVar {
+	c := settings(spec)
+	number := func(n *uint32) string { return strconv.FormatUint(uint64(*orZero(n)), 10) }
+	return append([]corev1.EnvVar{
+		fromField(agentconfig.VariableNode, "spec.nodeName"),
+		fromField(agentconfig.VariableNodeAddress, "status.hostIP"),
+		fromKey(agentconfig.VariableAPIServer, agentconfig.KeyAPIServer),
+		fromKey(agentconfig.VariableNorth, agentconfig.KeyNorth),
+		fromKey(agentconfig.VariableSouth, agentconfig.KeySouth),
+		fromKey(agentconfig.VariableClusterNetwork, agentconfig.KeyClusterNetwork),
+		fromKey(agentconfig.VariableServiceNetwork, agentconfig.KeyServiceNetwork),
+		{Name: agentconfig.VariableMTU, Value: number(c.MTU)},
+		{Name: agentconfig.VariableTunnelPort, Value: number(c.GenevePort)},
+		{Name: agentconfig.VariableGatewayMode, Value: agentconfig.GatewayLocal},
+		{Name: agentconfig.VariableLogLevel, Value: logLevel(spec.LogLevel)},
+	}, f.APIServer.Env()...)
+}
+
+// variables are the names of all variables that the operator sets in main containers.
+func variables() []string {
+	names := []string{agentconfig.VariableHealth, facts.ServiceHostVariable, facts.ServicePortVariable}
+	for _, v := range environment(&operatorv1.NetworkSpec{}, facts.Cluster{}) {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// logLevel is what containers log: they know no finer level than debug.
+func logLevel(l osv1.LogLevel) string {
+	if l == "" || l == osv1.Normal {
+		return "info"
+	}
+	return "debug"
+}
+
+// hash is one of the values of some keys, in their order.
+func hash(data map[string]string, keys []string) string {
+	h := sha256.New()
+	for _, k := range keys {
+		fmt.Fprintf(h, "%q=%q\n", k, data[k])
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}

@@ -1,0 +1,48 @@
+package ovnkubernetes
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+)
+
+// The names of DaemonSets, which are the labels app of their pods, and of roles.
+const (
+	masterName = "ovnkube-master"
+	nodeName   = "ovnkube"
+
+	masterRole = "openshift-ovn-kubernetes-master"
+	nodeRole   = "openshift-ovn-kubernetes-node"
+	leaderRole = "openshift-ovn-kubernetes-leader"
+)
+
+// Operands are the masters and the agents.
+func (OVNKubernetes) Operands() provider.Operands {
+	rules := append(provider.RulesOf(assets, "clusterrole-master"), provider.RulesOf(assets, "clusterrole-node")...)
+	rules = append(rules, provider.RulesOf(assets, "clusterrole-leader")...)
+	return provider.Operands{
+		Namespaces:          []provider.OperandNamespace{{Name: agentconfig.Namespace, Protected: true}},
+		ClusterRoles:        []string{masterRole, nodeRole, leaderRole},
+		ClusterRoleBindings: []string{masterRole, nodeRole},
+		Agents: []provider.Agent{
+			{Namespace: agentconfig.Namespace, Name: nodeName, Files: []string{
+				agentconfig.PluginConfDir + "/10-ovn-kubernetes.conf", agentconfig.StateDir, agentconfig.SwitchDataDir,
+			}},
+			{Namespace: agentconfig.Namespace, Name: masterName, Files: []string{agentconfig.DataDir}},
+		},
+		ConfigMaps: []string{agentconfig.ConfigMap},
+		Rules: append(rules, rbacv1.PolicyRule{
+			APIGroups: []string{"network.operator.openshift.io"}, Resources: []string{"operatorpkis"}, Verbs: []string{"create", "patch", "delete"},
+		}),
+		Images: []provider.Image{{Variable: Image, Name: "ovn"}},
+	}
+}
+
+// Workloads are the masters and the agents.
+func (OVNKubernetes) Workloads() []provider.Workload {
+	return []provider.Workload{
+		{Name: masterName, Placed: true, Rolling: true, Env: variables()},
+		{Name: nodeName, Placed: true, Rolling: true, Env: variables()},
+	}
+}

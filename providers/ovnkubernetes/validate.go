@@ -1,0 +1,111 @@
+package ovnkubernetes
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+)
+
+const (
+	minMTU = 576 // RFC 791: what every IPv4 host must take
+	maxMTU = 65535
+	// maxHostPrefix is the longest prefix of a node's IPv4 block: the router and the management port need two of its addresses.
+	maxHostPrefix = 29
+
+	// ruleNotBuilt is the rule of settings that this version does not implement.
+	ruleNotBuilt = "ovn-not-built"
+)
+
+var (
+	clusterPath = field.NewPath("spec", "clusterNetwork")
+	configPath  = field.NewPath("spec", "defaultNetwork", "ovnKubernetesConfig")
+)
+
+// Validate returns every error in the settings, and in the pools as far as OVN-Kubernetes restricts them more than other networks do.
+func (OVNKubernetes) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
+	if spec == nil {
+		return nil
+	}
+	c := settings(spec)
+	errs := validatePools(spec.ClusterNetwork)
+	errs = append(errs, validateMTU(c.MTU)...)
+	errs = append(errs, validatePort(c.GenevePort)...)
+	errs = append(errs, validateGateway(c.GatewayConfig)...)
+	errs = append(errs, validateSubnets(spec)...)
+	errs = append(errs, validateIPsec(c.IPsecConfig)...)
+	errs = append(errs, validateAudit(c.PolicyAuditConfig)...)
+	return append(errs, validateNotBuilt(c)...)
+}
+
+func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
+	var errs field.ErrorList
+	for i, p := range pools {
+		network, err := netaddr.ParseCIDR(p.CIDR)
+		lo, hi := netaddr.BlockRange(network)
+		if err != nil || !network.Addr().Is4() || p.HostPrefix <= maxHostPrefix || int(p.HostPrefix) > hi {
+			continue // other rules judge it, or it is right
+		}
+		if lo > maxHostPrefix {
+			errs = append(errs, field.Invalid(clusterPath.Index(i).Child("cidr"), p.CIDR,
+				fmt.Sprintf("is too small for OVN-Kubernetes, which needs at least a /%d for each node; use a shorter prefix, e.g. 10.128.0.0/14", maxHostPrefix)).WithOrigin("ovn-host-prefix"))
+			continue
+		}
+		errs = append(errs, field.Invalid(clusterPath.Index(i).Child("hostPrefix"), p.HostPrefix,
+			fmt.Sprintf("is too long for OVN-Kubernetes, which takes two addresses of a node's block for the router and the node; use %d to %d, e.g. 23", lo, maxHostPrefix)).WithOrigin("ovn-host-prefix"))
+	}
+	return errs
+}
+
+func validateMTU(mtu *uint32) field.ErrorList {
+	if mtu == nil || *mtu >= minMTU && *mtu <= maxMTU {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(configPath.Child("mtu"), *mtu,
+		fmt.Sprintf("invalid MTU %d: it must be between %d and %d bytes; leave it out for that of the nodes less %d", *mtu, minMTU, maxMTU, overhead)).WithOrigin("ovn-mtu-range")}
+}
+
+func validatePort(port *uint32) field.ErrorList {
+	if port == nil || *port >= 1 && *port <= 65535 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(configPath.Child("genevePort"), *port,
+		fmt.Sprintf("invalid GenevePort %d: it must be between 1 and 65535; leave it out for %d", *port, defaultGenevePort)).WithOrigin("ovn-geneve-port-range")}
+}
+
+// validateGateway accepts the gateway that is built: pods leave through the node's routing table.
+func validateGateway(g *osv1.GatewayConfig) field.ErrorList {
+	if g == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	at := configPath.Child("gatewayConfig")
+	if !g.RoutingViaHost {
+		errs = append(errs, notBuilt(at.Child("routingViaHost"), false,
+			"false, by which pods leave the cluster without the routing table of their node, is not part of this version; set it to true, or leave gatewayConfig out"))
+	}
+	switch g.IPForwarding {
+	case "", osv1.IPForwardingGlobal:
+	case osv1.IPForwardingRestricted:
+		errs = append(errs, notBuilt(at.Child("ipForwarding"), g.IPForwarding,
+			"is not part of this version: nodes forward on all interfaces; use Global, or leave it out"))
+	default:
+		errs = append(errs, field.Invalid(at.Child("ipForwarding"), g.IPForwarding, "is not a mode of forwarding; use Global, or leave it out").WithOrigin("ovn-ip-forwarding"))
+	}
+	if s := g.IPv4.InternalMasqueradeSubnet; s != "" && s != masquerade {
+		errs = append(errs, notBuilt(at.Child("ipv4", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade)))
+	}
+	if s := g.IPv6.InternalMasqueradeSubnet; s != "" {
+		errs = append(errs, notBuilt(at.Child("ipv6", "internalMasqueradeSubnet"), s, "is for IPv6, which is not part of this version; leave it out"))
+	}
+	return errs
+}
+
+// notBuilt refuses a setting that this version does not implement.
+func notBuilt(at *field.Path, value any, detail string) *field.Error {
+	return field.Invalid(at, value, detail).WithOrigin(ruleNotBuilt)
+}

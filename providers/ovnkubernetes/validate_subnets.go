@@ -1,0 +1,134 @@
+package ovnkubernetes
+
+import (
+	"fmt"
+	"net/netip"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+)
+
+// subnet is one that is kept free for OVN's own use. Its prefix is valid if the text is one.
+type subnet struct {
+	path   *field.Path
+	name   string // in messages
+	text   string
+	chosen bool // by the user; the others are defaults
+	prefix netip.Prefix
+}
+
+// validateSubnets checks the join and the transit subnet. No packet has their addresses in this version, but a pool that overlaps one
+// cannot be moved once the network is in use, and other versions need them. Defaults are checked like values that users choose.
+func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
+	c := settings(spec)
+	v4, v6 := orZero(c.IPv4), orZero(c.IPv6)
+	var errs field.ErrorList
+	if old := c.V4InternalSubnet; old != "" && v4.InternalJoinSubnet != "" && old != v4.InternalJoinSubnet {
+		errs = append(errs, field.Invalid(configPath.Child("v4InternalSubnet"), old, fmt.Sprintf(
+			"v4InternalSubnet will be deprecated soon, until then it must be same as v4InternalJoinSubnet %s; remove v4InternalSubnet", v4.InternalJoinSubnet)).WithOrigin("ovn-internal-subnet-alias"))
+	}
+	for _, six := range []struct {
+		path *field.Path
+		text string
+	}{
+		{configPath.Child("v6InternalSubnet"), c.V6InternalSubnet},
+		{configPath.Child("ipv6", "internalJoinSubnet"), v6.InternalJoinSubnet},
+		{configPath.Child("ipv6", "internalTransitSwitchSubnet"), v6.InternalTransitSwitchSubnet},
+	} {
+		if six.text != "" {
+			errs = append(errs, notBuilt(six.path, six.text, fmt.Sprintf("%s and ClusterNetwork must have matching IP families: IPv6 is not part of this version; remove it", six.text)))
+		}
+	}
+	subnets := []subnet{
+		subnetOf(configPath.Child("ipv4", "internalJoinSubnet"), "v4InternalJoinSubnet", v4.InternalJoinSubnet, defaultJoin),
+		subnetOf(configPath.Child("ipv4", "internalTransitSwitchSubnet"), "v4InternalTransitSwitchSubnet", v4.InternalTransitSwitchSubnet, defaultTransit),
+	}
+	if v4.InternalJoinSubnet == "" && c.V4InternalSubnet != "" {
+		subnets[0] = subnetOf(configPath.Child("v4InternalSubnet"), "v4InternalSubnet", c.V4InternalSubnet, "")
+	}
+	for _, s := range subnets {
+		errs = append(errs, s.validate(spec.ClusterNetwork)...)
+	}
+	return append(errs, validateOverlaps(spec, subnets)...)
+}
+
+func subnetOf(path *field.Path, name, text, standard string) subnet {
+	s := subnet{path: path, name: name, text: text, chosen: text != ""}
+	if !s.chosen {
+		s.text = standard
+	}
+	if p, err := netaddr.ParseCIDR(s.text); err == nil {
+		s.prefix = p
+	}
+	return s
+}
+
+// validate checks a subnet by itself, and its size: an address for each node that the pools have a block for, and three more.
+func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
+	if !s.chosen {
+		return nil
+	}
+	if _, err := netaddr.ParseCIDR(s.text); err != nil {
+		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("%s is invalid: %q %s", s.name, s.text, err)).WithOrigin("ovn-internal-subnet-syntax")}
+	}
+	if !s.prefix.Addr().Is4() {
+		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("%s %s and ClusterNetwork must have matching IP families; use an IPv4 network, or leave it out", s.name, s.text)).WithOrigin("ovn-internal-subnet-family")}
+	}
+	if kind := netaddr.Special(s.prefix); kind != "" {
+		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("lies in the %s addresses, which cannot be routed; choose another network, or leave it out", kind)).WithOrigin("ovn-internal-subnet-special")}
+	}
+	var nodes uint64
+	for _, p := range pools {
+		if network, err := netaddr.ParseCIDR(p.CIDR); err == nil && network.Addr().Is4() {
+			nodes = netaddr.Add(nodes, netaddr.Blocks(network, p.HostPrefix))
+		}
+	}
+	if room := uint64(1) << (32 - s.prefix.Bits()); netaddr.Add(nodes, 3) >= room {
+		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf(
+			"%s %s is not large enough for the maximum number of nodes which can be supported by ClusterNetwork: it has %d addresses, and spec.clusterNetwork has blocks for %d nodes; use a shorter prefix, or leave it out",
+			s.name, s.text, room, nodes)).WithOrigin("ovn-internal-subnet-size")}
+	}
+	return nil
+}
+
+// validateOverlaps refuses pools and subnets that have addresses in common, at the subnet if the user chose it, and else at the pool.
+func validateOverlaps(spec *operatorv1.NetworkSpec, subnets []subnet) field.ErrorList {
+	var errs field.ErrorList
+	refuse := func(at *field.Path, value string, s subnet, other, otherCIDR string, wayOut string) {
+		errs = append(errs, field.Invalid(at, value, fmt.Sprintf("whole or subset of %s CIDR %s is already in use: CIDRs %s (%s) and %s overlap; %s",
+			s.name, s.prefix, otherCIDR, other, s.prefix, wayOut)).WithOrigin("ovn-internal-subnet-overlap"))
+	}
+	for i, s := range subnets {
+		for j, p := range spec.ServiceNetwork {
+			s.against(field.NewPath("spec", "serviceNetwork").Index(j), p, refuse)
+		}
+		for j, p := range spec.ClusterNetwork {
+			s.against(clusterPath.Index(j).Child("cidr"), p.CIDR, refuse)
+		}
+		for _, o := range subnets[:i] {
+			switch {
+			case !s.prefix.IsValid() || !o.prefix.IsValid() || !s.prefix.Overlaps(o.prefix):
+			case s.chosen:
+				refuse(s.path, s.text, s, o.name, o.text, "choose another network")
+			default:
+				refuse(o.path, o.text, o, s.name, s.text, "choose another network")
+			}
+		}
+	}
+	return errs
+}
+
+// against compares a subnet with a pool.
+func (s subnet) against(path *field.Path, cidr string, refuse func(at *field.Path, value string, s subnet, other, otherCIDR string, wayOut string)) {
+	pool, err := netip.ParsePrefix(cidr)
+	if err != nil || !s.prefix.IsValid() || !pool.Masked().Overlaps(s.prefix) {
+		return
+	}
+	if s.chosen {
+		refuse(s.path, s.text, s, path.String(), cidr, "choose another network")
+		return
+	}
+	refuse(path, cidr, s, path.String(), cidr, fmt.Sprintf("choose another pool, or set %s to a network that is not in use", s.path))
+}
