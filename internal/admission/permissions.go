@@ -45,6 +45,9 @@ func namesOf(o provider.Operands) names {
 func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	n := namesOf(operands)
 	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), ownPKIs()}
+	for _, a := range operands.Annotators {
+		policies = append(policies, annotations(a))
+	}
 	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	for _, p := range policies {
 		b := admissionv1.ValidatingAdmissionPolicyBinding{
@@ -129,12 +132,12 @@ func (n names) ownBindings() admissionv1.ValidatingAdmissionPolicy {
 // ownObjects keeps what else has a role or makes room for workloads to the operands.
 func (n names) ownObjects() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("objects", on("", "namespaces", writes), on("", "serviceaccounts", writes), on("", "services", writes), on("networking.k8s.io", "networkpolicies", writes),
-		on("rbac.authorization.k8s.io", "clusterroles", writes),
+		on("rbac.authorization.k8s.io", "clusterroles", writes), on(networkv1.GroupVersion.Group, "operatorpkis", writes),
 		on("", "configmaps", []admissionv1.OperationType{admissionv1.Delete}))
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`request.resource.resource == "clusterroles" ? variables.meta.name in %s : (request.resource.resource == "namespaces" ? variables.meta.name in %[2]s :`+
 			` (request.namespace in %[2]s || request.resource.resource == "configmaps" && request.namespace == "openshift-config-managed"))`, list(n.clusterRoles), list(n.namespaces)),
-		Message: "the network operator writes namespaces, service accounts, services, network policies and cluster roles of its operands only, and deletes no ConfigMaps elsewhere (own-objects)",
+		Message: "the network operator writes namespaces, service accounts, services, network policies, OperatorPKIs and cluster roles of its operands only, and deletes no ConfigMaps elsewhere (own-objects)",
 	}}
 	return p
 }

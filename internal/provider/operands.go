@@ -26,8 +26,20 @@ type Operands struct {
 	// Rules are what the operator's account must be allowed for this part alone, in all namespaces: what its controllers do, and the rules
 	// of the ClusterRoles that the operator binds to operands, which it can do only with those rules itself.
 	Rules []rbacv1.PolicyRule
+	// Annotators are its service accounts that annotate objects of others.
+	Annotators []Annotator
 	// Images are the images of its pods but for the operator's own.
 	Images []Image
+}
+
+// Annotator is a service account whose role lets it update objects of others, and that an admission policy keeps to some of their
+// annotations: a role cannot. The policy keeps the operator to them, too, which has the same rules since it grants them.
+type Annotator struct {
+	Namespace, Name string
+	// Resources are those of the core group: "nodes".
+	Resources []string
+	// Prefix begins the annotations that it may set and remove.
+	Prefix string
 }
 
 // Image is an image that the operator finds in its environment.
@@ -80,6 +92,7 @@ func Join(all ...Operands) Operands {
 		out.Agents = append(out.Agents, o.Agents...)
 		out.ConfigMaps = append(out.ConfigMaps, o.ConfigMaps...)
 		out.Rules = append(out.Rules, o.Rules...)
+		out.Annotators = append(out.Annotators, o.Annotators...)
 		out.Images = append(out.Images, o.Images...)
 	}
 	return out

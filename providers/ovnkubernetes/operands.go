@@ -35,7 +35,8 @@ func (OVNKubernetes) Operands() provider.Operands {
 		Rules: append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{"network.operator.openshift.io"}, Resources: []string{"operatorpkis"}, Verbs: []string{"create", "patch", "delete"},
 		}),
-		Images: []provider.Image{{Variable: Image, Name: "ovn"}},
+		Annotators: []provider.Annotator{{Namespace: agentconfig.Namespace, Name: "ovn-kubernetes-master", Resources: []string{"nodes", "pods"}, Prefix: "k8s.ovn.org/"}},
+		Images:     []provider.Image{{Variable: Image, Name: "ovn"}},
 	}
 }
 

@@ -46,17 +46,20 @@ func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	var errs field.ErrorList
 	for i, p := range pools {
 		network, err := netaddr.ParseCIDR(p.CIDR)
-		lo, hi := netaddr.BlockRange(network)
-		if err != nil || !network.Addr().Is4() || p.HostPrefix <= maxHostPrefix || int(p.HostPrefix) > hi {
-			continue // other rules judge it, or it is right
+		if err != nil || !network.Addr().Is4() {
+			continue // other rules judge it
 		}
+		// The first block of a pool is never given out.
+		lo := network.Bits() + 1
 		if lo > maxHostPrefix {
 			errs = append(errs, field.Invalid(clusterPath.Index(i).Child("cidr"), p.CIDR,
-				fmt.Sprintf("is too small for OVN-Kubernetes, which needs at least a /%d for each node; use a shorter prefix, e.g. 10.128.0.0/14", maxHostPrefix)).WithOrigin("ovn-host-prefix"))
+				fmt.Sprintf("is too small for OVN-Kubernetes, which needs at least a /%d; use a shorter prefix, e.g. 10.128.0.0/14", maxHostPrefix-1)).WithOrigin("ovn-network-size"))
 			continue
 		}
-		errs = append(errs, field.Invalid(clusterPath.Index(i).Child("hostPrefix"), p.HostPrefix,
-			fmt.Sprintf("is too long for OVN-Kubernetes, which takes two addresses of a node's block for the router and the node; use %d to %d, e.g. 23", lo, maxHostPrefix)).WithOrigin("ovn-host-prefix"))
+		if _, hi := netaddr.BlockRange(network); int(p.HostPrefix) == network.Bits() || p.HostPrefix > maxHostPrefix && int64(p.HostPrefix) <= int64(hi) {
+			errs = append(errs, field.Invalid(clusterPath.Index(i).Child("hostPrefix"), p.HostPrefix, fmt.Sprintf(
+				"must be between %d and %d for a /%d: the first block of a pool is never given out, and the router and the node have two addresses of each block", lo, maxHostPrefix, network.Bits())).WithOrigin("ovn-host-prefix"))
+		}
 	}
 	return errs
 }
