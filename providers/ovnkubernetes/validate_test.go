@@ -1,0 +1,257 @@
+package ovnkubernetes
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+)
+
+// with is a network with settings.
+func with(change func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec {
+	return network(func(s *operatorv1.NetworkSpec) {
+		s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{}
+		change(s.DefaultNetwork.OVNKubernetesConfig)
+	})
+}
+
+// pools is a network with some pools, each a CIDR and a length.
+func pools(entries ...operatorv1.ClusterNetworkEntry) *operatorv1.NetworkSpec {
+	return network(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork = entries })
+}
+
+func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
+	for why, spec := range map[string]*operatorv1.NetworkSpec{
+		"no settings":                  network(nil),
+		"an empty object":              with(func(*osv1.OVNKubernetesConfig) {}),
+		"several pools":                pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 24}, operatorv1.ClusterNetworkEntry{CIDR: "10.2.0.0/16", HostPrefix: 26}),
+		"the smallest pool":            pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/28", HostPrefix: 29}),
+		"pools that other rules judge": pools(operatorv1.ClusterNetworkEntry{CIDR: "x", HostPrefix: 99}, operatorv1.ClusterNetworkEntry{CIDR: "fd00::/48", HostPrefix: 64}, operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 8}),
+		"the least and the most":       with(func(c *osv1.OVNKubernetesConfig) { c.MTU, c.GenevePort = new(uint32(minMTU)), new(uint32(65535)) }),
+		"what is built, written out": with(func(c *osv1.OVNKubernetesConfig) {
+			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingGlobal, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.169.0/29"}}
+			c.IPsecConfig, c.RouteAdvertisements = &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}, osv1.RouteAdvertisementsDisabled
+		}),
+		"what the API server fills in": with(func(c *osv1.OVNKubernetesConfig) {
+			c.PolicyAuditConfig = &osv1.PolicyAuditConfig{RateLimit: new(uint32(20)), MaxFileSize: new(uint32(50)), MaxLogFiles: new(int32(5)), Destination: "null", SyslogFacility: "local0"}
+		}),
+		"a pool where the join subnet is by default": network(func(s *operatorv1.NetworkSpec) {
+			s.ClusterNetwork[0].CIDR = "100.64.0.0/14"
+			s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{V4InternalSubnet: "100.72.0.0/16"}
+		}),
+		"a join subnet with an address more than nodes and three": network(func(s *operatorv1.NetworkSpec) {
+			s.ClusterNetwork[0] = operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/21", HostPrefix: 24} // 8 nodes
+			s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{IPv4: &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.64.0.0/28"}}
+		}),
+	} {
+		if errs := New().Validate(spec); len(errs) > 0 {
+			t.Errorf("%s: %v", why, errs.ToAggregate())
+		}
+	}
+	if errs := New().Validate(nil); len(errs) > 0 {
+		t.Errorf("nil: %v", errs)
+	}
+}
+
+func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
+	gateway := func(g osv1.GatewayConfig) *operatorv1.NetworkSpec {
+		return with(func(c *osv1.OVNKubernetesConfig) { c.GatewayConfig = &g })
+	}
+	four := func(v4 osv1.IPv4OVNKubernetesConfig) *operatorv1.NetworkSpec {
+		return with(func(c *osv1.OVNKubernetesConfig) { c.IPv4 = &v4 })
+	}
+	six := func(v6 osv1.IPv6OVNKubernetesConfig) *operatorv1.NetworkSpec {
+		return with(func(c *osv1.OVNKubernetesConfig) { c.IPv6 = &v6 })
+	}
+	ipsec := func(i osv1.IPsecConfig) *operatorv1.NetworkSpec {
+		return with(func(c *osv1.OVNKubernetesConfig) { c.IPsecConfig = &i })
+	}
+	audit := func(a osv1.PolicyAuditConfig) *operatorv1.NetworkSpec {
+		return with(func(c *osv1.OVNKubernetesConfig) { c.PolicyAuditConfig = &a })
+	}
+	tiny := func(s *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
+		s.ClusterNetwork[0] = operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/21", HostPrefix: 24} // 8 nodes
+		return s
+	}
+	const own = config + "."
+	for _, tc := range []struct {
+		why, field, rule, says string
+		spec                   *operatorv1.NetworkSpec
+	}{
+		{"no block but the first", "spec.clusterNetwork[0].cidr", "ovn-network-size", "at least a /28", pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/29", HostPrefix: 30})},
+		{"one block, which is the first", "spec.clusterNetwork[0].hostPrefix", "ovn-host-prefix", "between 17 and 29 for a /16", pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 16})},
+		{"no address for pods", "spec.clusterNetwork[1].hostPrefix", "ovn-host-prefix", "the router and the node", pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 24}, operatorv1.ClusterNetworkEntry{CIDR: "10.2.0.0/16", HostPrefix: 30})},
+		{"less than IPv4 needs", own + "mtu", "ovn-mtu-range", "invalid MTU 575: it must be between 576 and 65535", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(575)) })},
+		{"more than an interface takes", own + "mtu", "ovn-mtu-range", "leave it out", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(65536)) })},
+		{"no port", own + "genevePort", "ovn-geneve-port-range", "invalid GenevePort 0: it must be between 1 and 65535; leave it out for 6081", with(func(c *osv1.OVNKubernetesConfig) { c.GenevePort = new(uint32(0)) })},
+		{"the gateway that is not built", own + "gatewayConfig.routingViaHost", ruleNotBuilt, "set it to true", gateway(osv1.GatewayConfig{})},
+		{"forwarding of some interfaces", own + "gatewayConfig.ipForwarding", ruleNotBuilt, "use Global", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingRestricted})},
+		{"a word", own + "gatewayConfig.ipForwarding", "ovn-ip-forwarding", "not a mode of forwarding", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: "Sometimes"})},
+		{"OpenShift's default", own + "gatewayConfig.ipv4.internalMasqueradeSubnet", ruleNotBuilt, "use 169.254.169.0/29", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.0.0/17"}})},
+		{"IPv6", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleNotBuilt, "leave it out", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}})},
+		{"two values of one setting", own + "v4InternalSubnet", "ovn-internal-subnet-alias", "v4InternalSubnet will be deprecated soon, until then it must be same as v4InternalJoinSubnet 100.65.0.0/16", with(func(c *osv1.OVNKubernetesConfig) {
+			c.V4InternalSubnet, c.IPv4 = "100.66.0.0/16", &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/16"}
+		})},
+		{"no network", own + "ipv4.internalJoinSubnet", "ovn-internal-subnet-syntax", "v4InternalJoinSubnet is invalid", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.64.0.0"})},
+		{"host bits", own + "ipv4.internalTransitSwitchSubnet", "ovn-internal-subnet-syntax", "did you mean 100.88.0.0/16", four(osv1.IPv4OVNKubernetesConfig{InternalTransitSwitchSubnet: "100.88.0.1/16"})},
+		{"the other family", own + "ipv4.internalTransitSwitchSubnet", "ovn-internal-subnet-family", "v4InternalTransitSwitchSubnet fd97::/64 and ClusterNetwork must have matching IP families", four(osv1.IPv4OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/64"})},
+		{"addresses that are never routed", own + "ipv4.internalJoinSubnet", "ovn-internal-subnet-special", "multicast", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "224.0.0.0/8"})},
+		{"one address too few", own + "ipv4.internalJoinSubnet", "ovn-internal-subnet-size", "is not large enough for the maximum number of nodes which can be supported by ClusterNetwork: it has 8 addresses, and spec.clusterNetwork has blocks for 8 nodes", tiny(four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/29"}))},
+		{"a pool in the default of the join subnet", "spec.clusterNetwork[0].cidr", "ovn-internal-subnet-overlap", "whole or subset of v4InternalJoinSubnet CIDR 100.64.0.0/16 is already in use: CIDRs 100.64.0.0/20 (spec.clusterNetwork[0].cidr) and 100.64.0.0/16 overlap; choose another pool, or set spec.defaultNetwork.ovnKubernetesConfig.ipv4.internalJoinSubnet",
+			pools(operatorv1.ClusterNetworkEntry{CIDR: "100.64.0.0/20", HostPrefix: 24})},
+		{"Services around the default of the transit subnet", "spec.serviceNetwork[0]", "ovn-internal-subnet-overlap", "v4InternalTransitSwitchSubnet CIDR 100.88.0.0/16", network(func(s *operatorv1.NetworkSpec) { s.ServiceNetwork = []string{"100.80.0.0/12"} })},
+		{"a join subnet in a pool", own + "ipv4.internalJoinSubnet", "ovn-internal-subnet-overlap", "CIDRs 10.128.0.0/14 (spec.clusterNetwork[0].cidr) and 10.129.0.0/16 overlap; choose another network", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "10.129.0.0/16"})},
+		{"its former field", own + "v4InternalSubnet", "ovn-internal-subnet-overlap", "v4InternalSubnet CIDR 172.30.0.0/16", with(func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "172.30.0.0/16" })},
+		{"join and transit, both chosen", own + "ipv4.internalTransitSwitchSubnet", "ovn-internal-subnet-overlap", "CIDRs 100.65.0.0/16 (v4InternalJoinSubnet)", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/16", InternalTransitSwitchSubnet: "100.65.0.0/16"})},
+		{"a join subnet in the default of the transit subnet", own + "ipv4.internalJoinSubnet", "ovn-internal-subnet-overlap", "CIDRs 100.88.0.0/16 (v4InternalTransitSwitchSubnet)", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.88.0.0/16"})},
+		{"IPv6", own + "v6InternalSubnet", ruleNotBuilt, "fd98::/64 and ClusterNetwork must have matching IP families", with(func(c *osv1.OVNKubernetesConfig) { c.V6InternalSubnet = "fd98::/64" })},
+		{"IPv6", own + "ipv6.internalJoinSubnet", ruleNotBuilt, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64"})},
+		{"IPv6", own + "ipv6.internalTransitSwitchSubnet", ruleNotBuilt, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/64"})},
+		{"what early versions of the API took for Full", own + "ipsecConfig", ruleNotBuilt, "set mode to Disabled", ipsec(osv1.IPsecConfig{})},
+		{"IPsec", own + "ipsecConfig.mode", ruleNotBuilt, "not encrypted; use Disabled", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeFull})},
+		{"IPsec", own + "ipsecConfig.mode", ruleNotBuilt, "use Disabled", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeExternal})},
+		{"a word", own + "ipsecConfig.mode", "ovn-ipsec-mode", "not a mode of IPsec", ipsec(osv1.IPsecConfig{Mode: "On"})},
+		{"settings of IPsec", own + "ipsecConfig.full", ruleNotBuilt, "remove it", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled, Full: &osv1.IPsecFullModeConfig{Encapsulation: osv1.EncapsulationAlways}})},
+		{"audit messages", own + "policyAuditConfig.rateLimit", ruleNotBuilt, "use 20, or leave policyAuditConfig out", audit(osv1.PolicyAuditConfig{RateLimit: new(uint32(21))})},
+		{"audit messages", own + "policyAuditConfig.maxFileSize", ruleNotBuilt, "use 50", audit(osv1.PolicyAuditConfig{MaxFileSize: new(uint32(51))})},
+		{"audit messages", own + "policyAuditConfig.maxLogFiles", ruleNotBuilt, "use 5", audit(osv1.PolicyAuditConfig{MaxLogFiles: new(int32(6))})},
+		{"audit messages", own + "policyAuditConfig.destination", ruleNotBuilt, `use "null"`, audit(osv1.PolicyAuditConfig{Destination: "libc"})},
+		{"audit messages", own + "policyAuditConfig.syslogFacility", ruleNotBuilt, "use local0", audit(osv1.PolicyAuditConfig{SyslogFacility: "kern"})},
+		{"nodes without OVN", own + "hybridOverlayConfig", ruleNotBuilt, "remove it", with(func(c *osv1.OVNKubernetesConfig) { c.HybridOverlayConfig = &osv1.HybridOverlayConfig{} })},
+		{"egress IP addresses", own + "egressIPConfig.reachabilityTotalTimeoutSeconds", ruleNotBuilt, "remove egressIPConfig", with(func(c *osv1.OVNKubernetesConfig) { c.EgressIPConfig.ReachabilityTotalTimeoutSeconds = new(uint32(0)) })},
+		{"BGP", own + "routeAdvertisements", ruleNotBuilt, "use Disabled", with(func(c *osv1.OVNKubernetesConfig) { c.RouteAdvertisements = osv1.RouteAdvertisementsEnabled })},
+		{"a word", own + "routeAdvertisements", "ovn-route-advertisements", "neither Enabled nor Disabled", with(func(c *osv1.OVNKubernetesConfig) { c.RouteAdvertisements = "On" })},
+	} {
+		errs := New().Validate(tc.spec)
+		if len(errs) != 1 || errs[0].Field != tc.field || errs[0].Origin != tc.rule || !strings.Contains(errs[0].Detail, tc.says) {
+			t.Errorf("%s: %v, want one error for %s by rule %s with %q", tc.why, errs.ToAggregate(), tc.field, tc.rule, tc.says)
+		}
+	}
+}
+
+func TestValidateReportsEverythingAtOnce(t *testing.T) {
+	spec := with(func(c *osv1.OVNKubernetesConfig) {
+		c.MTU, c.GenevePort, c.V6InternalSubnet, c.RouteAdvertisements = new(uint32(1)), new(uint32(0)), "fd98::/64", osv1.RouteAdvertisementsEnabled
+		c.GatewayConfig, c.IPsecConfig, c.HybridOverlayConfig = &osv1.GatewayConfig{}, &osv1.IPsecConfig{}, &osv1.HybridOverlayConfig{}
+		c.IPv4 = &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "x", InternalTransitSwitchSubnet: "y"}
+	})
+	spec.ClusterNetwork[0].HostPrefix = 30
+	if errs := New().Validate(spec); len(errs) != 10 {
+		t.Errorf("%d errors, want 10: %v", len(errs), errs.ToAggregate())
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	filled := func(change func(*osv1.OVNKubernetesConfig)) *osv1.OVNKubernetesConfig {
+		c := &osv1.OVNKubernetesConfig{
+			MTU: new(uint32(1400)), GenevePort: new(uint32(6081)), IPsecConfig: &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}, RouteAdvertisements: osv1.RouteAdvertisementsDisabled,
+			GatewayConfig: &osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingGlobal, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.169.0/29"}},
+			IPv4:          &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.64.0.0/16", InternalTransitSwitchSubnet: "100.88.0.0/16"},
+		}
+		change(c)
+		return c
+	}
+	other := func(c *osv1.OVNKubernetesConfig) {
+		c.MTU, c.GenevePort = new(uint32(1300)), new(uint32(7000))
+		c.IPv4 = &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/16", InternalTransitSwitchSubnet: "100.89.0.0/16"}
+	}
+	for _, tc := range []struct {
+		why        string
+		spec, prev *operatorv1.NetworkSpec
+		host       int
+		want       *osv1.OVNKubernetesConfig
+	}{
+		{"no settings", network(nil), nil, 1500, filled(func(*osv1.OVNKubernetesConfig) {})},
+		{"jumbo frames", network(nil), nil, 9000, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(8900)) })},
+		{"more than an interface takes", network(nil), nil, 70000, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(65535)) })},
+		{"the nodes' MTU is not known yet", network(nil), nil, 0, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = nil })},
+		{"... or leaves too little", network(nil), nil, 600, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = nil })},
+		{"what was determined once stays", network(nil), with(other), 9000, filled(other)},
+		{"what is set", with(other), with(func(c *osv1.OVNKubernetesConfig) { *c = *filled(func(*osv1.OVNKubernetesConfig) {}) }), 9000, filled(other)},
+		{"the former field of the join subnet", with(func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "100.66.0.0/16" }), nil, 1500,
+			filled(func(c *osv1.OVNKubernetesConfig) {
+				c.V4InternalSubnet, c.IPv4.InternalJoinSubnet = "100.66.0.0/16", "100.66.0.0/16"
+			})},
+	} {
+		got := New().Default(tc.spec, tc.prev, facts.Cluster{HostMTU: tc.host})
+		if diff := cmp.Diff(tc.want, settings(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tc.why, diff)
+		}
+		if errs := New().Validate(got); len(errs) > 0 {
+			t.Errorf("%s: defaults are invalid: %v", tc.why, errs.ToAggregate())
+		}
+	}
+}
+
+func TestCheckChange(t *testing.T) {
+	for _, tc := range []struct {
+		why        string
+		prev, next func(*osv1.OVNKubernetesConfig)
+		want, says string
+	}{
+		{"left out", func(c *osv1.OVNKubernetesConfig) { c.MTU, c.GenevePort = new(uint32(1300)), new(uint32(7000)) }, func(*osv1.OVNKubernetesConfig) {}, "", ""},
+		{"other reserved subnets", func(*osv1.OVNKubernetesConfig) {}, func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "100.66.0.0/16" }, "", ""},
+		{"MTU", func(*osv1.OVNKubernetesConfig) {}, func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1300)) }, "mtu ovn-mtu-change", "MTU"},
+		{"port", func(*osv1.OVNKubernetesConfig) {}, func(c *osv1.OVNKubernetesConfig) { c.GenevePort = new(uint32(7000)) }, "genevePort ovn-geneve-port-change", "genevePort"},
+	} {
+		prev := New().Default(with(tc.prev), nil, facts.Cluster{HostMTU: 1500})
+		next := New().Default(with(tc.next), prev, facts.Cluster{HostMTU: 1500})
+		errs := New().CheckChange(prev, next)
+		if tc.want == "" {
+			if len(errs) > 0 {
+				t.Errorf("%s: %v", tc.why, errs.ToAggregate())
+			}
+			continue
+		}
+		if len(errs) != 1 || errs[0].Field+" "+errs[0].Origin != config+"."+tc.want || !strings.Contains(errs[0].Detail, "cannot change") || !strings.Contains(errs[0].Detail, tc.says) {
+			t.Errorf("%s: %v, want %s with %q", tc.why, errs.ToAggregate(), tc.want, tc.says)
+		}
+	}
+}
+
+func TestLinksCarryTheTunnels(t *testing.T) {
+	f := cluster("192.0.2.10")
+	for mtu, allowed := range map[uint32]bool{1442: true, 1443: false} {
+		_, err := run(t, pipeline.Input{Desired: with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(mtu) }), Cluster: f})
+		if refused := pipeline.RefusalsOf(err).Has(pipeline.RuleLinks); refused == allowed {
+			t.Errorf("MTU %d with links of 1500: %v", mtu, err)
+		}
+	}
+}
+
+// FuzzSpec: whatever a user writes, nothing panics, the input stays as it is, valid settings stay valid with their defaults, and defaults
+// are filled in once.
+func FuzzSpec(f *testing.F) {
+	f.Add(`{"mtu":1400,"ipv4":{"internalJoinSubnet":"100.64.0.0/0"}}`, "10.0.0.0/8", uint32(0), 1500)
+	f.Add(`{"gatewayConfig":{},"ipsecConfig":{},"v4InternalSubnet":"::/0"}`, "fd00::/48", uint32(4294967295), 0)
+	f.Fuzz(func(t *testing.T, text, cidr string, length uint32, host int) {
+		spec := pools(operatorv1.ClusterNetworkEntry{CIDR: cidr, HostPrefix: length}, operatorv1.ClusterNetworkEntry{CIDR: cidr, HostPrefix: length / 2})
+		var c osv1.OVNKubernetesConfig
+		if json.Unmarshal([]byte(text), &c) == nil {
+			spec.DefaultNetwork.OVNKubernetesConfig = &c
+		}
+		before := spec.DeepCopy()
+		valid := len(New().Validate(spec)) == 0
+		once := New().Default(spec, nil, facts.Cluster{HostMTU: host})
+		if !reflect.DeepEqual(spec, before) {
+			t.Error("the input was changed")
+		}
+		if twice := New().Default(once, once, facts.Cluster{}); !reflect.DeepEqual(once, twice) {
+			t.Errorf("filling in twice changes %+v to %+v", settings(once), settings(twice))
+		}
+		if errs := New().Validate(once); valid && len(errs) > 0 {
+			t.Errorf("valid, but not with its defaults: %v", errs.ToAggregate())
+		}
+		if errs := New().CheckChange(once, once); len(errs) > 0 {
+			t.Errorf("no change is refused: %v", errs)
+		}
+		_, _ = observed{}.Render(once, facts.Cluster{Images: facts.Images{Image: "a"}})
+	})
+}
