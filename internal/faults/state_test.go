@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	flannelrecord "github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -176,8 +177,8 @@ func randomIn(all map[string]found) *strings.Replacer {
 		Token, ClientTrust string
 		Members            []struct{ Trust string }
 	}
-	if record, ok := all["configmaps "+flannelrecord.Namespace+"/"+flannelrecord.MembersConfigMap]; ok {
-		text, _, _ := unstructured.NestedString(record.Object, "data", flannelrecord.MembersKey)
+	if record, ok := all["configmaps "+flannelrecord.Namespace+"/"+flannelrecord.Etcd.MembersConfigMap()]; ok {
+		text, _, _ := unstructured.NestedString(record.Object, "data", etcdcluster.MembersKey)
 		_ = json.Unmarshal([]byte(text), &members) // nothing is random in what cannot be read
 	}
 	var pairs []string

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
@@ -27,7 +28,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		return provider.Output{}, fmt.Errorf("render flannel: %w", err)
 	}
 	if o.offline && etcd.Managed != nil {
-		o.members = record.Found(candidates(f.ControlPlane), *etcd.Managed, "offline")
+		o.members = etcdcluster.Found(candidates(f.ControlPlane), *etcd.Managed, "offline")
 	}
 	config, err := agentConfig(spec, etcd, o.members)
 	if err != nil {
@@ -40,7 +41,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	list := manifest.List{Assets: assets}
 	addFoundation(&list, etcd, config)
 	if etcd.Managed != nil {
-		addMembers(&list, o.members, managedDirectory(spec))
+		list.Append(record.Etcd.Objects(o.members, managed(settings(spec)).DataDir))
 	}
 	waiting := o.waiting(etcd)
 	if waiting == "" {
@@ -61,7 +62,7 @@ func (o observed) waiting(etcd record.Settings) string {
 		return ""
 	case etcd.Managed != nil && len(o.members.Members) == 0:
 		return "flannel waits for the operator to choose the control-plane nodes that run its etcd"
-	case encrypted(etcd) && o.members.ClientTrust == "":
+	case etcd.Encrypted() && o.members.ClientTrust == "":
 		return "flannel waits for the certificates with which its agents reach etcd"
 	}
 	return ""
@@ -78,11 +79,11 @@ func (o observed) checkMTU(c agentconfig.Config, f facts.Cluster) error {
 		configPath.Child("mtu"), c.MTU, c.MTU+extra, c.Backend.Type, extra, link, link-extra)
 }
 
-func candidates(nodes []facts.Node) []record.Candidate {
-	var out []record.Candidate
+func candidates(nodes []facts.Node) []etcdcluster.Candidate {
+	var out []etcdcluster.Candidate
 	for _, n := range nodes {
 		if len(n.Addresses) > 0 {
-			out = append(out, record.Candidate{Name: n.Name, UID: n.UID, Address: n.Addresses[0]})
+			out = append(out, etcdcluster.Candidate{Name: n.Name, UID: n.UID, Address: n.Addresses[0]})
 		}
 	}
 	return out

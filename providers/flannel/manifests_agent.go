@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
@@ -28,9 +29,7 @@ const (
 // etcdSettings returns what the operator's loop is told.
 func etcdSettings(e *operatorv1.FlannelEtcd, f facts.Cluster) (record.Settings, error) {
 	if x := orZero(e).External; x != nil {
-		return record.Settings{External: &record.External{
-			Endpoints: x.Endpoints, CAConfigMap: x.CAConfigMap, ClientSecret: x.ClientCertificateSecret,
-		}}, nil
+		return record.Settings{Settings: etcdcluster.Settings{External: new(externalEtcd(x))}}, nil
 	}
 	m := orZero(orZero(e).Managed)
 	if m.ClientPort == nil || m.PeerPort == nil {
@@ -40,16 +39,13 @@ func etcdSettings(e *operatorv1.FlannelEtcd, f facts.Cluster) (record.Settings, 
 	if err != nil {
 		return record.Settings{}, err
 	}
-	return record.Settings{Managed: &record.Managed{
+	return record.Settings{Settings: etcdcluster.Settings{Managed: &etcdcluster.Managed{
 		ClientPort: uint16(*m.ClientPort), PeerPort: uint16(*m.PeerPort), Image: image,
-	}}, nil
+	}}}, nil
 }
 
-// encrypted reports whether etcd is reached with TLS.
-func encrypted(s record.Settings) bool { return s.Managed != nil || s.External.CAConfigMap != "" }
-
 // agentConfig returns what the agents are told.
-func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Membership) (agentconfig.Config, error) {
+func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m etcdcluster.Membership) (agentconfig.Config, error) {
 	c, out := settings(spec), agentconfig.Default()
 	if len(spec.ClusterNetwork) != 1 || c.MTU == nil || c.Etcd == nil {
 		return out, errors.New("the specification is not filled: it lacks the pool, the MTU or the etcd")
@@ -61,8 +57,8 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m record.Me
 	out.Network = agentconfig.Network{IPv4: network, IPv4SubnetLen: int(spec.ClusterNetwork[0].HostPrefix)}
 	out.Etcd = agentconfig.Etcd{Endpoints: etcd.Endpoints(m), Prefix: c.Etcd.Prefix}
 	out.Etcd.OwnCertificate = etcd.Managed != nil
-	if encrypted(etcd) {
-		out.Etcd.CAFile = tlsDir + "/" + record.BundleKey
+	if etcd.Encrypted() {
+		out.Etcd.CAFile = tlsDir + "/" + etcdcluster.BundleKey
 	}
 	if etcd.Managed != nil || etcd.External.ClientSecret != "" {
 		out.Etcd.CertFile, out.Etcd.KeyFile = tlsDir+"/tls.crt", tlsDir+"/tls.key"
@@ -107,7 +103,7 @@ func addAgents(list *manifest.List, image, level string, config agentconfig.Conf
 	}
 	manifest.AddAsset(list, "flanneld", func(d *appsv1.DaemonSet) {
 		template := &d.Spec.Template
-		template.Annotations = map[string]string{record.ConfigHash: record.Hash(string(content))}
+		template.Annotations = map[string]string{etcdcluster.ConfigHash: etcdcluster.Hash(string(content))}
 		template.Spec.InitContainers[0].Image = image
 		template.Spec.Containers[0].Image = image
 		template.Spec.Containers[0].Command = append(template.Spec.Containers[0].Command, "--log-level", level)
@@ -122,7 +118,7 @@ func addAgents(list *manifest.List, image, level string, config agentconfig.Conf
 			return
 		}
 		template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: "etcd-tls", VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: record.ClientSecret, DefaultMode: new(int32(0o400))},
+			Secret: &corev1.SecretVolumeSource{SecretName: record.Etcd.ClientSecret(), DefaultMode: new(int32(0o400))},
 		}})
 		agent := &template.Spec.Containers[0]
 		agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "etcd-tls", MountPath: tlsDir, ReadOnly: true})

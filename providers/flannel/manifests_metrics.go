@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// agentApp and etcdApp are the labels app of the pods of agents and of members of etcd, metricsName that of the proxies of metrics.
-	agentApp, etcdApp, metricsName = "flanneld", "flannel-etcd", "flannel-metrics"
+	// agentApp is the label app of the pods of agents, metricsName that of the proxies of metrics.
+	agentApp, metricsName = "flanneld", "flannel-metrics"
 )
 
 // addMetrics adds the proxies of the metrics of agents and of the managed etcd. Proxies on nodes without a member have nothing to serve for
@@ -31,8 +31,8 @@ func addMetrics(list *manifest.List, etcd record.Settings, config agentconfig.Co
 	}
 	endpoints := []metricsproxy.Endpoint{{App: agentApp, Port: metricsproxy.FlanneldPort, Upstream: agent}}
 	if etcd.Managed != nil {
-		loopback := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), record.MetricsPort)
-		endpoints = append(endpoints, metricsproxy.Endpoint{App: etcdApp, Port: metricsproxy.EtcdPort, Upstream: loopback})
+		loopback := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), record.Etcd.MetricsPort)
+		endpoints = append(endpoints, metricsproxy.Endpoint{App: record.Etcd.App, Port: metricsproxy.EtcdPort, Upstream: loopback})
 	}
 	list.Append(metricsproxy.Objects(metricsproxy.Options{
 		Namespace: record.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -19,7 +20,7 @@ type observed struct {
 	// offline is true if there is no cluster to ask.
 	offline bool
 	// members is what the operator's loop has come to.
-	members record.Membership
+	members etcdcluster.Membership
 	// told is what agents are told now; nil if none are.
 	told *agentconfig.Config
 }
@@ -30,12 +31,12 @@ func (Flannel) Observe(ctx context.Context, r client.Reader, _ *operatorv1.Netwo
 		return observed{offline: true}, nil
 	}
 	var o observed
-	content, found, err := readKey(ctx, r, record.MembersConfigMap, record.MembersKey)
+	content, found, err := readKey(ctx, r, record.Etcd.MembersConfigMap(), etcdcluster.MembersKey)
 	if err != nil {
 		return nil, err
 	}
 	if found {
-		if o.members, err = record.DecodeMembership(content); err != nil {
+		if o.members, err = etcdcluster.DecodeMembership(content); err != nil {
 			return nil, err
 		}
 	}

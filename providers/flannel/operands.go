@@ -16,14 +16,14 @@ func (Flannel) Operands() provider.Operands {
 		ClusterRoleBindings: []string{"openshift-flannel", metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents: []provider.Agent{{Namespace: record.Namespace, Name: "flanneld",
 			Files: []string{"/etc/cni/net.d/10-flannel.conflist", "/var/lib/cno/flannel"}}},
-		ConfigMaps: []string{record.ConfigMap, record.MembersConfigMap},
+		ConfigMaps: []string{record.ConfigMap, record.Etcd.MembersConfigMap()},
 		Rules: append(provider.RulesOf(assets, "clusterrole"),
 			// The operator signs the certificates of agents.
 			rbacv1.PolicyRule{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"get", "list", "watch"}},
 			rbacv1.PolicyRule{
 				APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests/approval", "certificatesigningrequests/status"}, Verbs: []string{"update"},
 			},
-			rbacv1.PolicyRule{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{record.EtcdSigner}, Verbs: []string{"approve", "sign"}},
+			rbacv1.PolicyRule{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"signers"}, ResourceNames: []string{record.Etcd.Signer()}, Verbs: []string{"approve", "sign"}},
 		),
 		Images: []provider.Image{{Variable: record.FlannelImage, Name: "flannel"}, {Variable: record.EtcdImage, Name: "etcd"}},
 	}

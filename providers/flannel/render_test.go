@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
@@ -108,38 +108,6 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestMemberPodsDoNotRestartWhileTheClusterGrows holds the promise that a member's configuration may change without
-// its pod starting again, which with three members at once would stop them all.
-func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
-	f := cluster()
-	m := record.Found(candidates(f.ControlPlane), record.Managed{ClientPort: 12379, PeerPort: 12380, Image: "registry.test/etcd:v1"}, "token")
-	template := func(m record.Membership) any {
-		list := manifest.List{Assets: assets}
-		addMembers(&list, m, "/data")
-		objects, err := list.Result()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range objects {
-			if o.Key().Kind == "Deployment" && o.Key().Name == "flannel-etcd-cp-0" {
-				return o.Object.Object
-			}
-		}
-		t.Fatal("no Deployment for the founder")
-		return nil
-	}
-	alone := template(m)
-	m.Members[0].State, m.Members[0].ID = record.Existing, "8e9e05c52164694d"
-	m.Members[1].State, m.Members[1].InitialCluster = record.Learner, "a=b,c=d"
-	if diff := cmp.Diff(alone, template(m)); diff != "" {
-		t.Errorf("the founder's Deployment changed when a second member joined:\n%s", diff)
-	}
-	m.Members[0].Trust = "0123456789abcdef"
-	if cmp.Equal(alone, template(m)) {
-		t.Error("a new authority does not start the member again, though etcd reads it only once")
-	}
-}
-
 func TestRenderRefusesAnMTUThatNodesCannotCarryBeforeItIsInUse(t *testing.T) {
 	spec := &operatorv1.NetworkSpec{
 		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},
@@ -172,10 +140,10 @@ func TestRenderNamesTheImageThatIsMissing(t *testing.T) {
 
 func TestObserveNeverTakesADamagedRecordForAFreshCluster(t *testing.T) {
 	for name, content := range map[string]map[string]string{
-		"emptied by hand": {}, "not JSON": {record.MembersKey: "{"}, "no address": {record.MembersKey: `{"members":[{"name":"a","node":"b"}]}`},
+		"emptied by hand": {}, "not JSON": {etcdcluster.MembersKey: "{"}, "no address": {etcdcluster.MembersKey: `{"members":[{"name":"a","node":"b"}]}`},
 	} {
 		cm := &corev1.ConfigMap{Data: content}
-		cm.Namespace, cm.Name = record.Namespace, record.MembersConfigMap
+		cm.Namespace, cm.Name = record.Namespace, record.Etcd.MembersConfigMap()
 		if _, err := (Flannel{}).Observe(t.Context(), configMaps{cm}, nil); err == nil {
 			t.Errorf("%s: taken for a record", name)
 		}

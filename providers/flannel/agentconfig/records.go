@@ -64,11 +64,6 @@ type AgentStatus struct {
 	Errors []string `json:"errors,omitempty"`
 }
 
-// Unanswered is the sentence for an address to which connections time out.
-func Unanswered(address string) string {
-	return fmt.Sprintf("cannot connect to %s (timeout); a firewall may drop it", address)
-}
-
 // Peer is another node.
 type Peer struct {
 	// Node is the node's name; empty if no reservation says whose subnet it is.

@@ -16,8 +16,11 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -38,10 +41,10 @@ func newGuarded(t *testing.T) *guarded {
 		t.Fatal(err)
 	}
 	ports := freePorts(t)
-	managed := record.Managed{ClientPort: uint16(ports[0]), PeerPort: uint16(ports[1])}
-	m := record.Found([]record.Candidate{{Name: "a", UID: "u", Address: netip.MustParseAddr("127.0.0.1")}}, managed, "t")
+	managed := etcdcluster.Managed{ClientPort: uint16(ports[0]), PeerPort: uint16(ports[1])}
+	m := etcdcluster.Found([]etcdcluster.Candidate{{Name: "a", UID: "u", Address: netip.MustParseAddr("127.0.0.1")}}, managed, "t")
 	dir := t.TempDir()
-	pair, err := ca.Issue(memberRequest(m.Members[0]), time.Now())
+	pair, err := ca.Issue(m.Members[0].CertificateRequest(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +54,7 @@ func newGuarded(t *testing.T) *guarded {
 		}
 	}
 	metrics := freePorts(t)[0]
-	config, err := m.EtcdConfig(m.Members[0], record.Paths{Data: dir, TLS: dir, MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", metrics)})
+	config, err := m.EtcdConfig(m.Members[0], etcdcluster.Paths{Data: dir, TLS: dir, MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", metrics)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +74,8 @@ func (g *guarded) tls(name string) *tls.Config {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	data := pairData(pair)
-	data[record.BundleKey] = g.ca.Pair().Certificate
-	config, err := tlsConfig(data)
+	data := map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key, etcdcluster.BundleKey: g.ca.Pair().Certificate}
+	config, err := etcdclient.TLSConfig(data)
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -81,19 +83,18 @@ func (g *guarded) tls(name string) *tls.Config {
 }
 
 // operator is the connection of the operator, once etcd answers.
-func (g *guarded) operator() *connection {
+func (g *guarded) operator() etcdclient.Etcd {
 	g.t.Helper()
-	etcd, err := Dial(Target{Endpoints: []string{g.endpoint}, TLS: g.tls(record.RootUser), Timeout: 20 * time.Second})
+	etcd, err := etcdclient.Dial(etcdclient.Target{Endpoints: []string{g.endpoint}, TLS: g.tls(etcdcluster.RootUser), Timeout: 20 * time.Second})
 	if err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { _ = etcd.Close() })
-	c := etcd.(*connection)
 	deadline := time.Now().Add(2 * time.Minute)
 	for {
-		_, err := c.Read(g.t.Context(), accessPrefix)
+		_, err := etcd.Read(g.t.Context(), accessPrefix)
 		if err == nil {
-			return c
+			return etcd
 		}
 		if time.Now().After(deadline) {
 			g.t.Fatalf("etcd does not answer: %v", err)
@@ -114,14 +115,16 @@ func (g *guarded) client(name string) *clientv3.Client {
 }
 
 // grant gives a node its permissions, with the subnet 10.1.third.0/24.
-func (g *guarded) grant(c *connection, node string, third int) string {
+func (g *guarded) grant(c etcdclient.Etcd, node string, third int) string {
 	g.t.Helper()
 	subnet := netip.MustParsePrefix(fmt.Sprintf("10.1.%d.0/24", third))
-	if err := c.Grant(g.t.Context(), record.NodeUser(node), record.NodePermissions(accessPrefix, node, subnet, netip.Prefix{})); err != nil {
+	if err := c.Grant(g.t.Context(), record.Etcd.NodeUser(node), record.NodePermissions(accessPrefix, node, subnet, netip.Prefix{})); err != nil {
 		g.t.Fatal(err)
 	}
 	return agentconfig.SubnetKey(accessPrefix, subnet, netip.Prefix{})
 }
+
+func isAgent(user string) bool { _, ok := record.Etcd.UserNode(user); return ok }
 
 // refused reports whether etcd does not permit something; a watch has an error text of its own.
 func refused(err error) bool {
@@ -136,12 +139,12 @@ func refused(err error) bool {
 // TestANodeMayWriteItsOwnKeysAndNothingElse is the table of attacks from a compromised node.
 func TestANodeMayWriteItsOwnKeysAndNothingElse(t *testing.T) {
 	g := newGuarded(t)
-	root := g.operator()
+	root, raw := g.operator(), g.client(etcdcluster.RootUser)
 	own, other := g.grant(root, "own", 66), g.grant(root, "other", 20)
-	if err := root.Enforce(t.Context()); err != nil {
+	if err := root.Enforce(t.Context(), isAgent); err != nil {
 		t.Fatal(err)
 	}
-	victim := g.client(record.NodeUser("other"))
+	victim := g.client(record.Etcd.NodeUser("other"))
 	lease, err := victim.Grant(t.Context(), 3600)
 	if err != nil {
 		t.Fatal(err)
@@ -149,14 +152,14 @@ func TestANodeMayWriteItsOwnKeysAndNothingElse(t *testing.T) {
 	if _, err := victim.Put(t.Context(), other, "{}", clientv3.WithLease(lease.ID)); err != nil {
 		t.Fatal(err)
 	}
-	c := g.client(record.NodeUser("own"))
+	c := g.client(record.Etcd.NodeUser("own"))
 	put := func(key string) func(context.Context) error {
 		return func(ctx context.Context) error { _, err := c.Put(ctx, key, "{}"); return err }
 	}
 	remove := func(key string, options ...clientv3.OpOption) func(context.Context) error {
 		return func(ctx context.Context) error { _, err := c.Delete(ctx, key, options...); return err }
 	}
-	members, err := root.client.MemberList(t.Context())
+	members, err := raw.MemberList(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,28 +236,31 @@ func TestANodeMayWriteItsOwnKeysAndNothingElse(t *testing.T) {
 		},
 		"disables the checks": func(ctx context.Context) error { _, err := c.AuthDisable(ctx); return err },
 		"adds a user":         func(ctx context.Context) error { _, err := c.UserAdd(ctx, "evil", "evil"); return err },
-		"deletes a user":      func(ctx context.Context) error { _, err := c.UserDelete(ctx, record.NodeUser("other")); return err },
+		"deletes a user": func(ctx context.Context) error {
+			_, err := c.UserDelete(ctx, record.Etcd.NodeUser("other"))
+			return err
+		},
 		"sets the password of root": func(ctx context.Context) error {
-			_, err := c.UserChangePassword(ctx, record.RootUser, "evil")
+			_, err := c.UserChangePassword(ctx, etcdcluster.RootUser, "evil")
 			return err
 		},
 		"gives itself root": func(ctx context.Context) error {
-			_, err := c.UserGrantRole(ctx, record.NodeUser("own"), record.RootUser)
+			_, err := c.UserGrantRole(ctx, record.Etcd.NodeUser("own"), etcdcluster.RootUser)
 			return err
 		},
 		"adds a role": func(ctx context.Context) error { _, err := c.RoleAdd(ctx, "evil"); return err },
 		"gives its role more": func(ctx context.Context) error {
-			_, err := c.RoleGrantPermission(ctx, record.NodeUser("own"), accessPrefix, "", clientv3.PermissionType(clientv3.PermReadWrite))
+			_, err := c.RoleGrantPermission(ctx, record.Etcd.NodeUser("own"), accessPrefix, "", clientv3.PermissionType(clientv3.PermReadWrite))
 			return err
 		},
 		"reads the users":        func(ctx context.Context) error { _, err := c.UserList(ctx); return err },
-		"reads another user":     func(ctx context.Context) error { _, err := c.UserGet(ctx, record.NodeUser("other")); return err },
+		"reads another user":     func(ctx context.Context) error { _, err := c.UserGet(ctx, record.Etcd.NodeUser("other")); return err },
 		"reads the roles":        func(ctx context.Context) error { _, err := c.RoleList(ctx); return err },
-		"reads another's role":   func(ctx context.Context) error { _, err := c.RoleGet(ctx, record.NodeUser("other")); return err },
+		"reads another's role":   func(ctx context.Context) error { _, err := c.RoleGet(ctx, record.Etcd.NodeUser("other")); return err },
 		"the shared certificate": func(ctx context.Context) error { _, err := g.client("flannel").Put(ctx, own, "{}"); return err },
 		"a member's certificate": func(ctx context.Context) error { _, err := g.client("a-t").Put(ctx, own, "{}"); return err },
 		"a node without permissions": func(ctx context.Context) error {
-			_, err := g.client(record.NodeUser("unknown")).Get(ctx, accessPrefix+"/", clientv3.WithPrefix())
+			_, err := g.client(record.Etcd.NodeUser("unknown")).Get(ctx, accessPrefix+"/", clientv3.WithPrefix())
 			return err
 		},
 	} {
@@ -264,7 +270,7 @@ func TestANodeMayWriteItsOwnKeysAndNothingElse(t *testing.T) {
 		}
 		cancel()
 	}
-	if left, err := root.client.Get(t.Context(), other); err != nil || len(left.Kvs) != 1 {
+	if left, err := raw.Get(t.Context(), other); err != nil || len(left.Kvs) != 1 {
 		t.Errorf("the other node's lease is %v, %v", left, err)
 	}
 	if _, err := c.Get(t.Context(), accessPrefix+"/", clientv3.WithPrefix()); err != nil {
@@ -284,32 +290,32 @@ func TestANodeMayWriteItsOwnKeysAndNothingElse(t *testing.T) {
 // TestPermissionsFollowTheReservation: a node that is moved to another subnet loses the former, and a deleted node loses all.
 func TestPermissionsFollowTheReservation(t *testing.T) {
 	g := newGuarded(t)
-	root := g.operator()
+	root, raw := g.operator(), g.client(etcdcluster.RootUser)
 	// Another client has prepared a way back in, while that was possible.
-	if _, err := root.client.UserAdd(t.Context(), "evil", "evil"); err != nil {
+	if _, err := raw.UserAdd(t.Context(), "evil", "evil"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := root.client.UserAdd(t.Context(), record.RootUser, "evil"); err != nil {
+	if _, err := raw.UserAdd(t.Context(), etcdcluster.RootUser, "evil"); err != nil {
 		t.Fatal(err)
 	}
 	before := g.grant(root, "node", 20)
-	if err := root.Enforce(t.Context()); err != nil {
+	if err := root.Enforce(t.Context(), isAgent); err != nil {
 		t.Fatal(err)
 	}
 	if enforced, err := root.Enforced(t.Context()); err != nil || !enforced {
 		t.Errorf("etcd checks permissions: %v, %v", enforced, err)
 	}
-	if err := root.ReplacePassword(t.Context(), record.RootUser); err != nil {
+	if err := root.ReplacePassword(t.Context(), etcdcluster.RootUser); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := root.client.Authenticate(t.Context(), record.RootUser, "evil"); err == nil {
+	if _, err := raw.Authenticate(t.Context(), etcdcluster.RootUser, "evil"); err == nil {
 		t.Error("the password of root that another client has set is accepted")
 	}
 	users, err := root.Users(t.Context())
 	if err != nil || len(users) != 2 {
 		t.Errorf("users are %v, %v", users, err)
 	}
-	c := g.client(record.NodeUser("node"))
+	c := g.client(record.Etcd.NodeUser("node"))
 	after := g.grant(root, "node", 21)
 	if _, err := c.Put(t.Context(), before, "{}"); !refused(err) {
 		t.Errorf("the former subnet: %v", err)
@@ -318,7 +324,7 @@ func TestPermissionsFollowTheReservation(t *testing.T) {
 		t.Errorf("the new subnet: %v", err)
 	}
 	for range 2 { // the second time there is none
-		if err := root.Expel(t.Context(), record.NodeUser("node")); err != nil {
+		if err := root.Expel(t.Context(), record.Etcd.NodeUser("node")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -23,32 +25,32 @@ func TestThreeMembersOutliveTheirCA(t *testing.T) {
 		w.node(name, i+1, true)
 	}
 	w.settle(nodes...)
-	if _, err := w.loop.link.etcd.Commit(t.Context(), Change{Put: map[string][]byte{"/keep": []byte("me")}}); err != nil {
+	if _, err := w.etcd().Commit(t.Context(), etcdclient.Change{Put: map[string][]byte{"/keep": []byte("me")}}); err != nil {
 		t.Fatal(err)
 	}
-	first := w.signer(record.ClientSecret)
+	first := w.signer(record.Etcd.ClientSecret())
 	w.now = w.now.Add(time.Minute) // a CA is named after the second of its making
 
-	w.loseSecret(operatorNamespace, record.AuthoritySecret)
+	w.loseSecret(operatorNamespace, record.Etcd.AuthoritySecret())
 	w.trustMoves(func(updated int) {
 		w.kill(nodes[(updated+1)%3])
 		w.restart()
 	})
 	w.settle(nodes...)
-	if got := w.signer(record.ClientSecret); got != first {
+	if got := w.signer(record.Etcd.ClientSecret()); got != first {
 		t.Errorf("the client's certificate was signed by %s before agents had the time to trust it", got)
 	}
-	w.now = w.now.Add(policy().Overlap)
+	w.now = w.now.Add(etcdmanager.Policy(record.Etcd).Overlap)
 	w.until("the new CA has signed everything", func() bool { return w.signed(first) == 0 })
 	w.settle(nodes...)
 
-	w.loseSecret(operatorNamespace, record.AuthoritySecret)
+	w.loseSecret(operatorNamespace, record.Etcd.AuthoritySecret())
 	for _, name := range w.leaves() {
 		w.loseSecret(record.Namespace, name)
 	}
 	w.trustMoves(func(int) {})
 	w.settle(nodes...)
-	if got, err := w.loop.link.etcd.Read(t.Context(), "/keep"); err != nil || len(got) != 1 {
+	if got, err := w.etcd().Read(t.Context(), "/keep"); err != nil || len(got) != 1 {
 		t.Errorf("what was kept: %v, error %v", got, err)
 	}
 }
@@ -59,7 +61,7 @@ func (w *world) trustMoves(each func(updated int)) {
 	w.t.Helper()
 	before, seen := w.members().Members[0].Trust, 0
 	w.until("every member has the new bundle", func() bool {
-		w.now = w.now.Add(stalledGrace / 10)
+		w.now = w.now.Add(etcdmanager.StalledGrace / 10)
 		updated := 0
 		for _, m := range w.members().Members {
 			if m.Trust != before {
@@ -75,9 +77,9 @@ func (w *world) trustMoves(each func(updated int)) {
 }
 
 func (w *world) leaves() []string {
-	out := []string{record.ClientSecret}
+	out := []string{record.Etcd.ClientSecret()}
 	for _, m := range w.members().Members {
-		out = append(out, record.MemberSecret(m.Node))
+		out = append(out, record.Etcd.MemberSecret(m.Node))
 	}
 	return out
 }

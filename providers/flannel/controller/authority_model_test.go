@@ -17,6 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -48,10 +51,16 @@ func newModel(t *testing.T) *model {
 	return m
 }
 
-func (m *model) operatorRestarts() {
+func (m *model) operatorRestarts() { m.restart(func(*Deps) {}) }
+
+// restart replaces the operator by one with other dependencies.
+func (m *model) restart(change func(*Deps)) {
 	m.loop.Close()
 	d := m.loop.deps
-	d.Dial = func(t Target) (Etcd, error) { return modelEtcd{steadyEtcd{members: m.members}, m, t.TLS}, nil }
+	change(&d)
+	d.Dial = func(t etcdclient.Target) (etcdclient.Etcd, error) {
+		return modelEtcd{steadyEtcd{members: m.members}, m, t.TLS}, nil
+	}
 	m.loop = New(d)
 	m.t.Cleanup(m.loop.Close)
 }
@@ -66,16 +75,16 @@ type modelEtcd struct {
 
 func (e modelEtcd) Enforced(context.Context) (bool, error) { return e.m.identity, nil }
 
-func (e modelEtcd) Answers(_ context.Context, url string) (Database, error) {
+func (e modelEtcd) Answers(_ context.Context, url string) (etcdclient.Database, error) {
 	for _, member := range e.members().Members {
 		if member.ClientURL == url && e.accepted(member) {
-			return Database{}, nil
+			return etcdclient.Database{}, nil
 		}
 	}
-	return Database{}, errors.New("rejected")
+	return etcdclient.Database{}, errors.New("rejected")
 }
 
-func (e modelEtcd) List(ctx context.Context) ([]Member, error) {
+func (e modelEtcd) List(ctx context.Context) ([]etcdclient.Member, error) {
 	for _, member := range e.members().Members {
 		if e.accepted(member) && e.m.ready(member.Node) {
 			return e.steadyEtcd.List(ctx)
@@ -85,12 +94,12 @@ func (e modelEtcd) List(ctx context.Context) ([]Member, error) {
 }
 
 // accepted reports whether a member accepts the operator's certificate: that of the root user, if it asks.
-func (e modelEtcd) accepted(member record.Member) bool {
+func (e modelEtcd) accepted(member etcdcluster.Member) bool {
 	if e.m.hashes[member.Node] == "" || e.presented == nil || len(e.presented.Certificates) == 0 {
 		return false
 	}
 	cert, err := x509.ParseCertificate(e.presented.Certificates[0].Certificate[0])
-	return err == nil && e.m.loaded[member.Node].Trusts(cert, e.m.now) && (!e.m.identity || cert.Subject.CommonName == record.RootUser)
+	return err == nil && e.m.loaded[member.Node].Trusts(cert, e.m.now) && (!e.m.identity || cert.Subject.CommonName == etcdcluster.RootUser)
 }
 
 // accepts reports whether the member on a node trusts the certificate in a Secret.
@@ -148,10 +157,10 @@ func (m *model) start(node, hash string) {
 	m.t.Helper()
 	m.disconnect(node)
 	var s corev1.Secret
-	if m.api.Get(m.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MemberSecret(node)}, &s) != nil {
+	if m.api.Get(m.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MemberSecret(node)}, &s) != nil {
 		return
 	}
-	m.hashes[node], m.loaded[node] = hash, certs.Salvage(s.Data[record.BundleKey])
+	m.hashes[node], m.loaded[node] = hash, certs.Salvage(s.Data[etcdcluster.BundleKey])
 }
 
 func (m *model) disconnect(node string) {
@@ -183,7 +192,7 @@ func (m *model) connect() {
 	nodes := []string{"a", "b", "c"}
 	for i, x := range nodes {
 		for _, y := range nodes[i+1:] {
-			if m.hashes[x] != "" && m.hashes[y] != "" && m.accepts(x, record.MemberSecret(y)) && m.accepts(y, record.MemberSecret(x)) {
+			if m.hashes[x] != "" && m.hashes[y] != "" && m.accepts(x, record.Etcd.MemberSecret(y)) && m.accepts(y, record.Etcd.MemberSecret(x)) {
 				m.connected[[2]string{x, y}] = true
 			}
 		}
@@ -208,16 +217,16 @@ func (m *model) ready(node string) bool {
 func (m *model) report(node string) {
 	m.t.Helper()
 	d := &appsv1.Deployment{}
-	d.Namespace, d.Name = record.Namespace, record.MemberDeployment(node)
+	d.Namespace, d.Name = record.Namespace, record.Etcd.MemberDeployment(node)
 	exists := m.api.Get(m.t.Context(), client.ObjectKeyFromObject(d), d) == nil
 	status := appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}
 	if m.ready(node) {
 		status.AvailableReplicas = 1
 	}
-	if exists && d.Spec.Template.Annotations[record.ConfigHash] == m.hashes[node] && d.Status.AvailableReplicas == status.AvailableReplicas {
+	if exists && d.Spec.Template.Annotations[etcdcluster.ConfigHash] == m.hashes[node] && d.Status.AvailableReplicas == status.AvailableReplicas {
 		return
 	}
-	d.Spec.Template.Annotations = map[string]string{record.ConfigHash: m.hashes[node]}
+	d.Spec.Template.Annotations = map[string]string{etcdcluster.ConfigHash: m.hashes[node]}
 	var err error
 	if exists {
 		err = m.api.Update(m.t.Context(), d)
@@ -235,9 +244,9 @@ func (m *model) report(node string) {
 
 // secrets returns the names of the Secrets with certificates of the CA.
 func (m *model) secrets() []string {
-	out := []string{record.RootSecret, record.MemberSecret("a"), record.MemberSecret("b"), record.MemberSecret("c")}
+	out := []string{record.Etcd.RootSecret(), record.Etcd.MemberSecret("a"), record.Etcd.MemberSecret("b"), record.Etcd.MemberSecret("c")}
 	if !m.identity {
-		out = append(out, record.ClientSecret)
+		out = append(out, record.Etcd.ClientSecret())
 	}
 	return out
 }
@@ -259,7 +268,7 @@ func (m *model) stuck() string {
 	all := m.members().Members
 	for _, member := range all {
 		switch {
-		case member.State != record.Existing:
+		case member.State != etcdcluster.Existing:
 			return fmt.Sprintf("%s is %s", member.Name, member.State)
 		case m.hashes[member.Node] != member.PodHash():
 			return fmt.Sprintf("%s does not run as recorded", member.Name)
@@ -314,7 +323,7 @@ const steps = 12
 func disturbances() map[string]func(m *model) {
 	out := map[string]func(m *model){
 		"the operator restarts":     (*model).operatorRestarts,
-		"the CA is lost once more":  func(m *model) { m.remove(operatorNamespace, record.AuthoritySecret) },
+		"the CA is lost once more":  func(m *model) { m.remove(operatorNamespace, record.Etcd.AuthoritySecret()) },
 		"the whole cluster crashes": func(m *model) { m.crash("a"); m.crash("b"); m.crash("c") },
 	}
 	for _, node := range []string{"a", "b", "c"} {
@@ -359,7 +368,7 @@ func loseAuthority(t *testing.T, at int, order string, disturb func(*model)) {
 	m := newModel(t)
 	defer m.loop.Close()
 	before := m.signers()
-	m.remove(operatorNamespace, record.AuthoritySecret)
+	m.remove(operatorNamespace, record.Etcd.AuthoritySecret())
 	for step := range steps {
 		if step == at {
 			disturb(m)
@@ -378,7 +387,7 @@ func loseAuthority(t *testing.T, at int, order string, disturb func(*model)) {
 		m.converged()
 	}
 	settle(25)
-	m.now = m.now.Add(policy().Overlap)
+	m.now = m.now.Add(etcdmanager.Policy(record.Etcd).Overlap)
 	settle(6)
 	if after := m.signers(); len(after) != 1 || after[0] == before[0] {
 		t.Fatalf("signed by %v, was %v", after, before)
@@ -390,7 +399,7 @@ func loseAuthority(t *testing.T, at int, order string, disturb func(*model)) {
 func TestMembersRecoverFromTheLossOfAllSecrets(t *testing.T) {
 	for _, first := range []string{"a", "b", "c", ""} {
 		m := newModel(t)
-		m.remove(operatorNamespace, record.AuthoritySecret)
+		m.remove(operatorNamespace, record.Etcd.AuthoritySecret())
 		for _, name := range m.secrets() {
 			m.remove(secretKey(name).Namespace, name)
 		}
@@ -408,13 +417,13 @@ func TestMembersRecoverFromTheLossOfAllSecrets(t *testing.T) {
 func TestACertificateThatExpiresDuringTheLossIsReplaced(t *testing.T) {
 	m := newModel(t)
 	before := m.signers()
-	pair, _ := m.leaf(record.ClientSecret)
+	pair, _ := m.leaf(record.Etcd.ClientSecret())
 	cert, _, err := pair.Parse()
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.now = cert.NotAfter.Add(-time.Hour)
-	m.remove(operatorNamespace, record.AuthoritySecret)
+	m.remove(operatorNamespace, record.Etcd.AuthoritySecret())
 	for range 60 {
 		m.round("a", "b", "c")
 		m.intact()

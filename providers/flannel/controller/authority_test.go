@@ -17,43 +17,45 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
 // steadyEtcd is an etcd whose members are those of the record, and always well.
 type steadyEtcd struct {
-	Etcd
-	members func() record.Membership
+	etcdclient.Etcd
+	members func() etcdcluster.Membership
 }
 
-func (e steadyEtcd) List(context.Context) ([]Member, error) {
-	var out []Member
+func (e steadyEtcd) List(context.Context) ([]etcdclient.Member, error) {
+	var out []etcdclient.Member
 	for i, m := range e.members().Members {
-		out = append(out, Member{ID: uint64(i + 1), Name: m.Name, PeerURL: m.PeerURL})
+		out = append(out, etcdclient.Member{ID: uint64(i + 1), Name: m.Name, PeerURL: m.PeerURL})
 	}
 	return out, nil
 }
 
-func (steadyEtcd) AddLearner(context.Context, string) error         { return nil }
-func (steadyEtcd) Promote(context.Context, uint64) error            { return nil }
-func (steadyEtcd) Remove(context.Context, uint64) error             { return nil }
-func (steadyEtcd) Read(context.Context, string) ([]KeyValue, error) { return nil, nil }
-func (steadyEtcd) Commit(context.Context, Change) (bool, error)     { return true, nil }
-func (steadyEtcd) Watch(ctx context.Context, _ string, _ func())    { <-ctx.Done() }
-func (steadyEtcd) Move(context.Context, uint64, string) error       { return nil }
-func (steadyEtcd) Compact(context.Context) error                    { return nil }
-func (steadyEtcd) Defragment(context.Context, string) error         { return nil }
-func (steadyEtcd) Disarm(context.Context) error                     { return nil }
-func (steadyEtcd) Enforced(context.Context) (bool, error)           { return false, nil }
-func (steadyEtcd) Enforce(context.Context) error                    { return nil }
-func (steadyEtcd) Users(context.Context) ([]string, error)          { return nil, nil }
-func (steadyEtcd) Administer(context.Context, string) error         { return nil }
-func (steadyEtcd) Expel(context.Context, string) error              { return nil }
-func (steadyEtcd) ReplacePassword(context.Context, string) error    { return nil }
-func (steadyEtcd) Answers(context.Context, string) (Database, error) {
-	return Database{}, nil
+func (steadyEtcd) AddLearner(context.Context, string) error                    { return nil }
+func (steadyEtcd) Promote(context.Context, uint64) error                       { return nil }
+func (steadyEtcd) Remove(context.Context, uint64) error                        { return nil }
+func (steadyEtcd) Read(context.Context, string) ([]etcdclient.KeyValue, error) { return nil, nil }
+func (steadyEtcd) Commit(context.Context, etcdclient.Change) (bool, error)     { return true, nil }
+func (steadyEtcd) Watch(ctx context.Context, _ string, _ func())               { <-ctx.Done() }
+func (steadyEtcd) Move(context.Context, uint64, string) error                  { return nil }
+func (steadyEtcd) Compact(context.Context) error                               { return nil }
+func (steadyEtcd) Defragment(context.Context, string) error                    { return nil }
+func (steadyEtcd) Disarm(context.Context) error                                { return nil }
+func (steadyEtcd) Enforced(context.Context) (bool, error)                      { return false, nil }
+func (steadyEtcd) Enforce(context.Context, func(string) bool) error            { return nil }
+func (steadyEtcd) Users(context.Context) ([]string, error)                     { return nil, nil }
+func (steadyEtcd) Administer(context.Context, string) error                    { return nil }
+func (steadyEtcd) Expel(context.Context, string) error                         { return nil }
+func (steadyEtcd) ReplacePassword(context.Context, string) error               { return nil }
+func (steadyEtcd) Answers(context.Context, string) (etcdclient.Database, error) {
+	return etcdclient.Database{}, nil
 }
-func (steadyEtcd) Grant(context.Context, string, []record.Permission) error {
+func (steadyEtcd) Grant(context.Context, string, []etcdcluster.Permission) error {
 	return nil
 }
 func (steadyEtcd) Close() error { return nil }
@@ -87,18 +89,18 @@ func newCalendar(t *testing.T) *calendar {
 	c.api = builder.Build()
 	c.loop = New(Deps{Client: c.api, Live: c.api, Namespace: operatorNamespace, Now: func() time.Time { return c.now },
 		Requests: func(context.Context) ([]certificatesv1.CertificateSigningRequest, error) { return nil, nil },
-		Dial:     func(Target) (Etcd, error) { return steadyEtcd{members: c.members}, nil },
+		Dial:     func(etcdclient.Target) (etcdclient.Etcd, error) { return steadyEtcd{members: c.members}, nil },
 		Log:      slog.New(slog.NewTextHandler(io.Discard, nil))})
 	t.Cleanup(c.loop.Close)
 	return c
 }
 
-func (c *calendar) members() record.Membership {
+func (c *calendar) members() etcdcluster.Membership {
 	var cm corev1.ConfigMap
-	if err := c.api.Get(c.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MembersConfigMap}, &cm); err != nil {
-		return record.Membership{}
+	if err := c.api.Get(c.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MembersConfigMap()}, &cm); err != nil {
+		return etcdcluster.Membership{}
 	}
-	m, err := record.DecodeMembership(cm.Data[record.MembersKey])
+	m, err := etcdcluster.DecodeMembership(cm.Data[etcdcluster.MembersKey])
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -107,7 +109,7 @@ func (c *calendar) members() record.Membership {
 
 // secretKey returns where a Secret is, by its name.
 func secretKey(name string) client.ObjectKey {
-	if name == record.RootSecret {
+	if name == record.Etcd.RootSecret() {
 		return client.ObjectKey{Namespace: operatorNamespace, Name: name}
 	}
 	return client.ObjectKey{Namespace: record.Namespace, Name: name}
@@ -120,7 +122,7 @@ func (c *calendar) leaf(name string) (certs.Pair, certs.Bundle) {
 	if err := c.api.Get(c.t.Context(), secretKey(name), &s); err != nil {
 		c.t.Fatal(err)
 	}
-	bundle, err := certs.ParseBundle(s.Data[record.BundleKey])
+	bundle, err := certs.ParseBundle(s.Data[etcdcluster.BundleKey])
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -135,15 +137,15 @@ func (c *calendar) pass() {
 	}
 	for _, m := range c.members().Members {
 		var secret corev1.Secret
-		if !m.Runs() || c.api.Get(c.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MemberSecret(m.Node)}, &secret) != nil {
+		if !m.Runs() || c.api.Get(c.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MemberSecret(m.Node)}, &secret) != nil {
 			continue
 		}
-		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.MemberDeployment(m.Node)}}
+		d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Etcd.MemberDeployment(m.Node)}}
 		err := c.api.Get(c.t.Context(), client.ObjectKeyFromObject(d), d)
-		if err == nil && d.Spec.Template.Annotations[record.ConfigHash] == m.PodHash() {
+		if err == nil && d.Spec.Template.Annotations[etcdcluster.ConfigHash] == m.PodHash() {
 			continue
 		}
-		d.Spec.Template.Annotations = map[string]string{record.ConfigHash: m.PodHash()}
+		d.Spec.Template.Annotations = map[string]string{etcdcluster.ConfigHash: m.PodHash()}
 		if err == nil {
 			err = c.api.Update(c.t.Context(), d)
 		} else {
@@ -156,7 +158,7 @@ func (c *calendar) pass() {
 		if err := c.api.Status().Update(c.t.Context(), d); err != nil {
 			c.t.Fatal(err)
 		}
-		_, c.loaded[m.Name] = c.leaf(record.MemberSecret(m.Node))
+		_, c.loaded[m.Name] = c.leaf(record.Etcd.MemberSecret(m.Node))
 		c.restarts++
 		return
 	}
@@ -166,9 +168,9 @@ func (c *calendar) pass() {
 func (c *calendar) handshakes() {
 	c.t.Helper()
 	all := c.members().Members
-	pairs := []string{record.ClientSecret, record.RootSecret}
+	pairs := []string{record.Etcd.ClientSecret(), record.Etcd.RootSecret()}
 	for _, m := range all {
-		pairs = append(pairs, record.MemberSecret(m.Node))
+		pairs = append(pairs, record.Etcd.MemberSecret(m.Node))
 	}
 	for _, name := range pairs {
 		pair, trusted := c.leaf(name)
@@ -180,7 +182,7 @@ func (c *calendar) handshakes() {
 			if loaded, runs := c.loaded[m.Name]; runs && !loaded.Trusts(cert, c.now) {
 				c.t.Fatalf("%s: %s refuses %s", c.now.Format(time.DateOnly), m.Name, name)
 			}
-			server, _ := c.leaf(record.MemberSecret(m.Node))
+			server, _ := c.leaf(record.Etcd.MemberSecret(m.Node))
 			if other, _, err := server.Parse(); err != nil || !trusted.Trusts(other, c.now) {
 				c.t.Fatalf("%s: %s refuses the server %s (%v)", c.now.Format(time.DateOnly), name, m.Name, err)
 			}
@@ -204,7 +206,7 @@ func TestCertificatesAreReplacedForYearsWithoutAHandshakeFailing(t *testing.T) {
 			c.pass()
 			c.handshakes()
 		}
-		pair, _ := c.leaf(record.ClientSecret)
+		pair, _ := c.leaf(record.Etcd.ClientSecret())
 		cert, _, err := pair.Parse()
 		if err != nil {
 			t.Fatal(err)

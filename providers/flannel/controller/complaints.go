@@ -2,19 +2,20 @@ package controller
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
 // named is how many nodes a finding names; the others are counted.
-const named = 5
+const named = etcdmanager.Named
 
 // complaints turns what agents report into findings: one of each kind, with a sentence for each node. Members that do not
 // answer the operator either are down, which is reported once and not for each node.
-func complaints(s store, nodes map[string]node, down map[string]bool) []status.Finding {
+func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool) []status.Finding {
 	var offLink, foreign, conflicts, detached, errs, silent []string
 	for _, name := range sorted(s.agents) {
 		a := s.agents[name]
@@ -35,7 +36,7 @@ func complaints(s store, nodes map[string]node, down map[string]bool) []status.F
 		}
 		for _, address := range a.UnansweredEtcd {
 			if !down[address] {
-				errs = append(errs, fmt.Sprintf("node %s: %s", name, agentconfig.Unanswered(address)))
+				errs = append(errs, fmt.Sprintf("node %s: %s", name, etcdclient.Unanswered(address)))
 			}
 		}
 		for _, e := range a.Errors {
@@ -43,7 +44,7 @@ func complaints(s store, nodes map[string]node, down map[string]bool) []status.F
 		}
 	}
 	for _, name := range sorted(s.reservations) {
-		if _, reports := s.agents[name]; !reports && nodes[name].ready {
+		if _, reports := s.agents[name]; !reports && nodes[name].Ready {
 			silent = append(silent, fmt.Sprintf("node %s is Ready and holds %s, but its agent does not report", name, s.reservations[name].Subnet))
 		}
 	}
@@ -64,21 +65,10 @@ func complaints(s store, nodes map[string]node, down map[string]bool) []status.F
 		{"EtcdValues", s.broken, "delete the key; its node writes it again", false},
 	} {
 		if len(k.sentences) > 0 {
-			f := finding(status.Degraded, k.reason, sentence(k.sentences, k.wayOut))
+			f := finding(status.Degraded, k.reason, etcdmanager.Sentence(k.sentences, k.wayOut))
 			f.Immediate = k.lasting
 			out = append(out, f)
 		}
-	}
-	return out
-}
-
-func sentence(sentences []string, wayOut string) string {
-	if more := len(sentences) - named; more > 0 {
-		sentences = append(slices.Clone(sentences[:named]), fmt.Sprintf("and %d more", more))
-	}
-	out := strings.Join(sentences, "; ")
-	if wayOut != "" {
-		out += ". " + strings.ToUpper(wayOut[:1]) + wayOut[1:]
 	}
 	return out
 }

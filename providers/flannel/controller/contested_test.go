@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
@@ -21,12 +22,12 @@ func TestTwoMachinesWithOneNodeNameAreReported(t *testing.T) {
 		if address != "" {
 			s.leases = []lease{{subnet: subnet, publicIP: netip.MustParseAddr(address)}}
 		}
-		p := pass{Controller: c}
+		p := pass{Controller: c, Run: c.manager.Start(etcdmanager.Inputs{})}
 		p.contested(s)
-		if len(p.findings) == 0 {
+		if len(p.Findings) == 0 {
 			return nil
 		}
-		return &p.findings[0]
+		return &p.Findings[0]
 	}
 	for i, address := range []string{"192.0.2.1", "192.0.2.1", "", "192.0.2.2", "192.0.2.1"} {
 		if f := look(address); f != nil {

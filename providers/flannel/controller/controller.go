@@ -1,5 +1,5 @@
-// Package controller is the operator's loop for flannel. It manages the etcd in which flannel keeps which node
-// has which subnet.
+// Package controller is the operator's controller for flannel. It manages the etcd in which flannel keeps which node
+// has which subnet, with package etcdmanager.
 //
 // Input: what rendering has written in the ConfigMap flannel-config, the nodes, and etcd. Output: the certificates
 // of the managed etcd (or copies of those for an external one), the ConfigMap flannel-etcd-members from which the
@@ -12,8 +12,6 @@ package controller
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,86 +22,63 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/internal/trigger"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
-// owner is the field manager of what the loop writes.
-const owner = client.FieldOwner("cluster-network-operator/flannel")
-
-const (
-	// soon is when to look again while something is on its way.
-	soon = time.Second
-	// later is when to look again when all is well: at certificates, and at members that do not answer. It causes no
-	// request to the API server.
-	later = 30 * time.Second
-	// mostWait is the most that the loop waits before it tries an etcd again that did not answer.
-	mostWait = 30 * time.Second
-)
-
-// Deps are what the loop works with.
+// Deps are what the controller works with. What is nil is what etcdmanager.Deps says, unless it is said here.
 type Deps struct {
 	// Client writes, and reads Nodes, and the ConfigMaps and Secrets of flannel's and of the operator's namespace,
 	// best from a cache. Node objects need their labels, addresses and conditions.
 	Client client.Client
-	// Nodes returns all nodes, for looking at only; nil lists them with Client.
+	// Nodes returns all nodes, which are not changed; nil lists them with Client.
 	Nodes func(context.Context) ([]*corev1.Node, error)
-	// Live reads past any cache: Nodes and the record of members before something is done that cannot be undone, and
-	// the Deployments of members while they are being updated.
+	// Live reads past any cache: Nodes, and what etcdmanager.Deps says.
 	Live client.Reader
 	// Namespace is the operator's.
 	Namespace string
-	// Timeout is how long one request to etcd may take; 0 is 5 seconds.
+	// Timeout is how long one request to etcd may take.
 	Timeout time.Duration
 	// Managed reports whether the network may be changed. If not, it is only observed; nil means that it may always be.
 	Managed func(context.Context) (bool, error)
-	// Dial connects to etcd; nil is Dial.
-	Dial func(Target) (Etcd, error)
-	// Now is the clock; nil is time.Now.
+	// Dial connects to etcd.
+	Dial func(etcdclient.Target) (etcdclient.Etcd, error)
+	// Now is the clock.
 	Now func() time.Time
-	// Requests returns the requests of nodes for certificates; nil lists them with Live.
+	// Requests returns the requests of nodes for certificates.
 	Requests func(context.Context) ([]certificatesv1.CertificateSigningRequest, error)
-	// Token returns a text that was never used; nil is 8 random hexadecimal digits.
+	// Token returns a text that was never used.
 	Token func() string
-	// Report takes what the loop has to say, after every pass. None means that all is well.
+	// Report takes the findings of every reconcile. None means that all is well.
 	Report func(...status.Finding)
-	// Expires takes when the certificates of the managed etcd expire, after every reconcile; nil if no one needs it.
-	Expires func([]loop.Certificate)
-	// Databases takes the sizes of the databases of the managed etcd, after every reconcile; nil if no one needs it.
-	Databases func([]DatabaseSize)
+	// Expires and Databases take what etcdmanager.Deps says.
+	Expires   func([]loop.Certificate)
+	Databases func([]etcdmanager.DatabaseSize)
 	// Log takes what was changed.
 	Log *slog.Logger
 }
 
-// Controller is the loop. It reconciles one thing, whatever the request.
+// Controller is the controller. It reconciles one thing, whatever the request.
 type Controller struct {
 	deps    Deps
 	trigger *trigger.Trigger
-	link    link
-	since   memory
-	granted granted
-	upkeep  upkeep
+	manager *etcdmanager.Manager
+	since   etcdmanager.Memory
 	moves   movements
 }
 
-// New returns a loop. Its watches are set up with Setup; a test may call Reconcile by itself.
+// New returns a controller. Its watches are set up with Setup; a test may call Reconcile by itself.
 func New(d Deps) *Controller {
-	if d.Dial == nil {
-		d.Dial = Dial
-	}
 	if d.Nodes == nil {
 		d.Nodes = d.listed
 	}
-	if d.Requests == nil {
-		d.Requests = d.listedRequests
-	}
 	if d.Now == nil {
 		d.Now = time.Now
-	}
-	if d.Token == nil {
-		d.Token = randomToken
 	}
 	if d.Log == nil {
 		d.Log = slog.Default()
@@ -111,7 +86,12 @@ func New(d Deps) *Controller {
 	if d.Report == nil {
 		d.Report = func(...status.Finding) {}
 	}
-	return &Controller{deps: d, trigger: &trigger.Trigger{Delay: 200 * time.Millisecond}, since: memory{}, moves: movements{}}
+	c := &Controller{deps: d, trigger: &trigger.Trigger{Delay: 200 * time.Millisecond}, since: etcdmanager.Memory{}, moves: movements{}}
+	c.manager = etcdmanager.New(etcdmanager.Deps{
+		Cluster: record.Etcd, Client: d.Client, Nodes: d.Nodes, Live: d.Live, Namespace: d.Namespace, Timeout: d.Timeout, Dial: d.Dial, Changed: c.trigger.Fire,
+		Now: d.Now, Requests: d.Requests, Token: d.Token, Expires: d.Expires, Databases: d.Databases, Log: d.Log,
+	})
+	return c
 }
 
 // listed returns all nodes as Client lists them.
@@ -127,14 +107,8 @@ func (d Deps) listed(ctx context.Context) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-func randomToken() string {
-	raw := make([]byte, 4)
-	rand.Read(raw) // never fails, says its documentation
-	return hex.EncodeToString(raw)
-}
-
 // Close ends the connection to etcd.
-func (c *Controller) Close() { c.link.close() }
+func (c *Controller) Close() { c.manager.Close() }
 
 // Reconcile makes one pass. It does at most one thing to the membership of etcd, and asks to be called again until
 // there is nothing left to do. An etcd that does not answer is no error of the pass, but a finding.
@@ -145,19 +119,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	if !active {
-		c.link.close()
-		c.since, c.moves = memory{}, movements{}
-		c.upkeep = upkeep{}
-		if c.deps.Expires != nil {
-			c.deps.Expires(nil)
-		}
-		if c.deps.Databases != nil {
-			c.deps.Databases(nil)
-		}
+		c.manager.Reset()
+		c.since, c.moves = etcdmanager.Memory{}, movements{}
 		c.deps.Report()
 		return reconcile.Result{}, nil
 	}
-	p := pass{Controller: c, in: in, again: later}
+	p := pass{Controller: c, Run: c.manager.Start(in.etcd), settings: in.settings, agents: in.agents}
 	managed, err := c.managed(ctx)
 	switch {
 	case err != nil:
@@ -167,19 +134,19 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		err = p.observe(ctx)
 	}
 	if err == nil {
-		err = c.reportExpiry(ctx, in)
+		err = c.manager.ReportExpiry(ctx, in.etcd)
 	}
-	if errors.Is(err, errStale) {
-		return reconcile.Result{RequeueAfter: p.again}, nil // it has looked at half of it, and says nothing
+	if errors.Is(err, etcdmanager.ErrStale) {
+		return reconcile.Result{RequeueAfter: p.Again}, nil // it has looked at half of it, and says nothing
 	}
 	if err != nil {
-		p.findings = append(p.findings, failure(err))
+		p.Findings = append(p.Findings, failure(err))
 	}
-	c.deps.Report(p.findings...)
+	c.deps.Report(p.Findings...)
 	if err != nil {
 		return reconcile.Result{}, err // the queue knows when to try again
 	}
-	return reconcile.Result{RequeueAfter: p.again}, nil
+	return reconcile.Result{RequeueAfter: p.Again}, nil
 }
 
 func (c *Controller) managed(ctx context.Context) (bool, error) {
@@ -189,65 +156,20 @@ func (c *Controller) managed(ctx context.Context) (bool, error) {
 	return c.deps.Managed(ctx)
 }
 
-// pass is one look at everything.
+// pass is one reconcile.
 type pass struct {
 	*Controller
-	in inputs
-	// etcd is nil while there is no one to connect to.
-	etcd     Etcd
-	findings []status.Finding
-	again    time.Duration
-	// down are the addresses (host:port) of members that do not answer the operator.
-	down map[string]bool
+	*etcdmanager.Run
+	settings record.Settings
+	agents   agentconfig.Config
 }
 
-// errStale ends a pass that has changed what it uses. It is none to the outside.
-var errStale = errors.New("look again")
-
-// run goes through the parts in the order in which they need one another. Errors are errStale and those of the API
-// server.
+// run manages etcd, and then what flannel keeps in it.
 func (p *pass) run(ctx context.Context) error {
-	cred, problem, err := p.credentials(ctx)
-	if err != nil {
+	if ok, err := p.Manage(ctx); err != nil || !ok {
 		return err
-	}
-	if problem != "" {
-		f := finding(status.Degraded, "EtcdCredentials", problem)
-		f.Immediate = true // only the user can make them
-		p.findings = append(p.findings, f)
-		return nil
-	}
-	if err := p.connect(cred); err != nil {
-		return err
-	}
-	if p.in.settings.Managed != nil {
-		if err := p.answerRequests(ctx); err != nil {
-			return err
-		}
-		if known, err := p.membership(ctx, cred); err != nil || !known {
-			return err
-		}
 	}
 	return p.keys(ctx)
-}
-
-// credentials sees to the certificates, and notes in the record what agents are given. The problem is a sentence if
-// they cannot be had for lack of something that a user has to make.
-func (p *pass) credentials(ctx context.Context) (cred credentials, problem string, err error) {
-	if x := p.in.settings.External; x != nil {
-		cred, problem, err = p.copyExternal(ctx, *x)
-	} else {
-		cred, err = p.ensureManaged(ctx, p.in.members.Members, p.in.members.NodeIdentity)
-	}
-	if err != nil || problem != "" || p.in.members.ClientTrust == cred.clientTrust() {
-		return cred, problem, err
-	}
-	if p.in.settings.Managed != nil && len(p.in.members.Members) == 0 {
-		return cred, "", nil // it is written with the first members
-	}
-	next := p.in.members
-	next.ClientTrust = cred.clientTrust()
-	return cred, "", p.save(ctx, next, "what agents present to etcd has changed")
 }
 
 func failure(err error) status.Finding {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -19,7 +20,7 @@ const growthPause = 2 * time.Second
 // rules and routes of every node that is ready take in what is new. A node that is not ready learns it when its agent
 // starts again, and is not waited for. It is a pure function of what is there, so that an operator that is started again
 // goes on where the last one was.
-func (s store) growth(want agentconfig.Config, nodes map[string]node) (now agentconfig.Config, waiting string) {
+func (s store) growth(want agentconfig.Config, nodes map[string]etcdmanager.Node) (now agentconfig.Config, waiting string) {
 	if s.config == nil {
 		return want, ""
 	}
@@ -43,12 +44,12 @@ func (s store) growth(want agentconfig.Config, nodes map[string]node) (now agent
 
 // late names the nodes that are ready and whose agents do not know a network yet. A node that has neither a report nor a
 // reservation has no pods in the network.
-func (s store) late(network netip.Prefix, nodes map[string]node) []string {
+func (s store) late(network netip.Prefix, nodes map[string]etcdmanager.Node) []string {
 	var out []string
 	for name, n := range nodes {
 		_, reserved := s.reservations[name]
 		a, reports := s.agents[name]
-		if n.ready && (reserved || reports) && a.Network != network {
+		if n.Ready && (reserved || reports) && a.Network != network {
 			out = append(out, name)
 		}
 	}

@@ -13,6 +13,9 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -30,7 +33,7 @@ func (w *world) secret(namespace, name string) map[string][]byte {
 // etcdAs connects to the managed etcd with a certificate.
 func (w *world) etcdAs(data map[string][]byte) *clientv3.Client {
 	w.t.Helper()
-	config, err := tlsConfig(data)
+	config, err := etcdclient.TLSConfig(data)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -49,17 +52,15 @@ func (w *world) etcdAs(data map[string][]byte) *clientv3.Client {
 // nodeCertificate is what the agent on a node would get.
 func (w *world) nodeCertificate(node string) map[string][]byte {
 	w.t.Helper()
-	r, err := decodeRotation(w.secret(operatorNamespace, record.AuthoritySecret))
+	r, err := etcdmanager.DecodeRotation(w.secret(operatorNamespace, record.Etcd.AuthoritySecret()))
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	pair, err := r.Current.Issue(certs.Request{CommonName: record.NodeUser(node), Usage: certs.Client, Life: nodeCertificateLife}, w.now)
+	pair, err := r.Current.Issue(certs.Request{CommonName: record.Etcd.NodeUser(node), Usage: certs.Client, Life: 90 * 24 * time.Hour}, w.now)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	data := pairData(pair)
-	data[record.BundleKey] = r.Bundle().PEM()
-	return data
+	return map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key, etcdcluster.BundleKey: r.Bundle().PEM()}
 }
 
 // TestAClusterWithOneCertificateForAllMovesToOneForEachNode plays the agents of an earlier version, which share a
@@ -69,9 +70,9 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 	w.node("a", 1, true)
 	w.node("b", 2, false)
 	w.until("etcd answers", func() bool {
-		return w.secret(record.Namespace, record.ClientSecret) != nil && len(w.voters()) == 1 && w.members().Members[0].ID != ""
+		return w.secret(record.Namespace, record.Etcd.ClientSecret()) != nil && len(w.voters()) == 1 && w.members().Members[0].ID != ""
 	})
-	old := w.etcdAs(w.secret(record.Namespace, record.ClientSecret))
+	old := w.etcdAs(w.secret(record.Namespace, record.Etcd.ClientSecret()))
 	write := func(c *clientv3.Client, key string, value []byte) error {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
@@ -113,13 +114,15 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 	// A client with the shared certificate prepares to come back as another node, as an administrator, and as a member.
 	member := w.members().Members[0].Name
 	for _, prepare := range []func() (any, error){
-		func() (any, error) { return old.UserDelete(t.Context(), record.NodeUser("a")) },
-		func() (any, error) { return old.UserAdd(t.Context(), record.NodeUser("a"), "evil") },
-		func() (any, error) { return old.RoleAdd(t.Context(), record.RootUser) },
-		func() (any, error) { return old.UserGrantRole(t.Context(), record.NodeUser("b"), record.RootUser) },
+		func() (any, error) { return old.UserDelete(t.Context(), record.Etcd.NodeUser("a")) },
+		func() (any, error) { return old.UserAdd(t.Context(), record.Etcd.NodeUser("a"), "evil") },
+		func() (any, error) { return old.RoleAdd(t.Context(), etcdcluster.RootUser) },
+		func() (any, error) {
+			return old.UserGrantRole(t.Context(), record.Etcd.NodeUser("b"), etcdcluster.RootUser)
+		},
 		func() (any, error) { return old.UserAdd(t.Context(), member, "evil") },
 		func() (any, error) { return old.UserAdd(t.Context(), "b", "evil") },
-		func() (any, error) { return old.UserAdd(t.Context(), record.RootUser, "evil") },
+		func() (any, error) { return old.UserAdd(t.Context(), etcdcluster.RootUser, "evil") },
 	} {
 		if _, err := prepare(); err != nil {
 			t.Fatal(err)
@@ -128,13 +131,13 @@ func TestAClusterWithOneCertificateForAllMovesToOneForEachNode(t *testing.T) {
 	b := w.etcdAs(w.nodeCertificate("b"))
 	report(b, agentconfig.AgentStatus{Node: "b", OwnCertificate: true})
 	w.until("the shared certificate is removed", func() bool {
-		s := w.secret(record.Namespace, record.ClientSecret)
-		return w.members().NodeIdentity && len(s[corev1.TLSCertKey]) == 0 && len(s[record.BundleKey]) > 0
+		s := w.secret(record.Namespace, record.Etcd.ClientSecret())
+		return w.members().NodeIdentity && len(s[corev1.TLSCertKey]) == 0 && len(s[etcdcluster.BundleKey]) > 0
 	})
 	if err := write(old, leaseOf("b"), []byte("{}")); !refused(err) {
 		t.Errorf("the shared certificate: %v", err)
 	}
-	for _, user := range []string{record.NodeUser("a"), record.NodeUser("b"), member, "b", record.RootUser} {
+	for _, user := range []string{record.Etcd.NodeUser("a"), record.Etcd.NodeUser("b"), member, "b", etcdcluster.RootUser} {
 		if _, err := old.Authenticate(t.Context(), user, "evil"); err == nil {
 			t.Errorf("the password that another client has set for user %s is accepted", user)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -18,7 +20,7 @@ const nodeGrace = time.Minute
 // store is everything that flannel keeps in etcd, at one moment.
 type store struct {
 	prefix string
-	config *KeyValue
+	config *etcdclient.KeyValue
 	leases []lease
 	// reservations and agents are by the name of the node.
 	reservations map[string]reservation
@@ -28,23 +30,23 @@ type store struct {
 }
 
 type lease struct {
-	key      KeyValue
+	key      etcdclient.KeyValue
 	subnet   netip.Prefix
 	publicIP netip.Addr
 }
 
 type reservation struct {
-	key KeyValue
+	key etcdclient.KeyValue
 	agentconfig.Reservation
 }
 
 type agent struct {
-	key KeyValue
+	key etcdclient.KeyValue
 	agentconfig.AgentStatus
 }
 
 // readStore sorts keys. What it does not know, it ignores.
-func readStore(prefix string, keys []KeyValue) store {
+func readStore(prefix string, keys []etcdclient.KeyValue) store {
 	s := store{prefix: prefix, reservations: map[string]reservation{}, agents: map[string]agent{}}
 	for _, kv := range keys {
 		if kv.Key == agentconfig.ConfigKey(prefix) {
@@ -74,14 +76,14 @@ func readStore(prefix string, keys []KeyValue) store {
 
 // configure returns the change that writes flannel's network configuration; nil if it is there. The problem is a
 // sentence if the prefix is in use for another network, by leases that no reservation of this cluster is for.
-func (s store) configure(want agentconfig.Config) (change *Change, problem string, err error) {
+func (s store) configure(want agentconfig.Config) (change *etcdclient.Change, problem string, err error) {
 	value, err := want.NetworkConfig()
 	if err != nil {
 		return nil, "", err
 	}
 	key := agentconfig.ConfigKey(s.prefix)
 	if s.config == nil {
-		return &Change{Unchanged: map[string]int64{key: 0}, Put: map[string][]byte{key: value}}, "", nil
+		return &etcdclient.Change{Unchanged: map[string]int64{key: 0}, Put: map[string][]byte{key: value}}, "", nil
 	}
 	if bytes.Equal(s.config.Value, value) {
 		return nil, "", nil
@@ -98,7 +100,7 @@ func (s store) configure(want agentconfig.Config) (change *Change, problem strin
 				key, have.Network, have.SubnetLen, strings.Join(foreign, ", ")), nil
 		}
 	}
-	return &Change{Unchanged: map[string]int64{key: s.config.Revision}, Put: map[string][]byte{key: value}}, "", nil
+	return &etcdclient.Change{Unchanged: map[string]int64{key: s.config.Revision}, Put: map[string][]byte{key: value}}, "", nil
 }
 
 // foreign names the leases that are no one's of this cluster, at most three of them.
@@ -125,8 +127,8 @@ func (s store) foreign() []string {
 // and into those of nodes that were replaced by one of the same name, which inherits the subnet. It takes addresses out
 // that agents can no longer correct: identity is true if only a node itself may write its lease, for which they are not
 // needed either.
-func (s store) claim(nodes map[string]node, identity bool) ([]Change, error) {
-	var out []Change
+func (s store) claim(nodes map[string]etcdmanager.Node, identity bool) ([]etcdclient.Change, error) {
+	var out []etcdclient.Change
 	for _, name := range sorted(s.reservations) {
 		r, n := s.reservations[name], nodes[name]
 		a := s.agents[name]
@@ -141,13 +143,13 @@ func (s store) claim(nodes map[string]node, identity bool) ([]Change, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Change{Unchanged: map[string]int64{r.key.Key: r.key.Revision}, Put: map[string][]byte{r.key.Key: value}})
+		out = append(out, etcdclient.Change{Unchanged: map[string]int64{r.key.Key: r.key.Revision}, Put: map[string][]byte{r.key.Key: value}})
 	}
 	return out, nil
 }
 
 // absent returns the names of the nodes that etcd has something of and that do not exist.
-func (s store) absent(nodes map[string]node) []string {
+func (s store) absent(nodes map[string]etcdmanager.Node) []string {
 	var out []string
 	for name := range s.reservations {
 		if _, ok := nodes[name]; !ok {
@@ -165,9 +167,9 @@ func (s store) absent(nodes map[string]node) []string {
 
 // forget returns the change that frees the subnet of a node that is gone: its reservation, the lease that goes with
 // it, and what its agent has reported last. Nothing is deleted if any of it has changed meanwhile.
-func (s store) forget(name string) Change {
-	c := Change{Unchanged: map[string]int64{}}
-	drop := func(kv KeyValue) {
+func (s store) forget(name string) etcdclient.Change {
+	c := etcdclient.Change{Unchanged: map[string]int64{}}
+	drop := func(kv etcdclient.KeyValue) {
 		c.Unchanged[kv.Key] = kv.Revision
 		c.Delete = append(c.Delete, kv.Key)
 	}

@@ -13,14 +13,17 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
 const prefix = "/coreos.com/network"
 
 // plain starts an etcd without TLS that a third party runs, and a world that uses it.
-func plain(t *testing.T) (*world, Etcd, *process) {
+func plain(t *testing.T) (*world, etcdclient.Etcd, *process) {
 	t.Helper()
 	ports := freePorts(t)
 	url, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
@@ -28,7 +31,7 @@ func plain(t *testing.T) (*world, Etcd, *process) {
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
 	t.Cleanup(p.kill)
 	w := newWorld(t, &operatorv1.FlannelConfig{Etcd: &operatorv1.FlannelEtcd{External: &operatorv1.FlannelExternalEtcd{Endpoints: []string{url}}}})
-	etcd, err := Dial(Target{Endpoints: []string{url}, Timeout: 10 * time.Second})
+	etcd, err := etcdclient.Dial(etcdclient.Target{Endpoints: []string{url}, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,15 +39,15 @@ func plain(t *testing.T) (*world, Etcd, *process) {
 	return w, etcd, p
 }
 
-func put(t *testing.T, etcd Etcd, key string, value []byte) {
+func put(t *testing.T, etcd etcdclient.Etcd, key string, value []byte) {
 	t.Helper()
-	if _, err := etcd.Commit(t.Context(), Change{Put: map[string][]byte{key: value}}); err != nil {
+	if _, err := etcd.Commit(t.Context(), etcdclient.Change{Put: map[string][]byte{key: value}}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // kept returns the values of all keys below the prefix.
-func kept(t *testing.T, etcd Etcd) map[string]string {
+func kept(t *testing.T, etcd etcdclient.Etcd) map[string]string {
 	t.Helper()
 	list, err := etcd.Read(t.Context(), prefix+"/")
 	if err != nil {
@@ -58,7 +61,7 @@ func kept(t *testing.T, etcd Etcd) map[string]string {
 }
 
 // takeSubnet does what the agent of a node does: it takes a subnet.
-func takeSubnet(t *testing.T, etcd Etcd, node, subnet, publicIP string) {
+func takeSubnet(t *testing.T, etcd etcdclient.Etcd, node, subnet, publicIP string) {
 	t.Helper()
 	r := agentconfig.Reservation{Node: node, Subnet: netip.MustParsePrefix(subnet), PublicIP: netip.MustParseAddr(publicIP)}
 	value, err := r.Encode()
@@ -70,7 +73,7 @@ func takeSubnet(t *testing.T, etcd Etcd, node, subnet, publicIP string) {
 	tell(t, etcd, agentconfig.AgentStatus{Node: node, Ready: true, Subnet: r.Subnet, PublicIP: r.PublicIP, Interface: "eth0", Backend: "host-gw"})
 }
 
-func tell(t *testing.T, etcd Etcd, s agentconfig.AgentStatus) {
+func tell(t *testing.T, etcd etcdclient.Etcd, s agentconfig.AgentStatus) {
 	t.Helper()
 	value, err := s.Encode()
 	if err != nil {
@@ -154,7 +157,7 @@ func TestThePrefixOfAnotherClusterIsLeftAlone(t *testing.T) {
 	if got := kept(t, etcd)["config"]; got != theirs {
 		t.Fatalf("it was overwritten by %s", got)
 	}
-	if _, err := etcd.Commit(t.Context(), Change{Delete: []string{prefix + "/subnets/10.1.2.0-24"}}); err != nil {
+	if _, err := etcd.Commit(t.Context(), etcdclient.Change{Delete: []string{prefix + "/subnets/10.1.2.0-24"}}); err != nil {
 		t.Fatal(err)
 	}
 	w.until("it is taken over once no one uses it", func() bool { return strings.Contains(kept(t, etcd)["config"], "10.128.0.0/14") && len(w.finding) == 0 })
@@ -200,7 +203,7 @@ func TestTheCredentialsOfAnExternalEtcdAreCopiedOrAskedFor(t *testing.T) {
 	if got := w.says("EtcdCredentials"); !strings.Contains(got, `ConfigMap openshift-network-operator/ca must hold the authorities of the external etcd under the key ca-bundle.crt`) {
 		t.Errorf("without a ConfigMap it says %q", got)
 	}
-	r, _, err := certs.Rotation{}.Step(policy(), w.now)
+	r, _, err := certs.Rotation{}.Step(etcdmanager.Policy(record.Etcd), w.now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,11 +224,11 @@ func TestTheCredentialsOfAnExternalEtcdAreCopiedOrAskedFor(t *testing.T) {
 	if got := w.says("EtcdCredentials"); !strings.Contains(got, "Secret openshift-network-operator/client must hold the certificate and key") {
 		t.Errorf("without a Secret it says %q", got)
 	}
-	pair, err := r.Current.Issue(clientRequest(), w.now)
+	pair, err := r.Current.Issue(record.Etcd.ClientRequest(), w.now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret := &corev1.Secret{Type: corev1.SecretTypeTLS, Data: pairData(pair)}
+	secret := &corev1.Secret{Type: corev1.SecretTypeTLS, Data: map[string][]byte{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key}}
 	secret.Namespace, secret.Name = operatorNamespace, "client"
 	if err := w.api.Create(t.Context(), secret); err != nil {
 		t.Fatal(err)
@@ -240,12 +243,12 @@ func TestTheCredentialsOfAnExternalEtcdAreCopiedOrAskedFor(t *testing.T) {
 }
 
 func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
-	ready := func(name string) node {
-		n := node{ready: true}
+	ready := func(name string) etcdmanager.Node {
+		n := etcdmanager.Node{Ready: true}
 		n.Name = name
 		return n
 	}
-	nodes := map[string]node{"a": ready("a"), "b": ready("b"), "silent": ready("silent"), "down": {}}
+	nodes := map[string]etcdmanager.Node{"a": ready("a"), "b": ready("b"), "silent": ready("silent"), "down": {}}
 	peer := agentconfig.Peer{Node: "b", PublicIP: netip.MustParseAddr("198.51.100.2"), Subnet: netip.MustParsePrefix("10.128.4.0/23")}
 	s := store{
 		reservations: map[string]reservation{"silent": {}, "down": {}, "a": {}},
@@ -278,10 +281,10 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 }
 
 func TestComplaintsOfManyNodesStayReadable(t *testing.T) {
-	nodes, s := map[string]node{}, store{agents: map[string]agent{}}
+	nodes, s := map[string]etcdmanager.Node{}, store{agents: map[string]agent{}}
 	for i := range 100 {
 		name := fmt.Sprintf("n%02d", i)
-		nodes[name] = node{}
+		nodes[name] = etcdmanager.Node{}
 		s.agents[name] = agent{AgentStatus: agentconfig.AgentStatus{Errors: []string{"broken"}}}
 	}
 	got := complaints(s, nodes, nil)

@@ -5,42 +5,45 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
 // keys looks at what flannel keeps in etcd: it writes the network configuration, keeps reservations with their nodes,
 // and says what agents complain of.
 func (p *pass) keys(ctx context.Context) error {
-	if p.etcd == nil {
+	if p.Etcd == nil {
 		return nil
 	}
-	content, err := p.etcd.Read(ctx, p.in.agents.Etcd.Prefix+"/")
+	content, err := p.Etcd.Read(ctx, p.agents.Etcd.Prefix+"/")
 	if err != nil {
-		p.unreachable(err)
+		p.Unreachable(err)
 		return nil
 	}
-	p.succeeded()
-	s := readStore(p.in.agents.Etcd.Prefix, content)
+	p.Succeeded()
+	s := readStore(p.agents.Etcd.Prefix, content)
 	if err := p.configure(ctx, s); err != nil {
 		return err
 	}
-	if err := p.access(ctx, s); err != nil {
+	if err := p.Access(ctx, p.identities(s)); err != nil {
 		return err
 	}
-	changes, err := s.claim(p.in.nodes, p.in.members.NodeIdentity)
+	changes, err := s.claim(p.Nodes, p.Members.NodeIdentity)
 	if err != nil {
 		return err
 	}
-	if p.in.settings.Managed != nil {
-		reserved, err := s.reserve(p.in.agents, p.in.nodes)
+	if p.settings.Managed != nil {
+		reserved, err := s.reserve(p.agents, p.Nodes)
 		if err != nil {
-			p.findings = append(p.findings, finding(status.Degraded, "PoolExhausted", err.Error()))
+			p.Findings = append(p.Findings, finding(status.Degraded, "PoolExhausted", err.Error()))
 		}
 		changes = append(changes, reserved...)
 	}
@@ -50,24 +53,24 @@ func (p *pass) keys(ctx context.Context) error {
 	if err := p.forget(ctx, s); err != nil {
 		return err
 	}
-	p.findings = append(p.findings, complaints(s, p.in.nodes, p.down)...)
+	p.Findings = append(p.Findings, complaints(s, p.Nodes, p.Down)...)
 	p.contested(s)
 	return p.migration(ctx, s)
 }
 
 // configure writes the network configuration, or says why not.
 func (p *pass) configure(ctx context.Context, s store) error {
-	want, waiting := s.growth(p.in.agents, p.in.nodes)
+	want, waiting := s.growth(p.agents, p.Nodes)
 	if waiting != "" {
-		p.findings = append(p.findings, finding(status.Progressing, "PoolGrows", waiting))
-		p.soonest(growthPause)
+		p.Findings = append(p.Findings, finding(status.Progressing, "PoolGrows", waiting))
+		p.Soonest(growthPause)
 	}
 	change, problem, err := s.configure(want)
 	if err != nil {
 		return err
 	}
 	if problem != "" {
-		p.findings = append(p.findings, finding(status.Degraded, "EtcdPrefixInUse", problem))
+		p.Findings = append(p.Findings, finding(status.Degraded, "EtcdPrefixInUse", problem))
 	}
 	if change != nil && p.commit(ctx, *change) {
 		p.deps.Log.Info("wrote flannel's network configuration", "prefix", s.prefix)
@@ -77,17 +80,17 @@ func (p *pass) configure(ctx context.Context, s store) error {
 
 // forget frees the subnets of nodes that have been gone for long enough.
 func (p *pass) forget(ctx context.Context, s store) error {
-	now, absent := p.deps.Now(), s.absent(p.in.nodes)
+	now, absent := p.deps.Now(), s.absent(p.Nodes)
 	for what := range p.since {
 		if name, ok := strings.CutPrefix(what, "node "); ok {
-			p.since.note(what, slices.Contains(absent, name), now)
+			p.since.Note(what, slices.Contains(absent, name), now)
 		}
 	}
 	for _, name := range absent {
 		what := "node " + name
-		p.since.note(what, true, now)
+		p.since.Note(what, true, now)
 		if left := nodeGrace - now.Sub(p.since[what]); left > 0 {
-			p.soonest(left)
+			p.Soonest(left)
 			continue
 		}
 		// The cache may be behind, and what is deleted is gone.
@@ -107,27 +110,42 @@ func (p *pass) forget(ctx context.Context, s store) error {
 }
 
 // commit makes a change, and asks for another look if a third party was quicker.
-func (p *pass) commit(ctx context.Context, c Change) bool {
-	done, err := p.etcd.Commit(ctx, c)
+func (p *pass) commit(ctx context.Context, c etcdclient.Change) bool {
+	done, err := p.Etcd.Commit(ctx, c)
 	if err != nil {
-		p.unreachable(err)
+		p.Unreachable(err)
 		return false
 	}
 	if !done {
-		p.soonest(100 * time.Millisecond)
+		p.Soonest(etcdmanager.Instantly)
 	}
 	return done
 }
 
-// unreachable says that etcd does not answer. While its first member is being started, that is to be expected.
-func (p *pass) unreachable(err error) {
-	p.failed()
-	for _, m := range p.in.members.Members {
-		if p.in.settings.Managed != nil && m.Votes() && m.ID == "" {
-			return
+// identities are what etcd's permissions depend on.
+func (p *pass) identities(s store) etcdmanager.Agents {
+	return etcdmanager.Agents{
+		Permissions: func(node string) []etcdcluster.Permission {
+			r := s.reservations[node]
+			return record.NodePermissions(s.prefix, node, r.Subnet, r.IPv6Subnet)
+		},
+		Kept:   func(node string) bool { _, reserved := s.reservations[node]; return reserved },
+		Report: len(s.agents) > 0, WithoutCertificate: withoutCertificate(s, p.Nodes),
+		Cause: "the log of flanneld on these nodes has the cause",
+	}
+}
+
+// withoutCertificate names the nodes that are Ready and whose agents present no certificate of their own, in
+// sentences. Nodes that are not Ready are not waited for: their agents get one when they start again. Nodes that etcd
+// has nothing of run no agent.
+func withoutCertificate(s store, nodes map[string]etcdmanager.Node) []string {
+	var out []string
+	for _, name := range sorted(nodes) {
+		a, reports := s.agents[name]
+		_, reserved := s.reservations[name]
+		if nodes[name].Ready && (reports || reserved) && !a.OwnCertificate {
+			out = append(out, fmt.Sprintf("node %s does not present its own certificate to etcd", name))
 		}
 	}
-	p.findings = append(p.findings, finding(status.Degraded, "EtcdUnreachable",
-		fmt.Sprintf("flannel's etcd at %s does not answer: %v; pods that run keep their network, nodes that join get none until it answers",
-			strings.Join(p.votersOrExternal(), ", "), err)))
+	return out
 }

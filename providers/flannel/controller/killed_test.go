@@ -10,7 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/providers/flannel/record"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 )
 
 // assassin kills the operator at every write, twice: just before it, and just after it, when the writer does not
@@ -57,7 +59,7 @@ func name(o client.Object) string {
 	if !ok {
 		return o.GetName()
 	}
-	m, err := record.DecodeMembership(cm.Data[record.MembersKey])
+	m, err := etcdcluster.DecodeMembership(cm.Data[etcdcluster.MembersKey])
 	if err != nil {
 		panic(err)
 	}
@@ -70,7 +72,7 @@ func name(o client.Object) string {
 
 // killedEtcd writes to etcd.
 type killedEtcd struct {
-	Etcd
+	etcdclient.Etcd
 	*assassin
 }
 
@@ -86,7 +88,7 @@ func (e killedEtcd) Remove(ctx context.Context, id uint64) error {
 	return e.strike(fmt.Sprintf("remove %x", id), func() error { return e.Etcd.Remove(ctx, id) })
 }
 
-func (e killedEtcd) Commit(ctx context.Context, c Change) (done bool, err error) {
+func (e killedEtcd) Commit(ctx context.Context, c etcdclient.Change) (done bool, err error) {
 	err = e.strike(fmt.Sprint("commit ", c.Put, c.Delete), func() error {
 		done, err = e.Etcd.Commit(ctx, c)
 		return err
@@ -101,8 +103,8 @@ func TestBeingKilledAtAnyStepLosesNothing(t *testing.T) {
 	a := &assassin{seen: map[string]int{}}
 	w.wrap = func(d *Deps) {
 		d.Client = killedClient{d.Client, a}
-		d.Dial = func(target Target) (Etcd, error) {
-			etcd, err := Dial(target)
+		d.Dial = func(target etcdclient.Target) (etcdclient.Etcd, error) {
+			etcd, err := etcdclient.Dial(target)
 			return killedEtcd{etcd, a}, err
 		}
 	}
@@ -136,7 +138,7 @@ func TestBeingKilledAtAnyStepLosesNothing(t *testing.T) {
 	w.removeNode("cp-1")
 	w.turn()
 	w.until("the seat is given away", func() bool {
-		w.now = w.now.Add(goneGrace) // a restarted operator begins to count again
+		w.now = w.now.Add(etcdmanager.GoneGrace) // a restarted operator begins to count again
 		return calm(3)() || w.hasMember("cp-3")
 	})
 	w.until("the new member has a vote", calm(3))
@@ -161,7 +163,7 @@ func (w *world) neverTwoFounders(token *string) {
 	m := w.members()
 	founders, running := 0, 0
 	for _, member := range m.Members {
-		if member.State == record.New {
+		if member.State == etcdcluster.New {
 			founders++
 		}
 		if member.Runs() {

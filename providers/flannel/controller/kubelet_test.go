@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -92,10 +93,10 @@ func (w *world) kubelets() {
 // kubelet runs one member.
 func (w *world) kubelet(node string, d *appsv1.Deployment) {
 	w.t.Helper()
-	hash := d.Spec.Template.Annotations[record.ConfigHash]
+	hash := d.Spec.Template.Annotations[etcdcluster.ConfigHash]
 	p := w.running[node]
 	var secret corev1.Secret
-	key := client.ObjectKey{Namespace: record.Namespace, Name: record.MemberSecret(node)}
+	key := client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MemberSecret(node)}
 	err := w.api.Get(w.t.Context(), key, &secret)
 	if p != nil && p.hash == hash && p.alive() {
 		if err == nil {
@@ -119,12 +120,12 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 		if member.Node != node {
 			continue
 		}
-		config, err := m.EtcdConfig(member, record.Paths{Data: w.disk(node), TLS: tls, MetricsURL: w.metricsURL(member)})
+		config, err := m.EtcdConfig(member, etcdcluster.Paths{Data: w.disk(node), TLS: tls, MetricsURL: w.metricsURL(member)})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if w.quota > 0 {
-			config = strings.ReplaceAll(config, strconv.Itoa(record.Quota), strconv.Itoa(w.quota))
+			config = strings.ReplaceAll(config, strconv.Itoa(etcdcluster.Quota), strconv.Itoa(w.quota))
 		}
 		file := filepath.Join(tls, "etcd.yaml")
 		if err := os.WriteFile(file, []byte(config+"unsafe-no-fsync: true\nlog-level: error\n"), 0o600); err != nil {
@@ -138,13 +139,13 @@ func (w *world) kubelet(node string, d *appsv1.Deployment) {
 }
 
 // copyOf returns the membership as it was when the configuration of a member was rendered last.
-func (w *world) copyOf(node string) record.Membership {
+func (w *world) copyOf(node string) etcdcluster.Membership {
 	w.t.Helper()
 	var cm corev1.ConfigMap
-	if err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MemberDeployment(node)}, &cm); err != nil {
+	if err := w.api.Get(w.t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MemberDeployment(node)}, &cm); err != nil {
 		w.t.Fatal(err)
 	}
-	m, err := record.DecodeMembership(cm.Data[record.MembersKey])
+	m, err := etcdcluster.DecodeMembership(cm.Data[etcdcluster.MembersKey])
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func (w *world) project(data map[string][]byte, dir string) {
 	}
 }
 
-func (w *world) metricsURL(m record.Member) string {
+func (w *world) metricsURL(m etcdcluster.Member) string {
 	return fmt.Sprintf("http://%s:%d", m.Address, w.ports[2])
 }
 
@@ -177,7 +178,7 @@ func (w *world) metricsURL(m record.Member) string {
 func (w *world) probe(d *appsv1.Deployment, url string) {
 	w.t.Helper()
 	status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1}
-	if w.template[d.Name] == d.Spec.Template.Annotations[record.ConfigHash] {
+	if w.template[d.Name] == d.Spec.Template.Annotations[etcdcluster.ConfigHash] {
 		status.UpdatedReplicas = 1
 	}
 	if url != "" && ready(url) {
@@ -244,7 +245,7 @@ func (w *world) prune(rendered []manifest.Object) {
 		}
 	}
 	for i := range maps.Items {
-		if _, copy := maps.Items[i].Labels[record.CopyLabel]; copy && !keep["ConfigMap"+maps.Items[i].Name] {
+		if _, copy := maps.Items[i].Labels[etcdcluster.CopyLabel]; copy && !keep["ConfigMap"+maps.Items[i].Name] {
 			drop(&maps.Items[i])
 		}
 	}

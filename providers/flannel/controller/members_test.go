@@ -15,6 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -83,7 +86,7 @@ func TestMembersGrowFromOneToThree(t *testing.T) {
 			t.Errorf("the member on %s was started %d times while the cluster grew", node, times)
 		}
 	}
-	value, err := w.loop.link.etcd.Read(t.Context(), "/coreos.com/network/config")
+	value, err := w.etcd().Read(t.Context(), "/coreos.com/network/config")
 	if err != nil || len(value) != 1 || !strings.Contains(string(value[0].Value), `"Network":"10.128.0.0/14","SubnetLen":23`) {
 		t.Errorf("flannel's network configuration is %v, error %v", value, err)
 	}
@@ -124,7 +127,7 @@ func oneIsLost(t *testing.T, w *world) {
 	before := w.members()
 	w.switchOff("cp-1")
 	w.until("the loss is told", func() bool { return strings.Contains(w.says("EtcdMemberDown"), "on node cp-1 does not answer") })
-	if done, err := w.loop.link.etcd.Commit(t.Context(), Change{Put: map[string][]byte{"/x": nil}}); err != nil || !done {
+	if done, err := w.etcd().Commit(t.Context(), etcdclient.Change{Put: map[string][]byte{"/x": nil}}); err != nil || !done {
 		t.Errorf("writing with two members of three: %v", err)
 	}
 	w.now = w.now.Add(10 * time.Minute) // less than certs.Skew: members use the real clock
@@ -152,7 +155,7 @@ func nodeReplaced(t *testing.T, w *world) {
 	if diff := cmp.Diff(old.Members, w.members().Members); diff != "" {
 		t.Fatalf("the seat was given away at once, although the machine may come back with its data:\n%s", diff)
 	}
-	w.now = w.now.Add(replacedGrace)
+	w.now = w.now.Add(etcdmanager.ReplacedGrace)
 	w.until("the old member is gone", func() bool { return len(w.voters()) == 2 })
 	w.switchOn("cp-2")
 	w.settle("cp-0", "cp-1", "cp-2")
@@ -195,13 +198,13 @@ func nodeGone(t *testing.T, w *world) {
 	if got := len(w.members().Members); got != 3 {
 		t.Fatalf("the seat was given away at once: %d members", got)
 	}
-	w.now = w.now.Add(goneGrace)
+	w.now = w.now.Add(etcdmanager.GoneGrace)
 	w.settle("cp-1", "cp-2", "cp-3")
 }
 
 func recordDeleted(t *testing.T, w *world) {
 	before := w.members()
-	if err := w.api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.MembersConfigMap}}); err != nil {
+	if err := w.api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Etcd.MembersConfigMap()}}); err != nil {
 		t.Fatal(err)
 	}
 	w.settle("cp-0", "cp-1", "cp-2")
@@ -211,11 +214,11 @@ func recordDeleted(t *testing.T, w *world) {
 }
 
 func authorityLost(t *testing.T, w *world) {
-	put := Change{Put: map[string][]byte{"/keep": []byte("me")}}
-	if _, err := w.loop.link.etcd.Commit(t.Context(), put); err != nil {
+	put := etcdclient.Change{Put: map[string][]byte{"/keep": []byte("me")}}
+	if _, err := w.etcd().Commit(t.Context(), put); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: record.AuthoritySecret}}); err != nil {
+	if err := w.api.Delete(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: record.Etcd.AuthoritySecret()}}); err != nil {
 		t.Fatal(err)
 	}
 	trust := w.members().Members[0].Trust
@@ -228,7 +231,7 @@ func authorityLost(t *testing.T, w *world) {
 		return len(w.finding) == 0
 	})
 	w.settle("cp-0", "cp-1", "cp-2")
-	if got, err := w.loop.link.etcd.Read(t.Context(), "/keep"); err != nil || len(got) != 1 {
+	if got, err := w.etcd().Read(t.Context(), "/keep"); err != nil || len(got) != 1 {
 		t.Errorf("what was kept: %v, error %v", got, err)
 	}
 }
@@ -265,14 +268,14 @@ func foundedAnew(t *testing.T, w *world) {
 	w.removeNode("cp-1")
 	w.removeNode("cp-2")
 	w.turn()
-	w.now = w.now.Add(goneGrace)
+	w.now = w.now.Add(etcdmanager.GoneGrace)
 	w.until("what cannot be done is reported", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-1 was deleted") })
 
 	var cm corev1.ConfigMap
-	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.MembersConfigMap}, &cm); err != nil {
+	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MembersConfigMap()}, &cm); err != nil {
 		t.Fatal(err)
 	}
-	cm.Annotations = map[string]string{FoundAnew: "true"}
+	cm.Annotations = map[string]string{etcdcluster.FoundAnew: "true"}
 	if err := w.api.Update(t.Context(), &cm); err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +283,7 @@ func foundedAnew(t *testing.T, w *world) {
 	if after := w.members(); after.Token == before.Token {
 		t.Error("the new cluster has the old one's token")
 	}
-	if got, err := w.loop.link.etcd.Read(t.Context(), agentconfig.ConfigKey("/coreos.com/network")); err != nil || len(got) != 1 {
+	if got, err := w.etcd().Read(t.Context(), agentconfig.ConfigKey("/coreos.com/network")); err != nil || len(got) != 1 {
 		t.Errorf("the new cluster has no network configuration: %v, error %v", got, err)
 	}
 }
@@ -291,7 +294,7 @@ func TestTheOnlyMemberFollowsTheAddressOfItsNode(t *testing.T) {
 	n := w.node("a", 1, true)
 	w.settle("a")
 	before := w.members().Members[0]
-	root := w.etcdAs(w.secret(operatorNamespace, record.RootSecret))
+	root := w.etcdAs(w.secret(operatorNamespace, record.Etcd.RootSecret()))
 	if _, err := root.Put(t.Context(), "/elsewhere", "kept"); err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +305,7 @@ func TestTheOnlyMemberFollowsTheAddressOfItsNode(t *testing.T) {
 	w.kill("a")
 	w.off["a"] = true // nothing can listen on the former address
 	w.turn()
-	w.now = w.now.Add(2 * goneGrace)
+	w.now = w.now.Add(2 * etcdmanager.GoneGrace)
 	w.until("the member is at the new address", func() bool { return w.members().Members[0].Address == address(9) })
 	w.off["a"] = false
 	w.restart() // the operator dies before it changes the URL in etcd
@@ -311,7 +314,7 @@ func TestTheOnlyMemberFollowsTheAddressOfItsNode(t *testing.T) {
 	if m := after.Members[0]; m.Name != before.Name || m.ID != before.ID {
 		t.Errorf("the member was %+v, and is %+v", before, m)
 	}
-	moved := w.etcdAs(w.secret(operatorNamespace, record.RootSecret))
+	moved := w.etcdAs(w.secret(operatorNamespace, record.Etcd.RootSecret()))
 	resp, err := moved.Get(t.Context(), "/elsewhere")
 	if err != nil || len(resp.Kvs) != 1 || string(resp.Kvs[0].Value) != "kept" {
 		t.Errorf("its data are %v, %v", resp, err)

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
@@ -25,12 +26,12 @@ const (
 
 // migration tells rendering how far the nodes have come with a change of the MTU, and users in which phase it is.
 func (p *pass) migration(ctx context.Context, s store) error {
-	m := p.in.settings.Migration
+	m := p.settings.Migration
 	if m == nil {
 		return p.endMigration(ctx)
 	}
-	progress, waiting := progressOf(p.in.agents, s, p.in.nodes)
-	p.findings = append(p.findings, migrationFindings(*m, progress, len(p.in.nodes), waiting)...)
+	progress, waiting := progressOf(p.agents, s, p.Nodes)
+	p.Findings = append(p.Findings, migrationFindings(*m, progress, len(p.Nodes), waiting)...)
 	data, err := progress.Encode()
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (p *pass) migration(ctx context.Context, s store) error {
 	switch err := p.deps.Client.Get(ctx, key, &cm); {
 	case apierrors.IsNotFound(err):
 		cm.Namespace, cm.Name, cm.Data = key.Namespace, key.Name, data
-		err = p.deps.Client.Create(ctx, &cm, owner)
+		err = p.deps.Client.Create(ctx, &cm, etcdmanager.Owner(record.Etcd))
 		return p.progressWritten(err)
 	case err != nil:
 		return fmt.Errorf("read ConfigMap %s: %w", key, err)
@@ -49,13 +50,13 @@ func (p *pass) migration(ctx context.Context, s store) error {
 	}
 	changed := cm.DeepCopy()
 	changed.Data = data
-	return p.progressWritten(p.deps.Client.Update(ctx, changed, owner))
+	return p.progressWritten(p.deps.Client.Update(ctx, changed, etcdmanager.Owner(record.Etcd)))
 }
 
 // progressWritten looks again if the cache was behind.
 func (p *pass) progressWritten(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		p.soonest(soon)
+		p.Soonest(etcdmanager.Soon)
 		return nil
 	}
 	if err != nil {
@@ -80,7 +81,7 @@ func (p *pass) endMigration(ctx context.Context) error {
 
 // progressOf compares what agents report with what they are told, and says in a sentence of each node that is not done
 // what it is waited for.
-func progressOf(told agentconfig.Config, s store, nodes map[string]node) (facts.MTUMigration, []string) {
+func progressOf(told agentconfig.Config, s store, nodes map[string]etcdmanager.Node) (facts.MTUMigration, []string) {
 	progress := facts.MTUMigration{Active: true, MTU: told.MTU}
 	if told.Migration != nil {
 		progress.Step, progress.RoutableMTU = told.Migration.Step, told.Migration.RoutableMTU
@@ -89,7 +90,7 @@ func progressOf(told agentconfig.Config, s store, nodes map[string]node) (facts.
 	for _, name := range sorted(nodes) {
 		a, reports := s.agents[name]
 		switch {
-		case !nodes[name].ready:
+		case !nodes[name].Ready:
 			waiting = append(waiting, fmt.Sprintf("node %s is not Ready", name))
 		case !reports:
 			waiting = append(waiting, fmt.Sprintf("the agent of node %s does not report", name))
@@ -123,7 +124,7 @@ func migrationFindings(m record.Migration, at facts.MTUMigration, nodes int, wai
 	}
 	message := fmt.Sprintf("%s (%d %%). %s", what, percent, phase)
 	if len(waiting) > 0 {
-		message += fmt.Sprintf(". %d of %d nodes are done: %s", done, nodes, sentence(waiting, ""))
+		message += fmt.Sprintf(". %d of %d nodes are done: %s", done, nodes, etcdmanager.Sentence(waiting, ""))
 	}
 	return []status.Finding{finding(status.Progressing, reason, message), finding(status.NotUpgradeable, reason, message)}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
@@ -47,7 +48,7 @@ func TestAMigrationNamesItsPhaseAndWhomItWaitsFor(t *testing.T) {
 					s.agents[name] = agent{AgentStatus: *a}
 				}
 			}
-			progress, waiting := progressOf(tc.told, s, map[string]node{"a": {ready: true}, "b": {ready: !tc.notReady}})
+			progress, waiting := progressOf(tc.told, s, map[string]etcdmanager.Node{"a": {Ready: true}, "b": {Ready: !tc.notReady}})
 			if progress.Done != tc.done || !progress.Active {
 				t.Errorf("progress is %+v", progress)
 			}

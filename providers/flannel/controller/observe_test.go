@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -52,7 +53,7 @@ func observed(t *testing.T) (m *model, managed *bool, findings *[]status.Finding
 func TestANetworkThatIsNotManagedIsOnlyObserved(t *testing.T) {
 	m, managed, findings := observed(t)
 	for _, key := range []client.ObjectKey{
-		{Namespace: operatorNamespace, Name: record.AuthoritySecret}, {Namespace: record.Namespace, Name: record.MemberSecret("b")},
+		{Namespace: operatorNamespace, Name: record.Etcd.AuthoritySecret()}, {Namespace: record.Namespace, Name: record.Etcd.MemberSecret("b")},
 	} {
 		m.remove(key.Namespace, key.Name)
 	}
@@ -67,7 +68,7 @@ func TestANetworkThatIsNotManagedIsOnlyObserved(t *testing.T) {
 	if after := m.versions(); !maps.Equal(before, after) {
 		t.Errorf("objects were %v and are %v", before, after)
 	}
-	m.remove(record.Namespace, record.ClientSecret)
+	m.remove(record.Namespace, record.Etcd.ClientSecret())
 	m.operator()
 	if f := *findings; len(f) != 1 || f[0].Reason != "EtcdCredentials" {
 		t.Errorf("without a certificate of clients, the findings are %v", f)
@@ -75,7 +76,7 @@ func TestANetworkThatIsNotManagedIsOnlyObserved(t *testing.T) {
 
 	*managed = true
 	m.operator()
-	for _, name := range []string{record.ClientSecret, record.MemberSecret("b")} {
+	for _, name := range []string{record.Etcd.ClientSecret(), record.Etcd.MemberSecret("b")} {
 		m.leaf(name) // fails the test if it does not exist
 	}
 }
@@ -83,7 +84,7 @@ func TestANetworkThatIsNotManagedIsOnlyObserved(t *testing.T) {
 func TestCertificatesAreRenewedWhileTheNetworkIsNotManaged(t *testing.T) {
 	m, _, findings := observed(t)
 	m.renewed(func() {
-		m.now = m.now.Add(policy().LeafLife/2 + time.Hour)
+		m.now = m.now.Add(etcdmanager.Policy(record.Etcd).LeafLife/2 + time.Hour)
 		m.operator()
 	})
 	if len(*findings) > 0 {
@@ -99,7 +100,7 @@ func (m *model) renewed(action func()) {
 		pair, _ := m.leaf(name)
 		before[name] = string(pair.Certificate)
 	}
-	_, bundle := m.leaf(record.ClientSecret)
+	_, bundle := m.leaf(record.Etcd.ClientSecret())
 	action()
 	for _, name := range m.secrets() {
 		after, same := m.leaf(name)
@@ -118,7 +119,7 @@ func (m *model) identify() {
 	for range 6 {
 		m.round("a", "b", "c")
 	}
-	if pair, bundle := m.leaf(record.ClientSecret); !m.members().NodeIdentity || len(pair.Certificate) > 0 || len(bundle) == 0 {
+	if pair, bundle := m.leaf(record.Etcd.ClientSecret()); !m.members().NodeIdentity || len(pair.Certificate) > 0 || len(bundle) == 0 {
 		m.t.Fatalf("agents still share a certificate: %+v", m.members())
 	}
 }
@@ -126,7 +127,7 @@ func (m *model) identify() {
 func TestANetworkWhoseNodesHaveTheirOwnCertificatesIsObserved(t *testing.T) {
 	m, managed, findings := observed(t)
 	var reported []loop.Certificate
-	m.loop.deps.Expires = func(list []loop.Certificate) { reported = list }
+	m.restart(func(d *Deps) { d.Expires = func(list []loop.Certificate) { reported = list } })
 	*managed = true
 	m.identify()
 	*managed = false
@@ -136,23 +137,31 @@ func TestANetworkWhoseNodesHaveTheirOwnCertificatesIsObserved(t *testing.T) {
 		t.Errorf("objects were %v and are %v; the findings are %v", before, after, *findings)
 	}
 	m.renewed(func() {
-		m.now = m.now.Add(policy().LeafLife/2 + time.Hour)
+		m.now = m.now.Add(etcdmanager.Policy(record.Etcd).LeafLife/2 + time.Hour)
 		m.operator()
 	})
-	if pair, _ := m.leaf(record.ClientSecret); len(pair.Certificate) > 0 {
+	if pair, _ := m.leaf(record.Etcd.ClientSecret()); len(pair.Certificate) > 0 {
 		t.Error("agents share a certificate again")
 	}
-	if len(reported) != 5 || slices.ContainsFunc(reported, func(e loop.Certificate) bool { return e.Secret.Name == record.ClientSecret }) {
+	if len(reported) != 5 || slices.ContainsFunc(reported, func(e loop.Certificate) bool { return e.Secret.Name == record.Etcd.ClientSecret() }) {
 		t.Errorf("the expiry of %v is reported", reported)
 	}
 
-	m.loop.deps.Requests = func(context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
-		var list certificatesv1.CertificateSigningRequestList
-		err := m.api.List(t.Context(), &list)
-		return list.Items, err
+	m.restart(func(d *Deps) {
+		d.Requests = func(context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
+			var list certificatesv1.CertificateSigningRequestList
+			err := m.api.List(t.Context(), &list)
+			return list.Items, err
+		}
+	})
+	csr := &certificatesv1.CertificateSigningRequest{
+		ObjectMeta: metav1.ObjectMeta{Name: "renewal", CreationTimestamp: metav1.NewTime(m.now)},
+		Spec: certificatesv1.CertificateSigningRequestSpec{
+			SignerName: record.Etcd.Signer(), Username: record.Etcd.Requester(), Request: requestOf(t, "a"),
+			Extra:  map[string]certificatesv1.ExtraValue{"authentication.kubernetes.io/node-name": {"a"}},
+			Usages: []certificatesv1.KeyUsage{certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth},
+		},
 	}
-	csr := requestOf(t, "a", nil)
-	csr.Name, csr.CreationTimestamp = "renewal", metav1.NewTime(m.now)
 	if err := m.api.Create(t.Context(), csr); err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +170,9 @@ func TestANetworkWhoseNodesHaveTheirOwnCertificatesIsObserved(t *testing.T) {
 		t.Errorf("the request of a node is not signed: %+v, %v", csr.Status, err)
 	}
 
-	m.remove(operatorNamespace, record.RootSecret)
+	m.remove(operatorNamespace, record.Etcd.RootSecret())
 	m.operator()
-	if f := *findings; len(f) != 1 || f[0].Reason != "EtcdCredentials" || !strings.Contains(f[0].Message, operatorNamespace+"/"+record.RootSecret) {
+	if f := *findings; len(f) != 1 || f[0].Reason != "EtcdCredentials" || !strings.Contains(f[0].Message, operatorNamespace+"/"+record.Etcd.RootSecret()) {
 		t.Errorf("without the operator's certificate, the findings are %v", f)
 	}
 }
@@ -172,7 +181,7 @@ func TestANetworkWhoseNodesHaveTheirOwnCertificatesIsObserved(t *testing.T) {
 // has no certificate of its own yet.
 func TestANetworkOfAnEarlierVersionIsObservedWithItsCertificate(t *testing.T) {
 	m, _, findings := observed(t)
-	m.remove(operatorNamespace, record.RootSecret)
+	m.remove(operatorNamespace, record.Etcd.RootSecret())
 	m.operator()
 	if len(*findings) > 0 {
 		t.Errorf("the findings are %v", *findings)
@@ -183,13 +192,13 @@ func TestANetworkOfAnEarlierVersionIsObservedWithItsCertificate(t *testing.T) {
 func TestALostCAIsReplacedAlthoughAgentsShareNoCertificate(t *testing.T) {
 	m := newModel(t)
 	m.identify()
-	_, before := m.leaf(record.ClientSecret)
-	m.remove(operatorNamespace, record.AuthoritySecret)
+	_, before := m.leaf(record.Etcd.ClientSecret())
+	m.remove(operatorNamespace, record.Etcd.AuthoritySecret())
 	for _, name := range m.secrets() {
 		m.remove(secretKey(name).Namespace, name)
 	}
 	m.operator()
-	if _, after := m.leaf(record.ClientSecret); !after.Contains(before) {
+	if _, after := m.leaf(record.Etcd.ClientSecret()); !after.Contains(before) {
 		t.Error("agents and members do not trust the lost CA any more")
 	}
 }
@@ -197,17 +206,17 @@ func TestALostCAIsReplacedAlthoughAgentsShareNoCertificate(t *testing.T) {
 func TestTheExpiryOfEveryCertificateIsReported(t *testing.T) {
 	m := newModel(t)
 	var reported []loop.Certificate
-	m.loop.deps.Expires = func(list []loop.Certificate) { reported = list }
+	m.restart(func(d *Deps) { d.Expires = func(list []loop.Certificate) { reported = list } })
 	m.operator()
 	got := map[string]string{}
 	for _, e := range reported {
 		got[e.Secret.Name] = e.Name
-		if left := e.NotAfter.Sub(m.now); left < policy().LeafLife/2 {
+		if left := e.NotAfter.Sub(m.now); left < etcdmanager.Policy(record.Etcd).LeafLife/2 {
 			t.Errorf("%s expires in %s", e.Secret, left)
 		}
 	}
-	want := map[string]string{record.AuthoritySecret: "authority", record.RootSecret: "certificate", record.ClientSecret: "certificate", record.MemberSecret("a"): "certificate",
-		record.MemberSecret("b"): "certificate", record.MemberSecret("c"): "certificate"}
+	want := map[string]string{record.Etcd.AuthoritySecret(): "authority", record.Etcd.RootSecret(): "certificate", record.Etcd.ClientSecret(): "certificate", record.Etcd.MemberSecret("a"): "certificate",
+		record.Etcd.MemberSecret("b"): "certificate", record.Etcd.MemberSecret("c"): "certificate"}
 	if !maps.Equal(got, want) {
 		t.Errorf("reported are %v, want %v", got, want)
 	}

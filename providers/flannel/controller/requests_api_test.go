@@ -2,6 +2,12 @@ package controller
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"testing"
 	"time"
 
@@ -23,12 +29,12 @@ import (
 // agentOn returns a configuration of the API with the token that kubelets give to the pod of an agent on a node.
 func (w *world) agentOn(node string) *rest.Config {
 	w.t.Helper()
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.ServiceAccount}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Etcd.ServiceAccount}}
 	if err := client.IgnoreAlreadyExists(w.api.Create(w.t.Context(), account)); err != nil {
 		w.t.Fatal(err)
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: "flanneld-" + node}, Spec: corev1.PodSpec{
-		NodeName: node, ServiceAccountName: record.ServiceAccount, AutomountServiceAccountToken: new(false),
+		NodeName: node, ServiceAccountName: record.Etcd.ServiceAccount, AutomountServiceAccountToken: new(false),
 		Containers: []corev1.Container{{Name: "flanneld", Image: "flannel"}},
 	}}
 	if err := w.api.Create(w.t.Context(), pod); err != nil {
@@ -83,12 +89,12 @@ func TestANodesCertificateComesFromTheTokenOfItsPod(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := requestOf(t, "a", nil).Spec.Request
+	text := requestOf(t, "a")
 	good := w.sign(agent, "flannel-etcd-good", text)
 	if good.err != nil {
 		t.Fatal(good.err)
 	}
-	if hostile := w.sign(agent, "flannel-etcd-hostile", requestOf(t, "b", nil).Spec.Request); hostile.err == nil {
+	if hostile := w.sign(agent, "flannel-etcd-hostile", requestOf(t, "b")); hostile.err == nil {
 		t.Error("node a has a certificate of node b")
 	}
 	if again, err := agent.Sign(t.Context(), "flannel-etcd-good", text); err != nil || string(again) != string(good.certificate) {
@@ -111,7 +117,7 @@ func TestANodeGetsACertificateWhileAMemberIsDown(t *testing.T) {
 	}
 	w.switchOff("cp-2")
 	w.turn() // its pod is reported as not ready
-	if got := w.sign(agent, "flannel-etcd-one-down", requestOf(t, "cp-0", nil).Spec.Request); got.err != nil {
+	if got := w.sign(agent, "flannel-etcd-one-down", requestOf(t, "cp-0")); got.err != nil {
 		t.Error(got.err)
 	}
 }
@@ -141,4 +147,18 @@ func (w *world) sign(agent *request.Client, name string, text []byte) (out signe
 		}
 	})
 	return out
+}
+
+// requestOf returns the request that the agent on a node makes.
+func requestOf(t *testing.T, node string) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{Subject: pkix.Name{CommonName: record.Etcd.NodeUser(node)}}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})
 }

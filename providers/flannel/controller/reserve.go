@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
@@ -11,8 +13,8 @@ import (
 // reserve returns the changes that reserve subnets for nodes whose agents report and that have none. A node that reports
 // a subnet which it remembers gets that one if it is free, so that its pods keep their addresses when etcd has lost
 // everything. If none is left, it returns an error and the changes before that.
-func (s store) reserve(c agentconfig.Config, nodes map[string]node) ([]Change, error) {
-	var out []Change
+func (s store) reserve(c agentconfig.Config, nodes map[string]etcdmanager.Node) ([]etcdclient.Change, error) {
+	var out []etcdclient.Change
 	n := c.Network
 	if s.config != nil {
 		n.IPv4 = c.Open(s.config.Value)
@@ -43,7 +45,7 @@ func (s store) reserve(c agentconfig.Config, nodes map[string]node) ([]Change, e
 		}
 		key, lease := agentconfig.ReservationKey(s.prefix, name), agentconfig.SubnetKey(s.prefix, next.Subnet, next.IPv6Subnet)
 		// An agent of an earlier version chooses one itself, and writes its lease with its reservation.
-		out = append(out, Change{
+		out = append(out, etcdclient.Change{
 			Unchanged: map[string]int64{key: r.key.Revision, lease: s.revision(lease)},
 			Put:       map[string][]byte{key: value},
 		})

@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
 func TestSubnetsAreReservedForNodesThatReport(t *testing.T) {
@@ -15,10 +17,10 @@ func TestSubnetsAreReservedForNodesThatReport(t *testing.T) {
 	config.Network = agentconfig.Network{IPv4: netip.MustParsePrefix("10.1.0.0/22"), IPv4SubnetLen: 24} // three subnets
 	p := netip.MustParsePrefix
 	at := func(subnet, address string) lease {
-		return lease{key: KeyValue{Key: agentconfig.SubnetKey(config.Etcd.Prefix, p(subnet), netip.Prefix{}), Revision: 7}, subnet: p(subnet), publicIP: netip.MustParseAddr(address)}
+		return lease{key: etcdclient.KeyValue{Key: agentconfig.SubnetKey(config.Etcd.Prefix, p(subnet), netip.Prefix{}), Revision: 7}, subnet: p(subnet), publicIP: netip.MustParseAddr(address)}
 	}
 	reserved := func(node, subnet string) reservation {
-		return reservation{key: KeyValue{Revision: 3}, Reservation: agentconfig.Reservation{Node: node, Subnet: p(subnet)}}
+		return reservation{key: etcdclient.KeyValue{Revision: 3}, Reservation: agentconfig.Reservation{Node: node, Subnet: p(subnet)}}
 	}
 	reports := func(subnet, address string) agent {
 		a := agent{AgentStatus: agentconfig.AgentStatus{PublicIP: netip.MustParseAddr(address)}}
@@ -50,7 +52,7 @@ func TestSubnetsAreReservedForNodesThatReport(t *testing.T) {
 			map[string]agent{"a": reports("", own)}, "", true},
 	} {
 		s := store{prefix: config.Etcd.Prefix, leases: tt.leases, reservations: tt.reservations, agents: tt.agents}
-		changes, err := s.reserve(config, map[string]node{"a": {Candidate: record.Candidate{Name: "a", UID: "uid"}}})
+		changes, err := s.reserve(config, map[string]etcdmanager.Node{"a": {Candidate: etcdcluster.Candidate{Name: "a", UID: "uid"}}})
 		if (err != nil) != tt.full {
 			t.Errorf("%s: %v", tt.why, err)
 		}
@@ -80,9 +82,9 @@ func TestTwoNodesNeverGetOneSubnet(t *testing.T) {
 	config.Network = agentconfig.Network{IPv4: netip.MustParsePrefix("10.1.0.0/16"), IPv4SubnetLen: 24}
 	claimed := agent{AgentStatus: agentconfig.AgentStatus{Subnet: netip.MustParsePrefix("10.1.3.0/24")}}
 	s := store{prefix: config.Etcd.Prefix, agents: map[string]agent{}}
-	nodes := map[string]node{}
+	nodes := map[string]etcdmanager.Node{}
 	for _, name := range strings.Split("abcdefghij", "") {
-		s.agents[name], nodes[name] = claimed, node{}
+		s.agents[name], nodes[name] = claimed, etcdmanager.Node{}
 	}
 	changes, err := s.reserve(config, nodes)
 	if err != nil {

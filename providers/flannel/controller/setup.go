@@ -5,10 +5,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -26,14 +26,14 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	concerned := predicate.NewPredicateFuncs(c.concerns)
 	l, err := loop.New(mgr, Name, c.Reconcile, loop.Options{},
 		c.trigger.Source(),
-		loop.On(mgr, &corev1.Node{}, loop.Once(), predicate.Funcs{UpdateFunc: nodeChanged}),
+		loop.On(mgr, &corev1.Node{}, loop.Once(), predicate.Funcs{UpdateFunc: etcdmanager.NodeChanged}),
 		loop.On(mgr, &corev1.ConfigMap{}, loop.Once(), concerned),
 		loop.On(mgr, &corev1.Secret{}, loop.Once(), concerned),
 	)
 	if err != nil {
 		return err
 	}
-	if err := c.watchRequests(mgr, l); err != nil {
+	if err := c.manager.WatchRequests(mgr, l); err != nil {
 		return err
 	}
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
@@ -46,12 +46,4 @@ func (c *Controller) setup(mgr manager.Manager) error {
 // concerns reports whether a ConfigMap or Secret is in a namespace that the loop reads.
 func (c *Controller) concerns(o client.Object) bool {
 	return o.GetNamespace() == record.Namespace || o.GetNamespace() == c.deps.Namespace && o.GetName() != status.ConfigMapName
-}
-
-// nodeChanged lets through what the loop uses: a kubelet's heartbeat is not.
-func nodeChanged(e event.UpdateEvent) bool {
-	before, ok := e.ObjectOld.(*corev1.Node)
-	after, also := e.ObjectNew.(*corev1.Node)
-	return !ok || !also || asNode(before) != asNode(after) || isControlPlane(before) != isControlPlane(after) ||
-		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
 }

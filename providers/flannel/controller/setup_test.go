@@ -13,6 +13,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -73,7 +74,7 @@ func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
 // eventually waits for less than it takes until the loop looks again by itself.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(later / 2); !condition(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(etcdmanager.Later / 2); !condition(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain until %s", what)
 		}
@@ -86,11 +87,11 @@ func TestHeartbeatsOfKubeletsStartNoPass(t *testing.T) {
 	after := before.DeepCopy()
 	after.Status.Conditions[0].LastHeartbeatTime.Time = time.Now()
 	after.Status.Images = []corev1.ContainerImage{{SizeBytes: 1}}
-	if nodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+	if etcdmanager.NodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
 		t.Error("a heartbeat starts a pass")
 	}
 	after.Status.Conditions[0].Status = corev1.ConditionUnknown
-	if !nodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
+	if !etcdmanager.NodeChanged(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
 		t.Error("a node that became NotReady starts none")
 	}
 }

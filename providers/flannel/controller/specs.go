@@ -1,15 +1,24 @@
 package controller
 
 import (
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
+
+// metricNames are the metrics of flannel's managed etcd.
+var metricNames = etcdmanager.MetricNames{
+	Size:    "cluster_network_operator_flannel_etcd_database_bytes",
+	InUse:   "cluster_network_operator_flannel_etcd_database_in_use_bytes",
+	NoSpace: "cluster_network_operator_flannel_etcd_no_space",
+}
 
 // Specs returns the controllers of flannel, for the operator's list.
 func Specs(n loop.Network) []loop.Spec {
 	n.Board.Await(Name)
 	log := n.Log.With("controller", Name)
-	databases, err := NewMetrics(n.Metrics)
+	databases, err := etcdmanager.NewMetrics(record.Etcd, metricNames, n.Metrics)
 	if err != nil {
 		log.Error("register the metrics of flannel's etcd", "error", err)
 	}

@@ -20,6 +20,8 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel"
@@ -49,12 +51,14 @@ type world struct {
 	off     map[string]bool
 	// template is the hash of the pod template, by Deployment, that the last pod was started from.
 	template map[string]string
-	// quota is the size that databases may have, in bytes; 0 is record.Quota.
+	// quota is the size that databases may have, in bytes; 0 is etcdcluster.Quota.
 	quota int
 	// log has what members say.
 	log *os.File
 	// wrap, if set, stands between the loop and the world.
 	wrap func(*Deps)
+	// connection is the last one to etcd that the loop has opened.
+	connection etcdclient.Etcd
 }
 
 func newWorld(t *testing.T, config *operatorv1.FlannelConfig) *world {
@@ -117,8 +121,20 @@ func (w *world) restart() {
 	if w.wrap != nil {
 		w.wrap(&d)
 	}
+	dial := d.Dial
+	if dial == nil {
+		dial = etcdclient.Dial
+	}
+	d.Dial = func(t etcdclient.Target) (etcdclient.Etcd, error) {
+		etcd, err := dial(t)
+		w.connection = etcd
+		return etcd, err
+	}
 	w.loop = New(d)
 }
+
+// etcd is the connection that the controller uses.
+func (w *world) etcd() etcdclient.Etcd { return w.connection }
 
 // node creates a Node. Its number makes its address 127.0.1.number.
 func (w *world) node(name string, number int, controlPlane bool) *corev1.Node {
@@ -199,17 +215,17 @@ func (w *world) apply() {
 	w.prune(out.Objects)
 }
 
-func (w *world) members() record.Membership {
+func (w *world) members() etcdcluster.Membership {
 	w.t.Helper()
 	var cm corev1.ConfigMap
-	err := w.api.Get(context.Background(), client.ObjectKey{Namespace: record.Namespace, Name: record.MembersConfigMap}, &cm)
+	err := w.api.Get(context.Background(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MembersConfigMap()}, &cm)
 	if err != nil {
 		if client.IgnoreNotFound(err) != nil {
 			w.t.Fatal(err)
 		}
-		return record.Membership{}
+		return etcdcluster.Membership{}
 	}
-	m, err := record.DecodeMembership(cm.Data[record.MembersKey])
+	m, err := etcdcluster.DecodeMembership(cm.Data[etcdcluster.MembersKey])
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 )
 
 // unansweredAfter is how long an address of etcd must have been silent before it is reported. The client tries again every few seconds.
@@ -74,7 +74,7 @@ func lost(err error) bool {
 func (a *flanneld) unansweredEtcd(addresses []string) {
 	var sentences []string
 	for _, address := range addresses {
-		sentences = append(sentences, agentconfig.Unanswered(address))
+		sentences = append(sentences, etcdclient.Unanswered(address))
 	}
 	var err error
 	if len(sentences) > 0 {

@@ -62,7 +62,7 @@ func newRequest(node string, key []byte) (signingRequest, error) {
 	if err != nil {
 		return signingRequest{}, err
 	}
-	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: record.NodeUser(node)}}
+	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: record.Etcd.NodeUser(node)}}
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, signer)
 	if err != nil {
 		return signingRequest{}, fmt.Errorf("create request for a certificate: %w", err)
@@ -89,7 +89,7 @@ func checkIdentity(node string, certificate, key []byte, trusted certs.Bundle, n
 		return nil, fmt.Errorf("read the node's certificate: %w", err)
 	}
 	switch {
-	case pair.Leaf.Subject.CommonName != record.NodeUser(node):
+	case pair.Leaf.Subject.CommonName != record.Etcd.NodeUser(node):
 		return nil, fmt.Errorf("the node's certificate is for %q", pair.Leaf.Subject.CommonName)
 	case now.After(pair.Leaf.NotAfter):
 		return nil, fmt.Errorf("the node's certificate expired at %s", pair.Leaf.NotAfter.Format(time.RFC3339))

@@ -91,7 +91,7 @@ func TestAnAgentGetsACertificateOfItsOwnAndKeepsIt(t *testing.T) {
 		t.Fatal("the agent gets no certificate")
 	}
 	pair, _ := a.identity.Get()
-	if pair.Leaf.Subject.CommonName != record.NodeUser("node1") {
+	if pair.Leaf.Subject.CommonName != record.Etcd.NodeUser("node1") {
 		t.Errorf("the certificate is for %s", pair.Leaf.Subject)
 	}
 	cancel()

@@ -1,0 +1,89 @@
+package etcdclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// upkeepTimeout is how long it may take to compact or to defragment a database, which is copied for it.
+const upkeepTimeout = 2 * time.Minute
+
+// anyKey is read for the revision in the header of the response alone.
+const anyKey = "cno"
+
+// Database is what a member reports of its database.
+type Database struct {
+	// ID is etcd's number for the member.
+	ID uint64
+	// Size is the size of the file, and InUse how much of it holds data, in bytes.
+	Size, InUse int64
+	Leader      bool
+	// NoSpace is true while the alarm NOSPACE of any member is active: etcd refuses all writes.
+	NoSpace bool
+}
+
+// Upkeep keeps the databases of an etcd small.
+type Upkeep interface {
+	// Compact removes the history of all keys.
+	Compact(ctx context.Context) error
+	// Defragment returns the free space of one member's database to its disk. The member answers nothing meanwhile.
+	Defragment(ctx context.Context, clientURL string) error
+	// Disarm ends the alarm NOSPACE of all members.
+	Disarm(ctx context.Context) error
+}
+
+func databaseOf(s *clientv3.StatusResponse) Database {
+	out := Database{ID: s.Header.GetMemberId(), Size: s.DbSize, InUse: s.DbSizeInUse, Leader: s.Leader == s.Header.GetMemberId()}
+	for _, text := range s.Errors {
+		out.NoSpace = out.NoSpace || strings.Contains(text, etcdserverpb.AlarmType_NOSPACE.String())
+	}
+	return out
+}
+
+func (c *connection) Compact(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
+	defer cancel()
+	resp, err := c.client.Get(ctx, anyKey, clientv3.WithCountOnly())
+	if err != nil {
+		return fmt.Errorf("read the revision of etcd: %w", c.explain(err, c.target.Endpoints...))
+	}
+	_, err = c.client.Compact(ctx, resp.Header.GetRevision(), clientv3.WithCompactPhysical())
+	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+		return fmt.Errorf("compact etcd at revision %d: %w", resp.Header.GetRevision(), err)
+	}
+	return nil
+}
+
+func (c *connection) Defragment(ctx context.Context, clientURL string) error {
+	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
+	defer cancel()
+	if _, err := c.client.Defragment(ctx, clientURL); err != nil {
+		return fmt.Errorf("defragment etcd at %s: %w", clientURL, c.explain(err, clientURL))
+	}
+	return nil
+}
+
+func (c *connection) Disarm(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
+	defer cancel()
+	resp, err := c.client.AlarmList(ctx)
+	if err != nil {
+		return fmt.Errorf("list alarms of etcd: %w", err)
+	}
+	for _, a := range resp.Alarms {
+		if a.GetAlarm() != etcdserverpb.AlarmType_NOSPACE {
+			continue
+		}
+		if _, err := c.client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: a.GetMemberID(), Alarm: a.GetAlarm()}); err != nil {
+			return fmt.Errorf("disarm alarm %s of member %x of etcd: %w", a.GetAlarm(), a.GetMemberID(), err)
+		}
+	}
+	return nil
+}

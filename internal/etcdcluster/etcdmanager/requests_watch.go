@@ -1,0 +1,48 @@
+package etcdmanager
+
+import (
+	"context"
+	"fmt"
+
+	certificatesv1 "k8s.io/api/certificates/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/cluster-network-operator/cno/internal/loop"
+)
+
+// WatchRequests has a new request start a reconcile. The requests are in a cache of their own: the API server selects by one
+// signer, and the manager's cache has those of another.
+func (e *Manager) WatchRequests(mgr manager.Manager, l *loop.Loop) error {
+	requests, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ByObject: map[client.Object]cache.ByObject{
+			&certificatesv1.CertificateSigningRequest{}: {Field: fields.OneTermEqualSelector("spec.signerName", e.cluster.Signer()), Transform: cache.TransformStripManagedFields()},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("create cache of requests for %s: %w", e.cluster.Title(), err)
+	}
+	if err := mgr.Add(requests); err != nil {
+		return fmt.Errorf("add cache of requests for %s: %w", e.cluster.Title(), err)
+	}
+	open := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		csr, ok := o.(*certificatesv1.CertificateSigningRequest)
+		return ok && !finished(csr)
+	})
+	if err := l.Watch(source.Kind(requests, client.Object(&certificatesv1.CertificateSigningRequest{}), loop.Once(), open)); err != nil {
+		return err
+	}
+	e.deps.Requests = func(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
+		var list certificatesv1.CertificateSigningRequestList
+		if err := requests.List(ctx, &list); err != nil {
+			return nil, fmt.Errorf("list certificate signing requests: %w", err)
+		}
+		return list.Items, nil
+	}
+	return nil
+}

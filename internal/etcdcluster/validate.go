@@ -1,0 +1,146 @@
+package etcdcluster
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+)
+
+// ManagedFields are the settings of a managed etcd in the specification of a network.
+type ManagedFields struct {
+	// ClientPort and PeerPort are nil for the default.
+	ClientPort, PeerPort *uint32
+	// DataDir is the directory on the nodes that contains the data; empty for the default.
+	DataDir string
+}
+
+// Rules are the rules for the etcd of a network, as far as networks differ.
+type Rules struct {
+	// Path is that of the etcd in the specification.
+	Path *field.Path
+	// Origin is what the identifiers of the rules begin with, as in "flannel-etcd".
+	Origin string
+	// Defaults are what is used for settings that are left out; all are set.
+	Defaults ManagedFields
+	// MetricsPort is Cluster.MetricsPort.
+	MetricsPort uint16
+	// Ports are those of the network itself on control-plane nodes, with what listens there, as in "flannel's agent".
+	Ports map[uint32]string
+}
+
+// Managed returns the errors in the settings of a managed etcd.
+func (r Rules) Managed(m ManagedFields) field.ErrorList {
+	at := r.Path.Child("managed")
+	errs := append(r.port(at.Child("clientPort"), m.ClientPort, *r.Defaults.ClientPort), r.port(at.Child("peerPort"), m.PeerPort, *r.Defaults.PeerPort)...)
+	clientPort, peerPort := *r.Defaults.ClientPort, *r.Defaults.PeerPort
+	if m.ClientPort != nil {
+		clientPort = *m.ClientPort
+	}
+	if m.PeerPort != nil {
+		peerPort = *m.PeerPort
+	}
+	if clientPort == peerPort {
+		errs = append(errs, field.Invalid(at.Child("peerPort"), peerPort, "is the client port too; choose two different ports").WithOrigin(r.Origin+"-port-collision"))
+	}
+	for _, p := range []struct {
+		name string
+		port uint32
+	}{{"clientPort", clientPort}, {"peerPort", peerPort}} {
+		if who := r.portOwner(p.port); who != "" {
+			errs = append(errs, field.Invalid(at.Child(p.name), p.port, fmt.Sprintf("is the port of %s on the same nodes; choose another", who)).WithOrigin(r.Origin+"-port-collision"))
+		}
+	}
+	return append(errs, r.directory(at.Child("dataDir"), m.DataDir)...)
+}
+
+func (r Rules) port(at *field.Path, port *uint32, standard uint32) field.ErrorList {
+	if port == nil || *port >= 1 && *port <= 65535 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, *port, fmt.Sprintf("must be between 1 and 65535; leave it out for %d", standard)).WithOrigin(r.Origin + "-port-range")}
+}
+
+func (r Rules) directory(at *field.Path, d string) field.ErrorList {
+	example, origin := r.Defaults.DataDir, r.Origin+"-data-dir"
+	switch {
+	case d == "":
+		return nil
+	case !path.IsAbs(d) || path.Clean(d) != d || d == "/" || strings.ContainsAny(d, ":\x00"):
+		return field.ErrorList{field.Invalid(at, d, "must be the absolute path of a directory in its shortest form, without a colon; e.g. "+example).WithOrigin(origin)}
+	}
+	if owned := systemDirectory(d); owned != "" {
+		return field.ErrorList{field.Invalid(at, d, fmt.Sprintf("shares %s with other programs of the node; choose a separate directory, e.g. %s", owned, example)).WithOrigin(origin)}
+	}
+	return nil
+}
+
+// portOwner says what else listens on a port on control-plane nodes; it is empty for a free one.
+func (r Rules) portOwner(port uint32) string {
+	switch port {
+	case 22:
+		return "the SSH server"
+	case 9104, 9105:
+		return "this operator"
+	case 17698:
+		return "the sources of connectivity checks"
+	case 29102, metricsproxy.KubeProxyPort:
+		return "kube-proxy's metrics"
+	case 2379, 2380, 2381:
+		return "the etcd of the cluster itself"
+	case 6443:
+		return "the API server"
+	case 10248, 10250:
+		return "the kubelet"
+	case 10249, 10256:
+		return "kube-proxy"
+	case 10257:
+		return "the controller manager"
+	case 10259:
+		return "the scheduler"
+	case uint32(r.MetricsPort), metricsproxy.EtcdPort:
+		return "the probes and the metrics of the managed etcd"
+	}
+	return r.Ports[port]
+}
+
+// systemDirectories are directories of a node that other programs own.
+var systemDirectories = []string{
+	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
+	"/var/lib/cni", "/var/lib/containerd", "/var/lib/containers", "/var/lib/etcd", "/var/lib/kubelet", "/var/log", "/var/run",
+}
+
+// systemDirectory returns the directory of other programs that a path is, is below, or contains; empty if there is none.
+func systemDirectory(p string) string {
+	for _, d := range systemDirectories {
+		if within(p, d) || within(d, p) {
+			return d
+		}
+	}
+	return ""
+}
+
+// PrefixProblem says what is wrong with the prefix of the keys that a network keeps in an etcd; it is empty if nothing is.
+func PrefixProblem(p string) string {
+	switch {
+	case !strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p:
+		return "must begin with a slash, not end with one, and have no empty parts"
+	case strings.ContainsFunc(p, func(r rune) bool { return !strings.ContainsRune(prefixCharacters, r) }):
+		return "must consist of ASCII letters, digits, dots, dashes, underscores and slashes"
+	case within(p, apiServerPrefix):
+		return "is where the API server keeps its objects; choose another prefix"
+	}
+	return ""
+}
+
+const (
+	prefixCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/"
+	// apiServerPrefix is the default of the API server's flag --etcd-prefix.
+	apiServerPrefix = "/registry"
+)
+
+// within reports whether a path is another one, or below it.
+func within(p, above string) bool { return p == above || strings.HasPrefix(p, above+"/") }
