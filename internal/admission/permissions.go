@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
+	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -44,7 +47,7 @@ func namesOf(o provider.Operands) names {
 // permissions returns the policies that narrow what the operator's account may do with what its roles let it write.
 func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	n := namesOf(operands)
-	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), ownPKIs()}
+	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), ownPKIs(), ownMachineConfigs()}
 	for _, a := range operands.Annotators {
 		policies = append(policies, annotations(a))
 	}
@@ -163,5 +166,34 @@ func ownPKIs() admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: networkv1.GroupVersion.String(), Kind: "OperatorPKI"}
 	p.Spec.Variables = nil
 	p.Spec.Validations = []admissionv1.Validation{{Expression: "params != null", Message: "the network operator reads the Secrets of a namespace only where an OperatorPKI is (own-pkis)"}}
+	return p
+}
+
+// ownMachineConfigs keeps MachineConfigs, with which nodes can be given anything, to the documents of hosts and to the program that
+// applies them: files in their directories, the program's own units, and the one that is masked in their place.
+func ownMachineConfigs() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("machineconfigs", on("machineconfiguration.openshift.io", "machineconfigs", writes))
+	add := func(name, expression string) {
+		p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: name, Expression: expression})
+	}
+	add("documents", fmt.Sprintf("variables.meta.name.startsWith(%q)", machineconfig.Name("")))
+	add("program", fmt.Sprintf("variables.meta.name.startsWith(%q)", hostprogram.Name("")))
+	add("files", "object == null ? [] : object.spec.config.?storage.?files.orValue([])")
+	add("units", "object == null ? [] : object.spec.config.?systemd.?units.orValue([])")
+	p.Spec.Validations = []admissionv1.Validation{{
+		Expression: "variables.documents || variables.program",
+		Message:    "the network operator writes MachineConfigs of HostNetworkConfigs only (own-machineconfigs)",
+	}, {
+		Expression: fmt.Sprintf("variables.files.all(f, f.path.matches(%q) || variables.program && f.path == %q)", "^"+placement.Dir+"/[^/]+$", "/"+hostprogram.Config+"/host-network.conf"),
+		Message:    "the network operator gives nodes files in " + placement.Dir + " only, and host-network.conf (own-machineconfigs)",
+	}, {
+		Expression: fmt.Sprintf("variables.units.all(u, variables.program && (u.name.matches(%q) || u.name == %q && u.?mask.orValue(false) && u.?contents.orValue('') == ''))",
+			`^host-network(-[a-z]+)?\.(service|path)$`, hostprogram.StockUnit),
+		Message: "the network operator gives nodes the units of host-network only, and masks " + hostprogram.StockUnit + " (own-machineconfigs)",
+	}, {
+		Expression: "object == null || object.spec.all(k, k == 'config') && object.spec.config.all(k, k in ['ignition', 'storage', 'systemd'])" +
+			" && object.spec.config.ignition.all(k, k == 'version') && object.spec.config.?storage.orValue({}).all(k, k == 'files') && object.spec.config.?systemd.orValue({}).all(k, k == 'units')",
+		Message: "the network operator gives nodes files and units only: no users, kernel arguments or other configurations (own-machineconfigs)",
+	}}
 	return p
 }

@@ -59,6 +59,7 @@ func (c *cluster) createFile(path ...string) {
 func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 	c := newCluster(t, apitest.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{
 		kindOfOthers("machineconfiguration.openshift.io", "v1", "MachineConfig", "machineconfigs", apiextensionsv1.ClusterScoped),
+		kindOfOthers("machineconfiguration.openshift.io", "v1", "MachineConfigPool", "machineconfigpools", apiextensionsv1.ClusterScoped),
 		kindOfOthers("metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts", apiextensionsv1.NamespaceScoped),
 	}})
 	for _, o := range shippedRBAC(t) {
@@ -88,6 +89,15 @@ func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 		}
 		name, _, _ := unstructured.NestedString(machine.Object, "spec", "preprovisioningNetworkDataName")
 		return name == "master-0-network-config-secret"
+	})
+	config.Spec.Applier = networkv1.ApplierHostNetwork
+	if err := c.Client.Update(t.Context(), config); err != nil {
+		t.Fatal(err)
+	}
+	program := &unstructured.Unstructured{}
+	program.SetGroupVersionKind(schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"})
+	c.eventually("the nodes get the program", func() bool {
+		return c.Client.Get(t.Context(), client.ObjectKey{Name: "05-host-network-master"}, program) == nil
 	})
 	if err := c.Client.Delete(t.Context(), config); err != nil {
 		t.Fatal(err)

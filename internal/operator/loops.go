@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	hostnetwork "github.com/cluster-network-operator/cno/config/host-network"
 	"github.com/cluster-network-operator/cno/internal/controller/allowlist"
 	"github.com/cluster-network-operator/cno/internal/controller/connectivitycheck"
 	"github.com/cluster-network-operator/cno/internal/controller/egressrouter"
@@ -70,7 +71,7 @@ func loops(s *shared) []loop.Spec {
 		Client: cached, Namespace: s.Namespace, Now: time.Now, Log: s.Log.With("controller", networkconfig.Name),
 	}
 	hosts := &hostnetworkconfig.Controller{
-		Client: cached, Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[hostNetworkImage], PullSecret: credentials.Found,
+		Client: cached, Live: s.manager.GetAPIReader(), Serves: s.serves, Image: s.Facts.Images[hostNetworkImage], PullSecret: credentials.Found, Units: hostnetwork.Files,
 		APIServer: s.Facts.APIServer, Version: s.Facts.ReleaseVersion, Now: time.Now, Log: s.Log.With("controller", hostnetworkconfig.Name),
 	}
 	routers := &egressrouter.Controller{

@@ -78,6 +78,14 @@ type HostNetworkConfigSpec struct {
 	// +optional
 	WithoutBridge bool `json:"withoutBridge,omitempty"`
 
+	// applier is the program that applies the documents on the nodes of OpenShift. MachineConfigOperator, the default, is the service of the
+	// machine-config operator, which reports nothing. HostNetwork is host-network, which verifies, rolls back and reports: the
+	// operator installs it with the MachineConfig 05-host-network-<role>. A change restarts the nodes of the role, one after
+	// the other. Elsewhere host-network is the only one, and the field has no effect.
+	// +kubebuilder:validation:Enum=MachineConfigOperator;HostNetwork
+	// +optional
+	Applier Applier `json:"applier,omitempty"`
+
 	// hosts are the hosts with their own values or state.
 	// +listType=map
 	// +listMapKey=name
@@ -85,6 +93,21 @@ type HostNetworkConfigSpec struct {
 	// +optional
 	Hosts []Host `json:"hosts,omitempty"`
 }
+
+// Applier is a program that applies documents on nodes.
+type Applier string
+
+// The programs that apply documents.
+const (
+	// ApplierMachineConfigOperator is nmstate-configuration.service.
+	ApplierMachineConfigOperator Applier = "MachineConfigOperator"
+	// ApplierHostNetwork is host-network.service.
+	ApplierHostNetwork Applier = "HostNetwork"
+)
+
+// AcceptRestart is the annotation of a HostNetworkConfig that accepts units of a newer version of the operator for the nodes of the role, which
+// restarts them. Its value is the digest of the units, from the message of the condition Rendered.
+const AcceptRestart = "network.operator.openshift.io/accept-restart"
 
 // Phase is when a configuration is used.
 //

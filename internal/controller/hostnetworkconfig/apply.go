@@ -153,7 +153,7 @@ func (c *Controller) publish(ctx context.Context, w world, d decision) error {
 		config := &w.Configs[i]
 		status := d.Statuses[config.Name]
 		if !slices.Contains(d.Keep, config.Name) {
-			c.condition(config, status, rendered(d.Failures[config.Name]))
+			c.condition(config, status, rendered(d.Failures[config.Name], d.Notes[config.Name]))
 			for _, o := range d.Objects {
 				if o.config == config.Name && !o.shared {
 					status.Rendered = append(status.Rendered, networkv1.RenderedObject{

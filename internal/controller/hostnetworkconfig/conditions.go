@@ -49,10 +49,10 @@ func failures(status *networkv1.HostNetworkConfigStatus) string {
 	return strings.Join(said, "; ")
 }
 
-// rendered says whether the objects are there.
-func rendered(failed []string) metav1.Condition {
+// rendered says whether the objects are there, and what is to be known of them.
+func rendered(failed []string, note string) metav1.Condition {
 	if len(failed) > 0 {
 		return metav1.Condition{Type: networkv1.ConditionRendered, Status: metav1.ConditionFalse, Reason: "ApplyFailed", Message: strings.Join(failed, "\n")}
 	}
-	return metav1.Condition{Type: networkv1.ConditionRendered, Status: metav1.ConditionTrue, Reason: "AsExpected"}
+	return metav1.Condition{Type: networkv1.ConditionRendered, Status: metav1.ConditionTrue, Reason: "AsExpected", Message: note}
 }

@@ -1,16 +1,18 @@
 // Package hostnetworkconfig brings the documents of HostNetworkConfigs to hosts, and says what became of them.
 //
 // Input: all HostNetworkConfigs, the nodes, the BareMetalHosts if their kind is served, and what couriers on the nodes
-// report. Output: where MachineConfigs are served, one a role; elsewhere ConfigMaps, from which a courier on each node brings
+// report. Output: where MachineConfigs are served, one a role with documents, and one with the program that applies them, if that is
+// requested; elsewhere ConfigMaps, from which a courier on each node brings
 // the files; for hosts that are booted from an image, a Secret each, and its name in the BareMetalHost; couriers that
 // report; and the status of each HostNetworkConfig.
 //
 // It must never take a document away because of a mistake: while a HostNetworkConfig is invalid, what was made of it before stays.
-// It never applies anything on a node, and never restarts one.
+// It never applies anything on a node. Nodes are restarted only for what its author has asked for.
 package hostnetworkconfig
 
 import (
 	"context"
+	"io/fs"
 	"log/slog"
 	"time"
 
@@ -49,6 +51,8 @@ type Controller struct {
 	Serves func(schema.GroupKind) (bool, error)
 	// Image is that of couriers. Without one there are none, and what would need them is said in the status.
 	Image string
+	// Units are those of the program host-network, for MachineConfigs.
+	Units fs.FS
 	// PullSecret returns the name of the Secret with which couriers pull their images, empty for none; nil is none.
 	PullSecret func(context.Context) (string, error)
 	// APIServer is how couriers reach it without the cluster's network. Empty is by the service.

@@ -54,6 +54,7 @@ func definition(group, version, kind, plural string, scope apiextensionsv1.Resou
 func openShift() apitest.Options {
 	return apitest.Options{CRDs: []*apiextensionsv1.CustomResourceDefinition{
 		definition(mcfgv1.GroupName, "v1", "MachineConfig", "machineconfigs", apiextensionsv1.ClusterScoped),
+		definition(mcfgv1.GroupName, "v1", "MachineConfigPool", "machineconfigpools", apiextensionsv1.ClusterScoped),
 		definition("metal3.io", "v1alpha1", "BareMetalHost", "baremetalhosts", apiextensionsv1.NamespaceScoped),
 	}}
 }
@@ -67,7 +68,7 @@ func newCluster(t *testing.T, plain bool) *cluster {
 	server := apitest.Shared(t)
 	c := &cluster{Server: server, t: t}
 	c.Controller = &Controller{
-		Client: server.Client, Live: server.Client, Image: "host-network:v1", Version: "v1", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Client: server.Client, Live: server.Client, Image: "host-network:v1", Units: unitsOf("v1"), Version: "v1", Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Serves: func(schema.GroupKind) (bool, error) { return !plain, nil },
 	}
 	for _, name := range []string{nodereport.Namespace, metal.Namespace} {
@@ -84,7 +85,9 @@ func newCluster(t *testing.T, plain bool) *cluster {
 func (c *cluster) clear() {
 	config := &unstructured.Unstructured{}
 	config.SetGroupVersionKind(mcfgv1.GroupVersion.WithKind("MachineConfig"))
-	for _, o := range []client.Object{&networkv1.HostNetworkConfig{}, &corev1.Node{}, config} {
+	pool := &unstructured.Unstructured{}
+	pool.SetGroupVersionKind(mcfgv1.GroupVersion.WithKind("MachineConfigPool"))
+	for _, o := range []client.Object{&networkv1.HostNetworkConfig{}, &corev1.Node{}, config, pool} {
 		if err := c.Server.Client.DeleteAllOf(context.Background(), o); err != nil {
 			c.t.Error(err)
 		}

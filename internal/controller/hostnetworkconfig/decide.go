@@ -22,6 +22,8 @@ type decision struct {
 	Objects []object
 	// Failures are sentences about what cannot be made, by config.
 	Failures map[string][]string
+	// Notes are sentences about what is made, by config.
+	Notes map[string]string
 	// Keep are the names of configs of which nothing may be deleted.
 	Keep []string
 	// Statuses are by the name of the config, without the condition Rendered.
@@ -58,10 +60,11 @@ type roleConfig struct {
 
 // decide is pure but for what it remembers of specifications that have not changed.
 func (c *Controller) decide(w world) decision {
-	d := decision{Statuses: map[string]*networkv1.HostNetworkConfigStatus{}, Failures: map[string][]string{}}
+	d := decision{Statuses: map[string]*networkv1.HostNetworkConfigStatus{}, Failures: map[string][]string{}, Notes: map[string]string{}}
 	configs := c.judge(w)
 	gone := leaving(w, configs)
 	d.Configured = roles(configs, gone...)
+	var valids []string
 	for _, config := range configs {
 		status := &networkv1.HostNetworkConfigStatus{ObservedGeneration: config.Generation, Conditions: slices.Clone(config.Status.Conditions)}
 		d.Statuses[config.Name] = status
@@ -73,14 +76,27 @@ func (c *Controller) decide(w world) decision {
 			status.Hosts, status.Nodes, status.AppliedNodes, status.FailedNodes = config.Status.Hosts, config.Status.Nodes, config.Status.AppliedNodes, config.Status.FailedNodes
 			continue
 		}
+		valids = append(valids, canonicalRole(config.Spec.Role))
 		made, failures := c.objects(w, config, d.Configured)
 		d.Objects = append(d.Objects, made...)
 		d.Failures[config.Name] = failures
+		program, note, err := c.program(w, config)
+		if err != nil {
+			d.Failures[config.Name] = append(d.Failures[config.Name], err.Error())
+		} else if program != nil {
+			d.Objects = append(d.Objects, *program)
+		}
+		d.Notes[config.Name] = note
 		if waits := describeHosts(w, config, d.Configured, status); waits {
 			d.Waiting = true
 		}
 		c.condition(config.HostNetworkConfig, status, appliedBy(status))
 	}
+	programs, errs := c.programsLeft(w, valids)
+	for _, err := range errs {
+		c.Log.Error("a MachineConfig stays as it is", "error", err)
+	}
+	d.Objects = append(d.Objects, programs...)
 	last, err := c.leave(w, gone, d.Configured)
 	if err != nil {
 		c.Log.Error("files cannot be removed from nodes", "error", err)

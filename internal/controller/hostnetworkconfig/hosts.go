@@ -41,6 +41,9 @@ func describeHosts(w world, config roleConfig, configured []string, status *netw
 			continue
 		}
 		host := describeNode(n, config, w.Reports[n.Name])
+		if w.MachineConfigs && w.Reports[n.Name].Result == "" && host.Result == networkv1.Pending && config.Spec.Applier != networkv1.ApplierHostNetwork {
+			host.Message = "the service of the machine-config operator applies the document and reports nothing; spec.applier: HostNetwork replaces it"
+		}
 		seen[host.Name] = true
 		status.Nodes++
 		switch host.Result {

@@ -32,6 +32,8 @@ type world struct {
 	Machines map[string]string
 	// PullSecret is the name of the Secret with which couriers pull their image; empty is none.
 	PullSecret string
+	// Programs are the MachineConfigs with host-network, by role.
+	Programs map[string]program
 	// There is what the loop has made.
 	There map[objectKey]*metav1.PartialObjectMetadata
 }
@@ -93,6 +95,9 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 	}
 	var err error
 	if w.There, err = c.look(ctx, w); err != nil {
+		return w, err
+	}
+	if err := c.readPrograms(ctx, &w); err != nil {
 		return w, err
 	}
 	preBoot := slices.ContainsFunc(w.Configs, func(h networkv1.HostNetworkConfig) bool { return slices.Contains(h.Spec.Phases, networkv1.PreBoot) })

@@ -18,8 +18,8 @@ import (
 const (
 	// RoleLabel says to which pool of machines a MachineConfig goes.
 	RoleLabel = "machineconfiguration.openshift.io/role"
-	// ignitionVersion is the oldest that every release which reads these files understands, and has gzip.
-	ignitionVersion = "3.2.0"
+	// IgnitionVersion of what is written is the oldest that every release which reads these files understands, and has gzip.
+	IgnitionVersion = "3.2.0"
 	// fileMode is 0644: the node's service and people read the files. JSON has no octal numbers.
 	fileMode = 0o644
 	// gzipAbove is the size in bytes from which a file is compressed. Below, people who look at the object can
@@ -80,7 +80,7 @@ func ignitionOf(files placement.Files, limit int) map[string]any {
 		})
 	}
 	return map[string]any{
-		"ignition": map[string]any{"version": ignitionVersion},
+		"ignition": map[string]any{"version": IgnitionVersion},
 		"storage":  map[string]any{"files": entries},
 	}
 }

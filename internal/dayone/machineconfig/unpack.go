@@ -75,7 +75,7 @@ func filesOfConfig(raw []byte) (placement.Files, error) {
 	var errs []error
 	for i, entry := range config.Storage.Files {
 		dir, name := path.Split(path.Clean(entry.Path))
-		if path.Clean(dir) != placement.Dir {
+		if path.Clean(dir) != placement.Dir || placement.Hidden(name) {
 			continue
 		}
 		content, err := decodeFile(entry)

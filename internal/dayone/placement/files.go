@@ -70,6 +70,9 @@ func (f Files) Documents() Files {
 	})
 }
 
+// Hidden reports whether a file of the directory is none of the documents and not for their readers.
+func Hidden(name string) bool { return strings.HasPrefix(name, ".") }
+
 // ReadDir reads the files at the top of a file system. Directories, hidden files and AppliedFile are left out; what
 // cannot be read is an error. A file system that does not exist holds no files.
 func ReadDir(fsys fs.FS) (Files, error) {
@@ -83,7 +86,7 @@ func ReadDir(fsys fs.FS) (Files, error) {
 	var files Files
 	for _, entry := range entries {
 		name := entry.Name()
-		if entry.IsDir() || strings.HasPrefix(name, ".") || name == AppliedFile {
+		if entry.IsDir() || Hidden(name) || name == AppliedFile {
 			continue
 		}
 		info, err := fs.Stat(fsys, name)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/rivals"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
+	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 )
 
 const programImage = "quay.io/cno/host-network@sha256:0123456789abcdef"
@@ -51,7 +53,7 @@ func TestAMachineConfigBringsTheProgramInPlaceOfTheStockService(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(filepath.Join(units, "multi-user.target.wants", rivals.Unit), "")
+	write(filepath.Join(units, "multi-user.target.wants", hostprogram.StockUnit), "")
 	if rivals.Enabled(os.DirFS(root)) == nil {
 		t.Fatal("the stock service is not in the way to begin with")
 	}
@@ -75,14 +77,22 @@ func TestAMachineConfigBringsTheProgramInPlaceOfTheStockService(t *testing.T) {
 	if err := rivals.Enabled(os.DirFS(root)); err != nil {
 		t.Errorf("host-network would refuse to run: %v", err)
 	}
-	if !enabled["host-network.service"] || !enabled["host-network-leases.service"] || enabled["host-network-rollback.service"] || enabled[rivals.Unit] {
+	if !enabled["host-network.service"] || !enabled["host-network-leases.service"] || enabled["host-network-rollback.service"] || enabled[hostprogram.StockUnit] {
 		t.Errorf("enabled are %v", enabled)
 	}
-	if len(config.Storage.Files) != 1 || config.Storage.Files[0].Path != "/etc/NetworkManager/conf.d/host-network.conf" {
-		t.Errorf("files are %+v", config.Storage.Files)
+	files := map[string]string{}
+	for _, f := range config.Storage.Files {
+		content, err := machineconfig.DecodeSource(*f.Contents.Source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[f.Path] = string(content)
 	}
-	installation, err := os.ReadFile(filepath.Join(units, installUnitName))
-	if err != nil || !strings.Contains(string(installation), "Environment=IMAGE="+programImage+"\n") || strings.Contains(string(installation), "@IMAGE@") {
+	if len(files) != 2 || files["/etc/NetworkManager/conf.d/host-network.conf"] == "" || files[hostprogram.ImageFile] != "IMAGE="+programImage+"\n" {
+		t.Errorf("files are %v", files)
+	}
+	installation, err := os.ReadFile(filepath.Join(units, hostprogram.InstallUnit))
+	if err != nil || !strings.Contains(string(installation), "EnvironmentFile="+hostprogram.ImageFile+"\n") || strings.Contains(string(installation), programImage) {
 		t.Errorf("%s %v", installation, err)
 	}
 	// systemd reads each of them; that the programs are not on this machine is no error of a unit.
@@ -102,7 +112,7 @@ func TestAProgramIsForMachineConfigsAndHasAnImage(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--as", "machineconfig", "--role", "master", "--host-network-image", "a b", "-f", "testdata/br-ex.yml", "--without-bridge"}, `--host-network-image "a b" is not the name of an image`},
+		{[]string{"--as", "machineconfig", "--role", "master", "--host-network-image", "a b", "-f", "testdata/br-ex.yml", "--without-bridge"}, `--host-network-image: "a b" is not the name of an image`},
 		{[]string{"--as", "keyfiles", "--host-network-image", "a", "-f", "testdata/br-ex.yml"}, "--host-network-image is for --as machineconfig"},
 	} {
 		if _, stderr, status := run(t, "", row.args...); status != exit.Unusable || !strings.Contains(stderr, row.says) {

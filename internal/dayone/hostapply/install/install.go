@@ -11,13 +11,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-)
 
-// Where things go, below the host's root.
-const (
-	Binary = "usr/local/bin/host-network"
-	Units  = "etc/systemd/system"
-	Config = "etc/NetworkManager/conf.d"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 )
 
 // Install copies the program, the units and NetworkManager's configuration below root, and enables the units as their
@@ -35,9 +30,9 @@ func Install(root, program string, files fs.FS) error {
 		if err != nil {
 			return err
 		}
-		dir := Units
+		dir := hostprogram.Units
 		if path.Ext(e.Name()) == ".conf" {
-			dir = Config
+			dir = hostprogram.Config
 		}
 		if err := write(filepath.Join(root, dir, e.Name()), data, 0o644); err != nil {
 			return fmt.Errorf("install %s: %w", e.Name(), err)
@@ -51,7 +46,7 @@ func Install(root, program string, files fs.FS) error {
 
 // Program copies the program below root. The file is replaced in one step, and only if it differs.
 func Program(root, program string) error {
-	if err := copyFile(program, filepath.Join(root, Binary)); err != nil {
+	if err := copyFile(program, filepath.Join(root, hostprogram.Binary)); err != nil {
 		return fmt.Errorf("install the program: %w", err)
 	}
 	return nil
@@ -66,11 +61,11 @@ func enable(root, unit, text string) error {
 			continue
 		}
 		for _, by := range strings.Fields(value) {
-			dir := filepath.Join(root, Units, by+"."+kind)
+			dir := filepath.Join(root, hostprogram.Units, by+"."+kind)
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err
 			}
-			err := os.Symlink("/"+path.Join(Units, unit), filepath.Join(dir, unit))
+			err := os.Symlink("/"+path.Join(hostprogram.Units, unit), filepath.Join(dir, unit))
 			if err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}

@@ -7,6 +7,8 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 )
 
 func TestInstallMakesWhatSystemdWouldMake(t *testing.T) {
@@ -64,7 +66,7 @@ func TestTheProgramAloneLeavesUnitsToAMachineConfig(t *testing.T) {
 	if err := Program(root, program); err != nil {
 		t.Fatal(err)
 	}
-	if info, err := os.Stat(filepath.Join(root, Binary)); err != nil || info.Mode().Perm() != 0o755 {
+	if info, err := os.Stat(filepath.Join(root, hostprogram.Binary)); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("%v %v", info, err)
 	}
 	if _, err := os.Stat(filepath.Join(root, "etc")); !os.IsNotExist(err) {

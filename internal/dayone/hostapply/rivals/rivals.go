@@ -6,21 +6,20 @@ import (
 	"io/fs"
 	"path"
 	"slices"
-)
 
-// Unit is the service with which the machine-config operator's nodes select and apply documents.
-const Unit = "nmstate-configuration.service"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
+)
 
 // directories of systemd, those of the administrator first: what is in them counts.
 func directories() []string {
 	return []string{"etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"}
 }
 
-// Enabled returns an error if Unit starts at boot: two programs that each undo and redo the other's work leave a host with
+// Enabled returns an error if the machine-config operator's service starts at boot: two programs that each undo and redo the other's work leave a host with
 // neither's network. root is the host's root directory; its symbolic links are not followed.
 func Enabled(root fs.FS) error {
 	for _, dir := range directories() {
-		if target, err := fs.ReadLink(root, path.Join(dir, Unit)); err == nil && target == "/dev/null" {
+		if target, err := fs.ReadLink(root, path.Join(dir, hostprogram.StockUnit)); err == nil && target == "/dev/null" {
 			return nil
 		}
 	}
@@ -29,17 +28,17 @@ func Enabled(root fs.FS) error {
 		for _, kind := range []string{"wants", "requires"} {
 			names, err := fs.Glob(root, path.Join(dir, "*."+kind))
 			if err != nil {
-				return fmt.Errorf("look for %s: %w", Unit, err)
+				return fmt.Errorf("look for %s: %w", hostprogram.StockUnit, err)
 			}
 			for _, name := range names {
-				if _, err := fs.Lstat(root, path.Join(name, Unit)); err == nil {
-					found = append(found, "/"+path.Join(name, Unit))
+				if _, err := fs.Lstat(root, path.Join(name, hostprogram.StockUnit)); err == nil {
+					found = append(found, "/"+path.Join(name, hostprogram.StockUnit))
 				}
 			}
 		}
 	}
 	if slices.Sort(found); len(found) > 0 {
-		return fmt.Errorf("%s would apply the same documents (%s): mask it with \"systemctl mask %s\", or do not run this program", Unit, found[0], Unit)
+		return fmt.Errorf("%s would apply the same documents (%s): mask it with \"systemctl mask %s\", or do not run this program", hostprogram.StockUnit, found[0], hostprogram.StockUnit)
 	}
 	return nil
 }

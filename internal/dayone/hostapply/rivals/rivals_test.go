@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 )
 
 func TestEnabled(t *testing.T) {
@@ -14,12 +16,12 @@ func TestEnabled(t *testing.T) {
 		found bool
 	}{
 		{name: "a host without machine-config operator"},
-		{name: "the unit is there, and nothing starts it", links: map[string]string{"usr/lib/systemd/system/" + Unit: "x"}},
-		{name: "enabled", links: map[string]string{"etc/systemd/system/network-online.target.wants/" + Unit: "/etc/systemd/system/" + Unit}, found: true},
-		{name: "enabled by what comes with the system", links: map[string]string{"usr/lib/systemd/system/kubelet.service.requires/" + Unit: "../" + Unit}, found: true},
+		{name: "the unit is there, and nothing starts it", links: map[string]string{"usr/lib/systemd/system/" + hostprogram.StockUnit: "x"}},
+		{name: "enabled", links: map[string]string{"etc/systemd/system/network-online.target.wants/" + hostprogram.StockUnit: "/etc/systemd/system/" + hostprogram.StockUnit}, found: true},
+		{name: "enabled by what comes with the system", links: map[string]string{"usr/lib/systemd/system/kubelet.service.requires/" + hostprogram.StockUnit: "../" + hostprogram.StockUnit}, found: true},
 		{name: "masked, though links are left", links: map[string]string{
-			"etc/systemd/system/" + Unit:                             "/dev/null",
-			"etc/systemd/system/network-online.target.wants/" + Unit: "/usr/lib/systemd/system/" + Unit,
+			"etc/systemd/system/" + hostprogram.StockUnit:                             "/dev/null",
+			"etc/systemd/system/network-online.target.wants/" + hostprogram.StockUnit: "/usr/lib/systemd/system/" + hostprogram.StockUnit,
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
