@@ -48,5 +48,12 @@ func probe() (nodemtu.Answer, error) {
 	if err != nil {
 		return nodemtu.Answer{Error: err.Error()}, fmt.Errorf("probe MTU: %w", err)
 	}
-	return nodemtu.Answer{MTU: mtu, Links: links}, nil
+	answer := nodemtu.Answer{MTU: mtu, Links: links}
+	if answer.Interfaces, err = defaultroute.Addressed(handle); err != nil {
+		return nodemtu.Answer{Error: err.Error()}, fmt.Errorf("probe interfaces: %w", err)
+	}
+	if len(answer.Interfaces) > nodemtu.MostInterfaces {
+		answer.Interfaces = nil // as good as unknown
+	}
+	return answer, nil
 }

@@ -26,6 +26,9 @@ type Cluster struct {
 	HostMTU int
 	// HostMTUAssumed is true if no one told HostMTU: defaults are made of it, and nothing is refused because of it.
 	HostMTUAssumed bool `json:",omitempty"`
+	// Interfaces are the names of the interfaces with an address that at least one node had when it was asked, sorted; empty is not
+	// known.
+	Interfaces []string `json:",omitempty"`
 	// Images maps the names of environment variables to image references.
 	Images Images
 	// ReleaseVersion is the version of this operator; operands carry it as an annotation.

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -23,7 +25,12 @@ const (
 	keyLeast   = "mtu"
 	keySettled = "settled"
 	keyNodes   = "nodes"
+	// keyInterfaces is missing in records of operators that did not ask for interfaces.
+	keyInterfaces = "interfaces"
 )
+
+// mostInterfaces is how many names of interfaces are kept of a cluster. With more, no one can tell from them what a typing error is.
+const mostInterfaces = 500
 
 // Node is what one node has answered.
 type Node struct {
@@ -48,6 +55,9 @@ type Record struct {
 	// fresh network are computed from; implausible ones of a few nodes are left out. 0 means that more answers are waited for. It never
 	// changes afterwards.
 	Settled int
+	// Interfaces are the names of the interfaces with an address that at least one node of this record had when it was asked, sorted;
+	// nil if they are not known of all nodes. Names of nodes that have left the cluster stay.
+	Interfaces []string
 	// First is when the first node answered, the zero time if none has.
 	First time.Time
 }
@@ -61,6 +71,21 @@ func (r Record) Least() int {
 		}
 	}
 	return least
+}
+
+// AddInterfaces adds those of a node, which is not in the record yet. If it has reported none, or there are too many to be of use, they
+// are not known from then on. A record without nodes begins with none.
+func (r *Record) AddInterfaces(of []string) {
+	if len(of) == 0 || r.Interfaces == nil && len(r.Nodes) > 0 {
+		r.Interfaces = nil
+		return
+	}
+	all := slices.Concat(r.Interfaces, of)
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) > mostInterfaces {
+		all = nil
+	}
+	r.Interfaces = all
 }
 
 // Known reports whether a node of this name and UID has answered.
@@ -89,7 +114,18 @@ func (r Record) Encode() (map[string]string, error) {
 	if r.Settled > 0 {
 		data[keySettled] = strconv.Itoa(r.Settled)
 	}
+	if len(r.Interfaces) > 0 {
+		data[keyInterfaces] = strings.Join(r.Interfaces, " ")
+	}
 	return data, nil
+}
+
+// Interfaces returns Record.Interfaces from the data of the ConfigMap without reading all the rest.
+func Interfaces(data map[string]string) []string {
+	if names := strings.Fields(data[keyInterfaces]); len(names) > 0 {
+		return names
+	}
+	return nil
 }
 
 // Settled returns Record.Settled from the data of the ConfigMap without reading all the rest; 0 if it is not there
@@ -105,7 +141,7 @@ func Settled(data map[string]string) int {
 // Decode reads the data of the ConfigMap, which was created at some time. A record that cannot be read is an
 // error; asking the nodes again is the way out.
 func Decode(data map[string]string, created time.Time) (Record, error) {
-	r := Record{First: created, Nodes: map[string]Node{}}
+	r := Record{First: created, Nodes: map[string]Node{}, Interfaces: Interfaces(data)}
 	byMTU := marks{}
 	if text := data[keyNodes]; text != "" {
 		if err := json.Unmarshal([]byte(text), &byMTU); err != nil {

@@ -14,7 +14,8 @@ func TestRecordSurvivesTheConfigMap(t *testing.T) {
 	for name, r := range map[string]Record{
 		"waiting for more": {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}}, First: created},
 		"settled, and a smaller node joined afterwards": {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}, "b": {Mark: Mark("2"), MTU: 1400}}, Settled: 1500, First: created},
-		"all nodes are gone":                            {Nodes: map[string]Node{}, Settled: 1500, First: created},
+		"with interfaces":    {Nodes: map[string]Node{"a": {Mark: Mark("1"), MTU: 1500}}, Interfaces: []string{"eth0", "eth1"}, First: created},
+		"all nodes are gone": {Nodes: map[string]Node{}, Settled: 1500, First: created},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, err := r.Encode()
@@ -27,6 +28,34 @@ func TestRecordSurvivesTheConfigMap(t *testing.T) {
 			}
 			if diff := cmp.Diff(r, got); diff != "" || Settled(data) != r.Settled {
 				t.Errorf("settled at %d, and %s", Settled(data), diff)
+			}
+		})
+	}
+}
+
+// TestInterfacesAreKnownOfAllNodesOrNotAtAll: a name that is missing is refused, so that no node may be left out.
+func TestInterfacesAreKnownOfAllNodesOrNotAtAll(t *testing.T) {
+	var many []string
+	for i := range mostInterfaces + 1 {
+		many = append(many, fmt.Sprintf("eth%d", i))
+	}
+	for _, tc := range []struct {
+		why    string
+		before Record
+		of     []string
+		want   []string
+	}{
+		{"the first node", Record{}, []string{"eth1", "eth0"}, []string{"eth0", "eth1"}},
+		{"another node", Record{Nodes: map[string]Node{"a": {}}, Interfaces: []string{"eth0"}}, []string{"ens3", "eth0"}, []string{"ens3", "eth0"}},
+		{"a node that does not report them", Record{Nodes: map[string]Node{"a": {}}, Interfaces: []string{"eth0"}}, nil, nil},
+		{"after one that did not", Record{Nodes: map[string]Node{"a": {}}}, []string{"eth0"}, nil},
+		{"too many", Record{}, many, nil},
+	} {
+		t.Run(tc.why, func(t *testing.T) {
+			r := tc.before
+			r.AddInterfaces(tc.of)
+			if diff := cmp.Diff(tc.want, r.Interfaces); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}

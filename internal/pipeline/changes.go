@@ -87,7 +87,7 @@ func allowed(f provider.Field) provider.Field {
 func mark(changes []Change, r Refusal, fields []provider.Field) []Change {
 	f := fieldOf(fields, r.Field)
 	verdict := NeedsAcknowledgement
-	if !f.Acknowledge || r.Rule == RuleDuringMigration || r.Rule == RuleLinks {
+	if !f.Acknowledge || r.Rule == RuleDuringMigration || r.Rule == RuleLinks || r.Rule == RuleInterfaces {
 		verdict = Refused
 		if f.Class != provider.Migration {
 			f.Class = provider.Forbidden

@@ -12,7 +12,10 @@ import (
 // RuleLinks is the rule of what the links of nodes do not carry, as Refusal.Rule names it. No acknowledgement lifts it.
 const RuleLinks = "mtu-links"
 
-// checkLinks returns what the links of the nodes do not carry, as far as that is not so already: refusing what is in use
+// RuleInterfaces is the rule of an interface that no node has, as Refusal.Rule names it. No acknowledgement lifts it.
+const RuleInterfaces = "interface-missing"
+
+// checkLinks returns what the links of the nodes do not carry, and interfaces that no node has, as far as that is not so already: refusing what is in use
 // would block every other edit, and the conditions report the nodes. The target of a migration is checked when it is
 // announced, and not once nodes have it.
 func (s *state) checkLinks(prev, next *operatorv1.NetworkSpec) field.ErrorList {

@@ -132,6 +132,7 @@ func (c Cluster) World(ctx context.Context, known facts.Cluster) (World, Records
 		return World{}, records, err
 	}
 	settled := hostmtu.Settled(mtu)
+	known.Interfaces = hostmtu.Interfaces(mtu)
 	if settled > 0 {
 		known.HostMTUAssumed = false
 	} else if settled = known.HostMTU; known.HostMTUAssumed {

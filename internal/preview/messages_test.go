@@ -67,6 +67,7 @@ func mistakes() []mistake {
 		{"another type while the network is in use", "defaultNetwork: {type: OVNKubernetes}", false, []string{"spec.defaultNetwork.type", `"Flannel" -> "OVNKubernetes"`, "pods would lose their network; put the old value back"}},
 		{"another MTU while the network is in use", "defaultNetwork: {flannelConfig: {mtu: 1400}}", false, []string{"mtu", `"1500" -> "1400"`, "cno plan prints the hash"}},
 		{"an MTU that the nodes' links do not carry", "defaultNetwork: {flannelConfig: {mtu: 8900}}", true, []string{"spec.defaultNetwork.flannelConfig.mtu", "1500 -> 8900", "needs links of at least 8900 (host-gw adds 0), and a node has one of 1500; use 1500 or less"}},
+		{"an interface that no node has", "defaultNetwork: {flannelConfig: {interface: nosuch9}}", true, []string{"spec.defaultNetwork.flannelConfig.interface", `-> "nosuch9"`, "is an interface that no node has", "nodes have eth0, eth1", "delete the ConfigMap mtu"}},
 		{"an MTU that no link has", "defaultNetwork: {flannelConfig: {mtu: 70000}}", false, []string{"mtu", "70000 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)"}},
 		{"an MTU that is too small", "defaultNetwork: {flannelConfig: {mtu: 10}}", false, []string{"mtu", "10 is out of range"}},
 		{"a port that there is not", "defaultNetwork: {flannelConfig: {backend: vxlan, vxlan: {port: 99999}}}", false, []string{"vxlan.port", "99999 is out of range; it must be 1 to 65535"}},
@@ -150,7 +151,7 @@ func newUser(t *testing.T) user {
 	if err := yaml.Unmarshal([]byte(inUse), u.network); err != nil {
 		t.Fatal(err)
 	}
-	known := facts.Cluster{Platform: "None", HostMTU: 1500, ReleaseVersion: "v1", Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "192.0.2.1", Port: 6443}}
+	known := facts.Cluster{Platform: "None", HostMTU: 1500, Interfaces: []string{"eth0", "eth1"}, ReleaseVersion: "v1", Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "192.0.2.1", Port: 6443}}
 	res, err := u.pipeline.Run(t.Context(), pipeline.Input{Desired: &u.network.Spec, Cluster: known}, pipeline.Fill)
 	if err != nil {
 		t.Fatal(err)

@@ -2,6 +2,8 @@ package flannel
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -32,15 +34,30 @@ func (Flannel) PodMTU(spec *operatorv1.NetworkSpec) (mtu, extra int) {
 	return int(*orZero(c.MTU)), overhead(c.Backend)
 }
 
-// CheckLinks refuses an MTU that, with what the backend adds, is more than a link of a node takes.
+// CheckLinks refuses an MTU that, with what the backend adds, is more than a link of a node takes, and an interface that no node has.
 func (f Flannel) CheckLinks(spec *operatorv1.NetworkSpec, known facts.Cluster) field.ErrorList {
+	missing := missingInterface(settings(spec).Interface, known.Interfaces)
 	mtu, extra := f.PodMTU(spec)
 	link := known.LinkMTU()
 	if link == 0 || mtu+extra <= link {
+		return missing
+	}
+	return append(missing, field.Invalid(f.MTUPath(), mtu, fmt.Sprintf("needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again",
+		mtu+extra, settings(spec).Backend, extra, link, link-extra)).WithOrigin("mtu-links"))
+}
+
+// missingInterface refuses the name of an interface that no node has. That only some have it is reported by the agents of the others.
+func missingInterface(name string, known []string) field.ErrorList {
+	if name == "" || len(known) == 0 || slices.Contains(known, name) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(f.MTUPath(), mtu, fmt.Sprintf("needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again",
-		mtu+extra, settings(spec).Backend, extra, link, link-extra)).WithOrigin("mtu-links")}
+	const most = 10
+	has, more := known, ""
+	if len(has) > most {
+		has, more = has[:most], fmt.Sprintf(" and %d more", len(known)-most)
+	}
+	return field.ErrorList{field.Invalid(configPath.Child("interface"), name, fmt.Sprintf("is an interface that no node has; write one that every node has and that has an address (nodes have %s%s), or leave it out for that of the default route; if nodes have got it since they were asked, delete the ConfigMap mtu, so that they are asked again",
+		strings.Join(has, ", "), more)).WithOrigin("interface-missing")}
 }
 
 // migration returns the change of the MTU that a specification announces; nil if it announces none.

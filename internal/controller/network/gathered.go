@@ -76,6 +76,7 @@ func (c *Controller) cluster(ctx context.Context, without bool) (facts.Cluster, 
 	if client.IgnoreNotFound(err) != nil {
 		return facts.Cluster{}, fmt.Errorf("read MTU of nodes: %w", err)
 	}
+	known.Interfaces = hostmtu.Interfaces(cm.Data)
 	if known.MTUMigration, err = c.mtuMigration(ctx); err != nil {
 		return facts.Cluster{}, err
 	}

@@ -43,7 +43,7 @@ func (c *Controller) configMapChanged() predicate.Predicate {
 			before, ok := e.ObjectOld.(*corev1.ConfigMap)
 			after, also := e.ObjectNew.(*corev1.ConfigMap)
 			if ok && also && after.Namespace == c.Namespace && after.Name == hostmtu.ConfigMap {
-				return hostmtu.Settled(before.Data) != hostmtu.Settled(after.Data)
+				return hostmtu.Settled(before.Data) != hostmtu.Settled(after.Data) || !slices.Equal(hostmtu.Interfaces(before.Data), hostmtu.Interfaces(after.Data))
 			}
 			return news(e.ObjectNew)
 		},

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -75,7 +77,7 @@ type actions struct {
 // step decides what to do next: take in what probes have answered, forget nodes that are gone, ask nodes that
 // have not been asked, and settle once enough have answered.
 func step(v view) actions {
-	a := actions{failures: map[string]failure{}, record: hostmtu.Record{Nodes: map[string]hostmtu.Node{}, Settled: v.record.Settled, First: v.record.First}}
+	a := actions{failures: map[string]failure{}, record: hostmtu.Record{Nodes: map[string]hostmtu.Node{}, Settled: v.record.Settled, First: v.record.First, Interfaces: v.record.Interfaces}}
 	present := map[string]node{}
 	for _, n := range v.nodes {
 		present[n.uid] = n
@@ -110,12 +112,13 @@ func (a *actions) take(now time.Time, p probe, n node) bool {
 	case p.deleting:
 		return true // its name is not free yet
 	case p.phase == corev1.PodSucceeded:
-		mtu, err := parseAnswer(p.answer)
+		answer, err := parseAnswer(p.answer)
 		if err != nil {
 			a.fail(now, n, err.Error())
 			break
 		}
-		a.record.Nodes[n.name] = hostmtu.Node{Mark: hostmtu.Mark(n.uid), MTU: mtu}
+		a.record.AddInterfaces(answer.Interfaces)
+		a.record.Nodes[n.name] = hostmtu.Node{Mark: hostmtu.Mark(n.uid), MTU: answer.MTU}
 		a.write = true
 		delete(a.failures, n.uid)
 	case p.phase == corev1.PodFailed:
@@ -236,17 +239,30 @@ type Answer struct {
 	// MTU is the least MTU in bytes of the links of the default routes, Links are their names.
 	MTU   int      `json:"mtu,omitempty"`
 	Links []string `json:"links,omitempty"`
+	// Interfaces are the names of all interfaces that have an address by which other hosts may reach this one, at most
+	// MostInterfaces.
+	Interfaces []string `json:"interfaces,omitempty"`
 	// Error says why there is no MTU.
 	Error string `json:"error,omitempty"`
 }
 
-func parseAnswer(text string) (int, error) {
+// MostInterfaces is how many interfaces a node reports; the answer has space for 4 KiB. The name of one has at most 15 bytes.
+const MostInterfaces, longestName = 100, 15
+
+// parseAnswer reads an answer. Interfaces that are too many, or have names that the kernel does not allow, count as not reported.
+func parseAnswer(text string) (Answer, error) {
 	var answer Answer
 	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		return 0, fmt.Errorf("the probe's answer is not JSON: %w", err)
+		return Answer{}, fmt.Errorf("the probe's answer is not JSON: %w", err)
 	}
 	if answer.MTU <= 0 {
-		return 0, fmt.Errorf("the probe found no MTU: %s", answer.Error)
+		return Answer{}, fmt.Errorf("the probe found no MTU: %s", answer.Error)
 	}
-	return answer.MTU, nil
+	odd := func(name string) bool {
+		return name == "" || len(name) > longestName || strings.ContainsFunc(name, func(r rune) bool { return r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	}
+	if len(answer.Interfaces) > MostInterfaces || slices.ContainsFunc(answer.Interfaces, odd) {
+		answer.Interfaces = nil
+	}
+	return answer, nil
 }

@@ -98,6 +98,32 @@ func TestStep(t *testing.T) {
 	}
 }
 
+// TestInterfacesOfNodesAreRecorded: those of all nodes that answer, until one does not report them.
+func TestInterfacesOfNodesAreRecorded(t *testing.T) {
+	with := func(name, interfaces string) probe {
+		p := answered(name, 1500)
+		p.answer = fmt.Sprintf(`{"mtu":1500,"interfaces":%s}`, interfaces)
+		return p
+	}
+	for _, row := range []struct {
+		why    string
+		probes []probe
+		want   []string
+	}{
+		{"both report them", []probe{with("a", `["eth0"]`), with("b", `["eth1","eth0"]`)}, []string{"eth0", "eth1"}},
+		{"one does not", []probe{with("a", `["eth0"]`), answered("b", 1500)}, nil},
+		{"a name that no interface has", []probe{with("a", `["eth 0"]`), with("b", `["eth0"]`)}, nil},
+		{"a name that is too long", []probe{with("a", `["a23456789012345x"]`), with("b", `["eth0"]`)}, nil},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			got := step(view{now: now, nodes: nodesNamed("a", "b"), probes: row.probes}).record.Interfaces
+			if diff := cmp.Diff(row.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
 func TestFewNodesAreAskedAtOnce(t *testing.T) {
 	for nodes, want := range map[int]int{3: 3, 50: 10, 1000: 10, 5000: 50} {
 		v := view{now: now}
@@ -203,10 +229,20 @@ func TestProbeNeedsNothingOfTheCluster(t *testing.T) {
 func FuzzParseAnswer(f *testing.F) {
 	f.Add(`{"mtu":1500}`)
 	f.Add(`{"mtu":-1}`)
+	f.Add(`{"mtu":1500,"interfaces":["eth0"," ","a b"]}`)
 	f.Add(`x`)
 	f.Fuzz(func(t *testing.T, text string) {
-		if mtu, err := parseAnswer(text); err == nil && mtu <= 0 {
-			t.Errorf("MTU %d was taken", mtu)
+		answer, err := parseAnswer(text)
+		if err != nil {
+			return
+		}
+		if answer.MTU <= 0 {
+			t.Errorf("MTU %d was taken", answer.MTU)
+		}
+		for _, name := range answer.Interfaces {
+			if len(strings.Fields(name)) != 1 || len(name) > longestName {
+				t.Errorf("the interface %q was taken", name)
+			}
 		}
 	})
 }

@@ -1,4 +1,4 @@
-// Package defaultroute reports what the host's default routes allow. It reads the routes and links of the network
+// Package defaultroute reports what the host's default routes allow, and which interfaces have addresses. It reads the routes, links and addresses of the network
 // namespace that it runs in, and changes nothing.
 package defaultroute
 
@@ -42,6 +42,37 @@ func MTU(host Host) (int, []string, error) {
 		}
 	}
 	return least, names, nil
+}
+
+// Addresses is what is read of the host's addresses: a *netlink.Handle, or a fake.
+type Addresses interface {
+	LinkList() ([]netlink.Link, error)
+	AddrList(link netlink.Link, family int) ([]netlink.Addr, error)
+}
+
+// Addressed returns the names of the interfaces that have an address by which other hosts may reach this one: neither of loopback
+// nor of the link alone. They are sorted, each once. Pods' ends of links have none, and are not among them.
+func Addressed(host Addresses) ([]string, error) {
+	all, err := host.LinkList()
+	if err != nil {
+		return nil, fmt.Errorf("list links: %w", err)
+	}
+	names := map[int]string{}
+	for _, l := range all {
+		names[l.Attrs().Index] = l.Attrs().Name
+	}
+	addresses, err := host.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	var found []string
+	for _, a := range addresses {
+		if name := names[a.LinkIndex]; name != "" && a.IPNet != nil && a.IP.IsGlobalUnicast() {
+			found = append(found, name)
+		}
+	}
+	slices.Sort(found)
+	return slices.Compact(found), nil
 }
 
 // links returns the indexes of the links of all default routes, each once, in order.

@@ -105,3 +105,15 @@ func TestMTUOfAHostWithoutDefaultRouteIsAnError(t *testing.T) {
 		t.Errorf("error is %v, want %v", err, ErrNoRoute)
 	}
 }
+
+func TestInterfacesWithAddressesAreNamed(t *testing.T) {
+	handle := inNamespace(t)
+	got, err := Addressed(handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Their peers have none but that of the link, and lo has its own.
+	if want := []string{"a", "b", "c"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
