@@ -30,7 +30,7 @@ func (l *Lab) makeUnderlay() error {
 	}
 	t := l.record.Topology
 	spec := underlay.Spec{
-		Family: t.Family, Port: topology.APIPort,
+		Family: t.Family, MTU: t.MTU, Port: topology.APIPort,
 		Cgroup: l.branch(underlay.Name), Cgroups: groups,
 	}
 	for _, cp := range t.ControlPlanes() {

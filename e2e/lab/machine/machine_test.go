@@ -56,6 +56,10 @@ func TestNodeHasFoldersProcessesAndNetworkOfItsOwn(t *testing.T) {
 		"the control groups":         {"ls -d /sys/fs/cgroup/*", "/sys/fs/cgroup"},
 		"the lab's programs":         {"/run/lab/bin/say hello", "hello"},
 		"forwarding":                 {"cat /proc/sys/net/ipv4/ip_forward", "1"},
+		// Networks make namespaces and devices in containers that the node has to see, and keep databases on the node.
+		"mounts below /run that containers share": {"findmnt --noheadings --output PROPAGATION --target /run", "shared"},
+		"a directory for network namespaces":      {"ip netns add one && ip netns list", "one"},
+		"devices for tunnels":                     {"test -c /dev/net/tun && echo yes", "yes"},
 	} {
 		if got := n.run(t, tt.script); !strings.HasPrefix(got, tt.want) {
 			t.Errorf("%s: %q, want %q", what, got, tt.want)

@@ -18,6 +18,9 @@ const (
 	// network, by a convention every installer follows.
 	nameServerHost = 10
 	minServiceBits = 4
+	// minMTU is the least that IPv6 works with, maxMTU the most that a veth device takes.
+	minMTU = 1280
+	maxMTU = 65535
 )
 
 // Options says what New shall make. The zero value is not valid: a lab has at
@@ -29,8 +32,10 @@ type Options struct {
 	// ServiceNetwork is the cluster's service network, one prefix a family;
 	// empty means the lab's own choice.
 	ServiceNetwork []netip.Prefix
-	KubeProxy      bool
-	OpenShift      bool
+	// MTU is that of the links between nodes, in bytes; 0 means the kernel's default.
+	MTU       int
+	KubeProxy bool
+	OpenShift bool
 }
 
 // New lays out a lab. Its error names every option that cannot be.
@@ -39,10 +44,10 @@ func New(o Options) (Topology, error) {
 	if len(service) == 0 {
 		service = o.Family.defaultServiceNetwork()
 	}
-	if err := errors.Join(checkCounts(o), checkServices(o.Family, service)); err != nil {
+	if err := errors.Join(checkCounts(o), checkServices(o.Family, service), checkMTU(o.MTU)); err != nil {
 		return Topology{}, err
 	}
-	t := Topology{Family: o.Family, ServiceNetwork: service, KubeProxy: o.KubeProxy, OpenShift: o.OpenShift}
+	t := Topology{Family: o.Family, ServiceNetwork: service, MTU: o.MTU, KubeProxy: o.KubeProxy, OpenShift: o.OpenShift}
 	for range o.ControlPlanes {
 		t = t.add(ControlPlane)
 	}
@@ -61,6 +66,13 @@ func checkCounts(o Options) error {
 		errs = append(errs, fmt.Errorf("%d workers: this lab has addresses for 0 to %d", o.Workers, most))
 	}
 	return errors.Join(errs...)
+}
+
+func checkMTU(mtu int) error {
+	if mtu != 0 && (mtu < minMTU || mtu > maxMTU) {
+		return fmt.Errorf("an MTU of %d bytes between nodes: it has to be %d to %d", mtu, minMTU, maxMTU)
+	}
+	return nil
 }
 
 func checkServices(f Family, service []netip.Prefix) error {

@@ -60,6 +60,10 @@ func TestNewNamesEveryMistakeAtOnce(t *testing.T) {
 			Options{ControlPlanes: 1, Family: IPv6, ServiceNetwork: prefixes("10.96.0.0/16")},
 			[]string{"not of the family"},
 		},
+		"links that do not carry IPv6": {
+			Options{ControlPlanes: 1, Family: IPv4, MTU: 1279},
+			[]string{"an MTU of 1279 bytes between nodes: it has to be 1280 to 65535"},
+		},
 		"services where the nodes are": {
 			Options{ControlPlanes: 1, Family: IPv4, ServiceNetwork: prefixes("10.0.0.0/8")},
 			[]string{"overlaps the nodes' own network 10.89.0.0/24"},

@@ -38,6 +38,8 @@ type Topology struct {
 	Nodes []Node `json:"nodes"`
 	// ServiceNetwork holds one prefix a family, the primary family first.
 	ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
+	// MTU is that of the links between nodes, in bytes; 0 is the kernel's default of 1500.
+	MTU int `json:"mtu,omitempty"`
 	// KubeProxy makes the lab itself run kube-proxy on every node, for
 	// clusters on which no one else brings a service proxy.
 	KubeProxy bool `json:"kubeProxy,omitempty"`

@@ -30,8 +30,8 @@ const (
 	nodeBits, nodeBits6 = 24, 64
 )
 
-// buildBridge makes the bridge in the namespace of the calling process.
-func buildBridge(f topology.Family) error {
+// buildBridge makes the bridge in the namespace of the calling process. An MTU of 0 is the kernel's default.
+func buildBridge(f topology.Family, mtu int) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("find the loopback device: %w", err)
@@ -42,6 +42,9 @@ func buildBridge(f topology.Family) error {
 	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}
 	if err := netlink.LinkAdd(br); err != nil {
 		return fmt.Errorf("create the bridge: %w", err)
+	}
+	if err := setMTU(netlink.LinkSetMTU, br, mtu); err != nil {
+		return err
 	}
 	for _, a := range f.Gateways() {
 		if err := netlink.AddrAdd(br, address(a)); err != nil {
@@ -81,10 +84,24 @@ func Attach(underlayPID, nodePID int, t topology.Topology, n topology.Node) erro
 	if err := outer.LinkAdd(cable); err != nil {
 		return fmt.Errorf("lay the cable of %s: %w", n.Name, err)
 	}
+	if err := setMTU(outer.LinkSetMTU, cable, t.MTU); err != nil {
+		return err
+	}
 	if err := outer.LinkSetUp(cable); err != nil {
 		return fmt.Errorf("set the cable of %s up: %w", n.Name, err)
 	}
 	return inner.configure(t, n)
+}
+
+// setMTU changes the MTU of a device that exists: the kernel ignores the one in a request for a new bridge or a new pair. 0 is its default.
+func setMTU(set func(netlink.Link, int) error, link netlink.Link, mtu int) error {
+	if mtu == 0 {
+		return nil
+	}
+	if err := set(link, mtu); err != nil {
+		return fmt.Errorf("set the MTU of %s to %d: %w", link.Attrs().Name, mtu, err)
+	}
+	return nil
 }
 
 // SetCable plugs a node's cable in or pulls it.
@@ -159,6 +176,9 @@ func (n namespace) configure(t topology.Topology, node topology.Node) error {
 	eth, err := n.LinkByName(Device)
 	if err != nil {
 		return fmt.Errorf("find %s of %s: %w", Device, node.Name, err)
+	}
+	if err := setMTU(n.LinkSetMTU, eth, t.MTU); err != nil {
+		return err
 	}
 	if err := n.LinkSetUp(eth); err != nil {
 		return fmt.Errorf("set %s of %s up: %w", Device, node.Name, err)

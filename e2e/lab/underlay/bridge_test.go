@@ -19,10 +19,13 @@ import (
 // to start in a network namespace of its own.
 const holdFlag = "hold-the-underlay"
 
+// testMTU is not the kernel's default.
+const testMTU = 9000
+
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == holdFlag {
 		l := listenerOf(ListenerFD)
-		spec := Spec{Family: topology.DualStack, Port: topology.APIPort}
+		spec := Spec{Family: topology.DualStack, MTU: testMTU, Port: topology.APIPort}
 		err := Hold(context.Background(), spec, l, os.NewFile(ReadyFD, "ready"), slog.Default())
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -32,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // TestNodesReachOneAnotherByTheirCables needs root: it makes namespaces.
 func TestNodesReachOneAnotherByTheirCables(t *testing.T) {
-	lab, err := topology.New(topology.Options{ControlPlanes: 1, Workers: 1, Family: topology.DualStack})
+	lab, err := topology.New(topology.Options{ControlPlanes: 1, Workers: 1, Family: topology.DualStack, MTU: testMTU})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +53,8 @@ func TestNodesReachOneAnotherByTheirCables(t *testing.T) {
 		ping(t, pids[worker.Name], lab.Family.Gateways()[i].String(), true)
 		ping(t, outside, worker.Addresses[i].String(), true)
 	}
+	// Without the headers of IP and ICMP, 28 bytes.
+	run(t, pids[cp.Name], "ping", "-c1", "-W2", "-M", "do", "-s", fmt.Sprint(testMTU-28), worker.Primary().String())
 	routes := run(t, pids[worker.Name], "ip", "route") + run(t, pids[worker.Name], "ip", "-6", "route")
 	for _, want := range []string{"default via 10.89.0.1 dev eth0", "default via fd89::1 dev eth0"} {
 		if !strings.Contains(routes, want) {

@@ -28,6 +28,8 @@ const (
 // Spec is everything Hold has to know. It travels as an argument.
 type Spec struct {
 	Family topology.Family `json:"family"`
+	// MTU is that of the bridge in bytes; 0 is the kernel's default.
+	MTU int `json:"mtu,omitempty"`
 	// Servers are the API servers. They are reached through the machine's
 	// loopback address and, on the port given, through the underlay's own.
 	Servers []string `json:"servers"`
@@ -46,7 +48,7 @@ func Hold(ctx context.Context, s Spec, l net.Listener, ready io.WriteCloser, log
 			return fmt.Errorf("join the lab's control group: %w", err)
 		}
 	}
-	if err := buildBridge(s.Family); err != nil {
+	if err := buildBridge(s.Family, s.MTU); err != nil {
 		_, _ = fmt.Fprint(ready, err)
 		return err
 	}
