@@ -15,13 +15,14 @@ export CNO_TEST_ASSETS := $(ASSETS)
 SLOW      := ./internal/operator ./internal/faults
 PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
+SUITES    := $(GOTESTSUM) -count=1 -timeout 60m
 LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 ##@ Main
 help: ## List the targets
 	@awk 'BEGIN{FS=":.*## "} /^##@/{print "\n" substr($$0,5)} /^[a-z0-9-]+:.*## /{printf "  %-12s %s\n",$$1,$$2}' $(MAKEFILE_LIST)
 
-lab: images $(LAB) ## A real cluster on this machine, the operator in it, flannel, and proof that pods talk
+lab: images $(LAB) ## A real cluster on this machine, the operator in it, flannel or NETWORK=TYPE, and proof that pods talk
 	@cd e2e && go run ./cmd/lab-demo
 
 lab-down: $(LAB) ## Take the cluster down again; nothing is left
@@ -29,15 +30,22 @@ lab-down: $(LAB) ## Take the cluster down again; nothing is left
 
 test: deps test-assets ## Every test but those in the lab
 	@$(GOTESTSUM) -timeout 30m -p $(PACKAGES) $(SLOW) ./...
-	@cd e2e && $(GOTESTSUM) -timeout 30m ./lab/... ./cmd/...
+	@cd e2e && $(GOTESTSUM) -timeout 30m ./lab/... ./networks ./cmd/...
 
-e2e: images $(LAB) ## Every promise in e2e/suites, in the lab; those of day one need none and run beside
-	@cd e2e; $(GOTESTSUM) -count=1 -timeout 60m ./suites/dayone/... & dayone=$$!; failed=0; \
-	$(GOTESTSUM) -count=1 -timeout 60m -p 1 $$(go list ./suites/... | grep -v -e /dayone -e /toy) || failed=$$?; \
-	wait $$dayone; exit $$failed
+e2e: images $(LAB) ## Every promise in e2e/suites, in the lab, and the quick ones of each further network; NETWORK=TYPE: those of one network
+ifdef NETWORK
+	@cd e2e && $(SUITES) ./suites/network
+else
+	@cd e2e; $(SUITES) ./suites/dayone/... & dayone=$$!; failed=0; \
+	$(SUITES) -p 1 $$(go list ./suites/... | grep -v /dayone) || failed=$$?; \
+	for network in $$(go run ./cmd/networks quick); do NETWORK=$$network $(SUITES) -short ./suites/network || failed=$$?; done; \
+	wait $$dayone || failed=$$?; exit $$failed
+endif
 
-e2e-all: e2e ## Also the promises that take too long for every change: a new network in the lab
-	@cd e2e && $(GOTESTSUM) -count=1 -timeout 60m ./suites/toy
+e2e-all: e2e ## Also the promises that take too long for every change: all of each further network
+	@cd e2e; failed=0; \
+	for network in $$(go run ./cmd/networks quick; go run ./cmd/networks none); do NETWORK=$$network $(SUITES) ./suites/network || failed=$$?; done; \
+	exit $$failed
 
 ##@ Build
 build: ## All programs, into _output/<os>/<arch>

@@ -32,6 +32,7 @@ require (
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/vincent-petithory/dataurl v1.0.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.2 // indirect
+	k8s.io/kube-proxy v0.37.2 // indirect
 )
 
 require (

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
+	"github.com/cluster-network-operator/cno/e2e/networks"
 )
 
 var (
@@ -41,7 +42,10 @@ func TestMain(m *testing.M) {
 }
 
 func prepare(ctx context.Context) error {
-	var err error
+	network, err := networks.Find(os.Getenv(networks.Variable))
+	if err != nil {
+		return err
+	}
 	if lab, err = kit.Exclusive(); err != nil {
 		return err
 	}
@@ -51,16 +55,14 @@ func prepare(ctx context.Context) error {
 	if *reuse {
 		return lab.Connect()
 	}
-	steps := lab.Install("network-flannel.yaml")
-	// The last two steps are what is measured: the object is created, and the network is there.
-	if err := kit.Run(ctx, os.Stderr, steps[:len(steps)-2]); err != nil {
+	if err := kit.Run(ctx, os.Stderr, network.Prepare(lab)); err != nil {
 		return err
 	}
 	if err := kit.Poll(ctx, time.Minute, lab.OperatorRuns); err != nil {
 		return err
 	}
 	start := time.Now()
-	err = kit.Run(ctx, os.Stderr, steps[len(steps)-2:])
+	err = kit.Run(ctx, os.Stderr, network.Apply(lab))
 	available = time.Since(start)
 	return err
 }

@@ -70,9 +70,5 @@ func (k *Kit) Excuse(t testing.TB) {
 	})
 }
 
-// ours reports whether a user is a service account of the operator's namespace or of one that it makes.
-func ours(user string) bool {
-	return slices.ContainsFunc([]string{OperatorNamespace, FlannelNamespace, ProxyNamespace, DiagnosticsNamespace}, func(ns string) bool {
-		return strings.HasPrefix(user, "system:serviceaccount:"+ns+":")
-	})
-}
+// ours reports whether a user is a service account of a namespace as the operator names its own and those of its operands.
+func ours(user string) bool { return strings.HasPrefix(user, "system:serviceaccount:openshift-") }

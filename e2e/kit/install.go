@@ -1,7 +1,6 @@
 package kit
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -57,12 +56,27 @@ func (k *Kit) images() ([]string, error) {
 	return args, nil
 }
 
+// Installation is the directory config that installs the operator.
+func (k *Kit) Installation() string {
+	if k.Overlay != "" {
+		if dir := filepath.Join(k.Overlay, "config"); isDirectory(dir) {
+			return dir
+		}
+	}
+	return filepath.Join(k.Root, "config")
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
 // InstallOperator applies config/lab.
 func (k *Kit) InstallOperator(ctx context.Context) error { return k.InstallFrom(ctx, "lab") }
 
 // InstallFrom applies a directory of config that installs the operator.
 func (k *Kit) InstallFrom(ctx context.Context, directory string) error {
-	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(cmp.Or(k.Overlay, k.Root), "config", directory))
+	_, err := k.Kubectl(ctx, "apply", "--server-side", "--force-conflicts", "-k", filepath.Join(k.Installation(), directory))
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ import (
 type Kit struct {
 	// Root is the checkout.
 	Root string
-	// Overlay, if not empty, is a directory with config/, which installs the operator instead of the checkout's, and with images/, whose
-	// archives come instead of those of the checkout with the same name, or in addition.
+	// Overlay, if not empty, is a directory with further images in images/, whose archives replace those of the checkout with the
+	// same name. If it has config/, that installs the operator instead of the checkout's.
 	Overlay string
 	// Client talks to the lab's API server with cluster-admin rights. It does not cache.
 	Client client.Client

@@ -14,28 +14,17 @@ import (
 // status. A request of the operator or its operands that was refused for lack of rights is a failure, too. The lab
 // is left as it is when something fails, and with -reuse, which takes the one that is up.
 func Main(m *testing.M, lab **Kit, sample string, up ...string) int {
-	return run(m, lab, func(k *Kit) []Step { return k.Install(sample, up...) })
-}
-
-// MainOverlay is Main for an operator or networks that the checkout's configuration does not install. build makes the directory that
-// Kit.Overlay describes.
-func MainOverlay(m *testing.M, lab **Kit, build func(*Kit) (overlay string, err error), sample string, up ...string) int {
-	return run(m, lab, func(k *Kit) []Step {
-		step := Step{"build what the suite installs", func(context.Context) (err error) {
-			k.Overlay, err = build(k)
-			return err
-		}}
-		return append([]Step{step}, k.Install(sample, up...)...)
-	})
+	return MainWith(m, lab, func(k *Kit) []Step { return k.Install(sample, up...) })
 }
 
 // MainOpenShift is Main for a lab as OpenShift makes its clusters: their kinds and objects are there before the operator
 // is, and the network comes from Network.config.
 func MainOpenShift(m *testing.M, lab **Kit, up ...string) int {
-	return run(m, lab, func(k *Kit) []Step { return k.OpenShift(up...) })
+	return MainWith(m, lab, func(k *Kit) []Step { return k.OpenShift(up...) })
 }
 
-func run(m *testing.M, lab **Kit, steps func(*Kit) []Step) int {
+// MainWith is Main for a lab that steps make.
+func MainWith(m *testing.M, lab **Kit, steps func(*Kit) []Step) int {
 	reuse := flag.Bool("reuse", false, "use the lab that is up, and leave it up")
 	flag.Parse()
 	begun := time.Now()

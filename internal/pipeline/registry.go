@@ -57,6 +57,9 @@ func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
 	return thirdParty{t}
 }
 
+// Traits returns what a type of network can do; that of a third party, what is assumed of it.
+func (r Registry) Traits(t operatorv1.NetworkType) provider.Traits { return r.provider(t).Traits() }
+
 // PolicySupport returns what a type of network enforces of NetworkPolicies, and whether the operator installs that type.
 func (r Registry) PolicySupport(t operatorv1.NetworkType) (support provider.PolicySupport, installed bool) {
 	for _, p := range r.Providers {

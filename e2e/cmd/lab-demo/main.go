@@ -1,5 +1,5 @@
 // Command lab-demo is what make lab shows: a cluster whose nodes have no network, the operator started on it, one
-// Network object, and the proof that pods on different nodes talk by address, by service and by name.
+// Network object of the type that the environment variable NETWORK names, and the proof that pods on different nodes talk by address, by service and by name.
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/e2e/kit"
+	"github.com/cluster-network-operator/cno/e2e/networks"
 )
 
 func main() {
@@ -34,22 +35,30 @@ func run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	start := time.Now()
-	if err := kit.Run(ctx, w, k.Install("network-flannel.yaml")); err != nil {
+	network, err := networks.Find(os.Getenv(networks.Variable))
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "From no cluster to a working network in %s.\n\n", time.Since(start).Round(time.Second))
+	start := time.Now()
+	if err := kit.Run(ctx, w, network.Install(k)); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "From no cluster to a working network of the type %s in %s.\n\n", network.Type, time.Since(start).Round(time.Second))
 	if err := prove(ctx, w, k); err != nil {
 		return err
 	}
-	fmt.Fprint(w, `
+	name, variable := "", ""
+	if k.Name() != "" {
+		name, variable = " --name "+k.Name(), k.Variable()+" "
+	}
+	fmt.Fprintf(w, `
 Look around:
-  export KUBECONFIG=$PWD/_output/lab/kubeconfig PATH=$PWD/_output/lab/bin:$PATH
+  export KUBECONFIG=%s PATH=$PWD/_output/lab/bin:$PATH
   kubectl get network.operator.openshift.io cluster
   kubectl get pods -A -o wide
-  _output/lab-bin/lab exec worker-0 -- ip route
-  make lab-down
-`)
+  _output/lab-bin/lab%s exec worker-0 -- ip route
+  %smake lab-down
+`, k.Kubeconfig(), name, variable)
 	return nil
 }
 

@@ -1,0 +1,30 @@
+package flannel
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+func TestAPeerThatIsNotOnTheLinkIsNamedInTheStatus(t *testing.T) {
+	const key, value = "/coreos.com/network/subnets/10.244.253.0-24", `{"PublicIP":"192.0.2.9","PublicIPv6":null,"BackendType":"host-gw"}`
+	remove := func(ctx context.Context) error { _, err := lab.Etcdctl(ctx, "cp-0", "del", key); return err }
+	t.Cleanup(func() {
+		if err := remove(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := lab.Etcdctl(t.Context(), "cp-0", "put", key, value); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, time.Minute, "the condition names who cannot be reached by whom, why, and the way out", func(ctx context.Context) error {
+		return lab.Says(ctx, "FlannelDegraded", "True", "PeersOffLink",
+			"192.0.2.9", "10.244.253.0/24", "cp-0", "worker-0", "worker-1", "not on the link", "vxlan")
+	})
+	if err := remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, time.Minute, "it is no fault any more when the peer is gone", lab.Settled)
+}

@@ -1,0 +1,49 @@
+package flannel
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+func TestANodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
+	before, record := operandPods(t), lab.ConfigMap(t, "applied-cluster").Data
+	if _, err := lab.Lab(t.Context(), "add-node"); err != nil {
+		t.Fatal(err)
+	}
+	const small = "worker-2"
+	remove := func(ctx context.Context) error { _, err := lab.Lab(ctx, "remove-node", small); return err }
+	t.Cleanup(func() { _ = remove(context.Background()) }) // harmless when the test has done it already
+	if _, err := lab.Lab(t.Context(), "exec", small, "--", "ip", "link", "set", "eth0", "mtu", "1400"); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, time.Minute, "the condition names the node, its MTU and the network's", func(ctx context.Context) error {
+		return lab.Says(ctx, "NodeMTUDegraded", "True", "MTUTooSmall", small, "1400", "1500")
+	})
+	if err := lab.Says(t.Context(), "Available", "True", "AsExpected"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(record, lab.ConfigMap(t, "applied-cluster").Data); diff != "" {
+		t.Errorf("the network follows the node: %s", diff)
+	}
+	if err := remove(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, time.Minute, "the node is gone", func(ctx context.Context) error {
+		return client.IgnoreNotFound(lab.Client.Get(ctx, client.ObjectKey{Name: small}, &corev1.Node{}))
+	})
+	// Kubernetes deletes the pods of a node that is gone after a minute; until then a rollout waits for them.
+	if _, err := lab.Kubectl(t.Context(), "delete", "pods", "-A", "--field-selector=spec.nodeName="+small, "--force", "--grace-period=0"); err != nil {
+		t.Fatal(err)
+	}
+	kit.Eventually(t, time.Minute, "without the node it is no fault any more", lab.Settled)
+	if diff := cmp.Diff(before, operandPods(t)); diff != "" {
+		t.Errorf("pods of the network have changed: %s", diff)
+	}
+}

@@ -1,0 +1,166 @@
+package network
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+// tried is what cno connectivity test -o json answers.
+type tried struct {
+	Passed, Failed int
+	Hops, Notes    []string
+	Scenarios      []struct{ Name, Error string }
+	Seconds        float64
+}
+
+// try runs the test, and returns its answer.
+func try(t *testing.T, status int, args ...string) tried {
+	t.Helper()
+	out := cno(t, status, append([]string{"connectivity", "test", "-o", "json"}, args...)...)
+	var r tried
+	if err := json.Unmarshal([]byte(out[strings.IndexByte(out, '{'):strings.LastIndexByte(out, '}')+1]), &r); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	t.Logf("%d of %d scenarios pass in %.1f s; %v %v", r.Passed, r.Passed+r.Failed, r.Seconds, r.Hops, r.Notes)
+	return r
+}
+
+// nothing fails the test if a test of connectivity has left something.
+func nothing(t *testing.T) {
+	t.Helper()
+	if out := kubectl(t, "get", "namespaces", "-l", "networkoperator.openshift.io/connectivity-test", "-o", "name"); out != "" {
+		t.Errorf("%s is left", out)
+	}
+}
+
+func TestEverythingIsReachedOnAHealthyCluster(t *testing.T) {
+	r := try(t, 0)
+	if r.Failed > 0 || r.Passed < 50 || len(r.Notes) > 0 {
+		t.Errorf("%+v", r)
+	}
+	nothing(t)
+	if one := try(t, 0, "--node", "worker-0"); one.Passed < 10 || one.Failed > 0 {
+		t.Errorf("on one node: %+v", one)
+	}
+}
+
+func TestPathsOfPodsAreMeasuredBesideThoseOfNodes(t *testing.T) {
+	full(t)
+	out := cno(t, 0, "connectivity", "perf", "--node", "worker-0", "--node", "worker-1", "--for", "500ms", "-o", "json")
+	var r struct {
+		From, To string
+		Paths    []struct {
+			Path, Error                                     string
+			Gbps, ConnectionsPerSecond, RoundTripTimesNodes float64
+		}
+	}
+	if err := json.Unmarshal([]byte(out[strings.IndexByte(out, '{'):strings.LastIndexByte(out, '}')+1]), &r); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	if r.From != "worker-0" || r.To != "worker-1" || len(r.Paths) != 4 {
+		t.Errorf("%+v", r)
+	}
+	for i, p := range r.Paths {
+		t.Logf("%+v", p)
+		if p.Error != "" || p.Gbps <= 0 || p.ConnectionsPerSecond <= 0 || (p.RoundTripTimesNodes > 0) == (i == 0) {
+			t.Errorf("%+v", p)
+		}
+	}
+	nothing(t)
+}
+
+func TestTheHopThatFailsIsNamed(t *testing.T) {
+	full(t)
+	if _, err := lab.Lab(t.Context(), "unplug", "worker-1"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := lab.Lab(context.Background(), "plug", "worker-1"); err != nil {
+			t.Error(err)
+		}
+		if err := kit.Poll(context.Background(), 2*time.Minute, lab.Settled); err != nil {
+			t.Error(err)
+		}
+		nothing(t)
+	})
+	out, status, err := lab.CNO(context.Background(), "", "connectivity", "test")
+	if err != nil || status == 0 {
+		t.Fatalf("status %d, %v:\n%s", status, err, out)
+	}
+	for _, want := range []string{"node worker-0 -> node worker-1: the nodes do not reach one another", "note  no pod can be started on the pod network of worker-1"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "node worker-0 -> node cp-0") {
+		t.Errorf("it blames what works:\n%s", out)
+	}
+}
+
+func TestAnInterruptedTestLeavesNothing(t *testing.T) {
+	full(t)
+	program := filepath.Join(lab.Root, "_output", runtime.GOOS, runtime.GOARCH, "cno")
+	cmd := exec.Command(program, "connectivity", "test", "--kubeconfig", lab.Kubeconfig())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	kit.Eventually(t, time.Minute, "the test has begun", func(context.Context) error {
+		out, err := lab.Kubectl(t.Context(), "get", "pods", "-A", "-l", "app=server", "-o", "name")
+		if err == nil && out == "" {
+			err = context.DeadlineExceeded
+		}
+		return err
+	})
+	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("an interrupted test succeeds")
+	}
+	nothing(t)
+}
+
+func TestDoctorFindsWhatIsWrong(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "network.tar.gz")
+	kit.Eventually(t, time.Minute, "nothing looks wrong", func(ctx context.Context) error {
+		out, status, err := lab.CNO(ctx, "", "doctor", "--archive", file)
+		if err == nil && status != 0 {
+			err = fmt.Errorf("status %d: %s", status, out)
+		}
+		return err
+	})
+	list, err := exec.Command("tar", "tzf", file).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agent := network.Agents()[0]
+	for _, want := range []string{
+		"report.txt", "objects/nodes.jsonl", "logs/openshift-network-operator/network-operator-",
+		"objects/" + agent.Namespace + "/daemonsets.jsonl", "logs/" + agent.Namespace + "/" + agent.Name + "-",
+	} {
+		if !strings.Contains(string(list), want) {
+			t.Errorf("the archive has no %s:\n%s", want, list)
+		}
+	}
+	kubectl(t, "-n", kit.OperatorNamespace, "scale", "deployment/network-operator", "--replicas=0")
+	t.Cleanup(func() {
+		kubectl(t, "-n", kit.OperatorNamespace, "scale", "deployment/network-operator", "--replicas=1")
+		if err := kit.Poll(context.Background(), time.Minute, lab.OperatorRuns); err != nil {
+			t.Error(err)
+		}
+	})
+	if out := cno(t, 1, "doctor", "--archive", file); !strings.Contains(out, "Deployment "+kit.OperatorNamespace+"/network-operator is scaled to 0") {
+		t.Errorf("it reports\n%s", out)
+	}
+}

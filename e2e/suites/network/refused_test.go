@@ -1,0 +1,65 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/e2e/kit"
+)
+
+func TestAnUnsafeEditDoesNotGetIn(t *testing.T) {
+	err := lab.Update(t.Context(), func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
+	if err == nil {
+		t.Fatal("the API server stores it")
+	}
+	for _, want := range []string{"spec.clusterNetwork", "10.244.0.0/16", "10.200.0.0/16", "put the old value back", "cluster-network-change"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the message does not mention %s:\n%v", want, err)
+		}
+	}
+}
+
+func TestAnUnsafeEditIsRefusedWhileDriftIsStillRepaired(t *testing.T) {
+	ns := lab.Namespace(t)
+	pods := lab.ServerOnEachNode(t, ns, nil)
+	lab.EditUnsafe(t, func(s *operatorv1.NetworkSpec) {
+		s.ClusterNetwork[0].CIDR = "10.200.0.0/16"
+		s.ServiceNetwork[0] = "10.97.0.0/16"
+	})
+	kit.Eventually(t, time.Minute, "the refusal names every field, its old and its new value", func(ctx context.Context) error {
+		n, err := lab.Network(ctx)
+		if err != nil {
+			return err
+		}
+		c := kit.Condition(n, "Degraded")
+		for _, want := range []string{"clusterNetwork", "10.244.0.0/16", "10.200.0.0/16", "serviceNetwork", "10.96.0.0/16", "10.97.0.0/16"} {
+			if !strings.Contains(c.Message, want) {
+				return fmt.Errorf("%s %s: %q does not mention %s", c.Status, c.Reason, c.Message, want)
+			}
+		}
+		if c.Reason != "InvalidOperatorConfig" {
+			return fmt.Errorf("reason is %s", c.Reason)
+		}
+		if a := kit.Condition(n, "Available"); a.Status != "True" {
+			return fmt.Errorf("a refused edit made the network unavailable: %s", a.Message)
+		}
+		return nil
+	})
+
+	agents := network.Agents()
+	ds := lab.Orphan(t, agents[len(agents)-1])
+	kit.Eventually(t, kit.Repaired, "a deleted operand comes back all the same", func(ctx context.Context) error {
+		return lab.Client.Get(ctx, client.ObjectKeyFromObject(ds), ds)
+	})
+	for node, pod := range pods {
+		if err := lab.Ping(t.Context(), pod, pods["worker-0"].Status.PodIP); err != nil {
+			t.Errorf("traffic from %s during a refusal: %v", node, err)
+		}
+	}
+}
