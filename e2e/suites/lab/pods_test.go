@@ -42,7 +42,7 @@ func TestNodesGivePodsOfNetworksWhatTheyNeed(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for what, row := range map[string]struct{ script, want string }{
-		"a namespace that the pod made is the node's":    {"ip netns exec made ip -o link show lo | cut -d: -f2", "lo"},
+		"a namespace that the pod made is the node's": {"ip netns exec made ip -o link show lo | cut -d: -f2", "lo"},
 		"so is a device":                                 {"ip -o link show tap0 | cut -d: -f2", "tap0"},
 		"what the pod keeps is on the node":              {"cat /var/lib/openvswitch/conf.db", "kept"},
 		"the other node answers large packets unchanged": {"ping -c1 -W2 -M do -s 8972 10.89.0.11 >/dev/null && echo yes", "yes"},
