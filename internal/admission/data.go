@@ -8,6 +8,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -32,14 +33,11 @@ const (
 	keyGrow         = "pools-grow"
 	keyConvert      = "families-convert"
 	keyType         = "spec.defaultNetwork.type"
-	keyEtcd         = "spec.defaultNetwork.flannelConfig.etcd"
 	keyCIDRs        = "spec.clusterNetwork.cidr"
 	keyHostPrefixes = "spec.clusterNetwork.hostPrefix"
 	keyServices     = "spec.serviceNetwork"
 	keyServiceCIDR  = "service-cidr"
 	keyUnserved     = "unserved-without-kube-proxy"
-	keyMulti        = "spec.disableMultiNetwork"
-	keyWorkloads    = "spec.workloads"
 	keyFixedCIDRs   = "service-cidrs-fixed"
 )
 
@@ -79,7 +77,6 @@ func data(registry pipeline.Registry, a Applied) (map[string]string, error) {
 		keyAcknowledged: a.Acknowledged,
 		keyGrow:         strconv.FormatBool(a.Traits.GrowPools), keyConvert: strconv.FormatBool(a.Traits.ConvertDualStack),
 		keyServices: strings.Join(masked(spec.ServiceNetwork), ","),
-		keyMulti:    strconv.FormatBool(spec.DisableMultiNetwork != nil && *spec.DisableMultiNetwork),
 	}
 	if !a.Traits.ServiceCIDRs {
 		d[keyFixedCIDRs] = "true"
@@ -96,21 +93,26 @@ func data(registry pipeline.Registry, a Applied) (map[string]string, error) {
 		prefixes = append(prefixes, strconv.FormatUint(uint64(e.HostPrefix), 10))
 	}
 	d[keyCIDRs], d[keyHostPrefixes] = strings.Join(masked(cidrs), ","), strings.Join(prefixes, ",")
-	if c := spec.DefaultNetwork.FlannelConfig; c != nil && c.Etcd != nil {
-		d[keyEtcd] = "managed"
-		if c.Etcd.External != nil {
-			d[keyEtcd] = "external"
+	fields := registry.Fields(a.Traits.Type)
+	fixedData(d, fields, provider.ValuesOf(spec))
+	return d, migrationData(d, registry, fields, a)
+}
+
+// fixedData adds the values of the fields that have a rule, by their paths.
+func fixedData(d map[string]string, fields []provider.Field, values provider.Values) {
+	for _, f := range fields {
+		switch {
+		case f.Fixed == "":
+		case len(f.Choice) > 0:
+			d[f.Path] = f.Chosen(values)
+		default:
+			for _, l := range f.Leaves(fields) {
+				if value := cmp.Or(l.Text(values), f.LeftOut); value != "" || f.Unset {
+					d[l.Path] = value
+				}
+			}
 		}
 	}
-	for _, f := range registry.Fields(a.Traits.Type) {
-		if f.Fixed == "" {
-			continue
-		}
-		if value, ok := pipeline.Value(spec, f.Path); ok || f.Unset {
-			d[f.Path] = value
-		}
-	}
-	return d, migrationData(d, registry, a)
 }
 
 // masked are CIDRs without host bits. What is none stays as it is.

@@ -10,9 +10,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
-	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 func announce(from, to uint32) func(*operatorv1.NetworkSpec) {
@@ -173,36 +171,4 @@ func TestTheShortFormHoldsStillDuringAMigration(t *testing.T) {
 			t.Errorf("%s: %v", tt.why, err)
 		}
 	}
-}
-
-// TestEveryFieldHoldsStillDuringAMigration is about fields that are new: one whose change is not live has to be among those
-// that the policies compare.
-func TestEveryFieldHoldsStillDuringAMigration(t *testing.T) {
-	fields := networks.Registry().Fields(operatorv1.NetworkTypeFlannel)
-	compared := []string{keyArguments, "spec.clusterNetwork", "spec.serviceNetwork", "spec.migration", "spec.disableMultiNetwork", keyEtcd, keyWorkloads}
-	for _, l := range leaves() {
-		compared = append(compared, l.path)
-	}
-	for _, f := range fields {
-		if f.Class == provider.Live || f.Fixed != "" || f.Path == "spec.defaultNetwork" {
-			continue
-		}
-		found := false
-		for _, c := range append(compared, fixedPaths(fields)...) {
-			found = found || strings.HasPrefix(c, f.Path) || strings.HasPrefix(f.Path, c)
-		}
-		if !found {
-			t.Errorf("%s may change during a migration", f.Path)
-		}
-	}
-}
-
-func fixedPaths(fields []provider.Field) []string {
-	var all []string
-	for _, f := range fields {
-		if f.Fixed != "" {
-			all = append(all, f.Path)
-		}
-	}
-	return all
 }

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"fmt"
-	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
@@ -47,7 +46,7 @@ func (p *problems) problem(condition, text string) {
 }
 
 const (
-	putBack     = "; put the old value back"
+	putBack     = "; " + provider.PutBack
 	acknowledge = putBack + ", or acknowledge the change with the annotation " + pipeline.AcknowledgeAnnotation + ", for which cno plan prints the hash"
 )
 
@@ -60,13 +59,10 @@ func networkProblems(fields []provider.Field) problems {
 	p.announcement("object.?spec.?migration.?mtu.hasValue()",
 		"string(object.?spec.?migration.?mtu.?network.?from.orValue(''))", "string(object.?spec.?migration.?mtu.?network.?to.orValue(''))")
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
-	p.fixed(fields)
-	p.migration()
-	p.nothingElse(true)
+	p.fixed(fields, network)
+	p.migration(fields)
+	p.nothingElse(fields, network)
 	p.unserved()
-	p.variable("disableMultiNetwork", "string(object.?spec.?disableMultiNetwork.orValue(false))")
-	p.changed("spec.disableMultiNetwork", keyMulti, "variables.disableMultiNetwork", "false",
-		"running pods would keep networks that are no longer served, or lack networks that they should have"+putBack, "multi-network-change")
 	return p
 }
 
@@ -78,10 +74,10 @@ func shortProblems(fields []provider.Field) problems {
 	p.variable("services", services("[object.?spec.?serviceNetwork.orValue('')]"))
 	p.announcedElsewhere()
 	p.pools("spec.clusterNetworks", "spec.clusterNetworks[].hostSubnetLength (as a prefix)", "spec.serviceNetwork")
-	p.fixed(fields)
-	p.fittingMTU()
+	p.fixed(fields, short())
+	p.fittingMTU(fields)
 	p.unserved()
-	p.nothingElse(false)
+	p.nothingElse(fields, short())
 	return p
 }
 
@@ -138,35 +134,54 @@ func grownFrom(pool, before string) string {
 	return fmt.Sprintf("isCIDR(%[1]s) && isCIDR(%[2]s) && cidr(%[1]s).ip() == cidr(%[2]s).ip() && cidr(%[1]s).prefixLength() <= cidr(%[2]s).prefixLength()", pool, before)
 }
 
-// fixed adds the problems of single fields that may not get another value. One that is left out, or is empty or zero,
-// keeps what it has.
-func (p *problems) fixed(fields []provider.Field) {
+// fixed adds the problems of fields that may not get another value, for those that a kind has. One that is left out, or is
+// empty or zero, keeps what it has.
+func (p *problems) fixed(fields []provider.Field, has has) {
 	for _, f := range fields {
 		if f.Fixed == "" {
 			continue
 		}
-		name := strings.ReplaceAll(strings.TrimPrefix(f.Path, "spec.defaultNetwork."), ".", "_")
-		p.variable(name, fmt.Sprintf("string(object.?%s.orValue(''))", strings.ReplaceAll(f.Path, ".", ".?")))
-		value := "variables." + name
-		unless := fmt.Sprintf("%[1]s == '' || %[1]s == '0'", value)
-		why := f.Reason + putBack
-		if f.Acknowledge {
-			why, unless = f.Reason+acknowledge, unless+" || variables.acknowledged && !variables.moving"
-		}
-		if f.Class == provider.Migration {
-			unless += " || variables.announced" // what it may be then is a rule of its own
-		}
-		if f.Fixed == pipeline.RuleTypeChange {
-			unless += fmt.Sprintf(" || %s.lowerAscii() == params.data[%q].lowerAscii()", value, f.Path)
-		}
-		if f.Acknowledge {
-			p.movable(f.Path, f.Path, value, unless, why, f.Fixed)
+		if len(f.Choice) > 0 {
+			p.choice(f)
 			continue
 		}
-		p.changed(f.Path, f.Path, value, unless, why, f.Fixed)
+		for _, l := range f.Leaves(fields) {
+			if has(l) {
+				p.fixedLeaf(f, l)
+			}
+		}
 	}
-	etcd := "object.?spec.?defaultNetwork.?flannelConfig.?etcd"
-	p.variable("etcd", etcd+".?external.hasValue() ? 'external' : 'managed'")
-	p.changed("spec.defaultNetwork.flannelConfig.etcd", keyEtcd, "variables.etcd", fmt.Sprintf("!%[1]s.?external.hasValue() && !%[1]s.?managed.hasValue()", etcd),
-		"the subnets that nodes hold are written in the etcd that is in use"+putBack, "flannel-etcd-change")
+}
+
+func (p *problems) fixedLeaf(f provider.Field, l provider.Leaf) {
+	name := variable(l.Path)
+	value := "variables." + name
+	expression, unless := text(l), fmt.Sprintf("%[1]s == '' || %[1]s == '0'", value)
+	if f.LeftOut != "" {
+		expression, unless = fmt.Sprintf("%[1]s == '' ? %[2]q : %[1]s", expression, f.LeftOut), "false"
+	}
+	p.variable(name, expression)
+	if f.Class == provider.Migration {
+		unless += " || variables.announced" // what it may be then is a rule of its own
+	}
+	if f.Fixed == pipeline.RuleTypeChange {
+		unless += fmt.Sprintf(" || %s.lowerAscii() == params.data[%q].lowerAscii()", value, l.Path)
+	}
+	if f.Acknowledge {
+		p.movable(l.Path, l.Path, value, unless+" || variables.acknowledged && !variables.moving", f.Refusal()+acknowledge, f.Fixed)
+		return
+	}
+	p.changed(l.Path, l.Path, value, unless, f.Refusal()+putBack, f.Fixed)
+}
+
+// choice adds the problem that another field of a choice is used. If none is set, it stays what it was.
+func (p *problems) choice(f provider.Field) {
+	name := variable(f.Path)
+	used, unset := fmt.Sprintf("%q", f.Choice[0]), fmt.Sprintf("!%s.hasValue()", at(f.Path+"."+f.Choice[0]))
+	for _, other := range f.Choice[1:] {
+		used = fmt.Sprintf("%s.hasValue() ? %q : %s", at(f.Path+"."+other), other, used)
+		unset += fmt.Sprintf(" && !%s.hasValue()", at(f.Path+"."+other))
+	}
+	p.variable(name, used)
+	p.changed(f.Path, f.Path, "variables."+name, unset, f.Refusal()+putBack, f.Fixed)
 }

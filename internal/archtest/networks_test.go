@@ -19,9 +19,6 @@ var namesNetworks = map[string]struct {
 	count  int
 	reason string
 }{
-	"internal/admission/data.go":                    {2, "the endpoints of an external etcd are part of the applied values that policies compare"},
-	"internal/admission/migration.go":               {3, "the policy for MTU migrations reads the network's MTU"},
-	"internal/admission/problems.go":                {3, "the policy that compares the kind of etcd"},
 	"internal/cli/dayone/render/render.go":          {1, "help: br-ex is for OVN-Kubernetes"},
 	"internal/cli/dayone/validate/validate.go":      {1, "help: br-ex is for OVN-Kubernetes"},
 	"internal/cli/render/render.go":                 {1, "an example in a message"},

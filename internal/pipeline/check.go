@@ -86,8 +86,8 @@ func (c change) checkType() field.ErrorList {
 	if from == to {
 		return nil
 	}
-	detail := fmt.Sprintf("cannot change default network type from %s to %s: pods would lose their network; set it back to %s", from, to, from)
-	return field.ErrorList{field.Forbidden(typePath, detail).WithOrigin(RuleTypeChange)}
+	entry := fieldOf(c.fields, typePath.String())
+	return forbid(typePath, entry.Fixed, "cannot change %s from %s to %s: %s; set it back to %s", entry.Subject, from, to, entry.Reason, from)
 }
 
 // migrating reports whether a migration is announced, or goes on: nothing else may then move.

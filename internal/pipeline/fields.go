@@ -38,7 +38,7 @@ func common(grows string) []provider.Field {
 		poolField(grows),
 		{Path: "spec.clusterNetwork.hostPrefix", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "nodes hold blocks of the old length", Reader: "internal/pipeline"},
 		{Path: "spec.defaultNetwork", Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "settings of a network that is not the one in use", Reader: "internal/pipeline"},
-		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network", Fixed: RuleTypeChange, Reader: "internal/pipeline"},
+		{Path: "spec.defaultNetwork.type", Class: provider.Forbidden, Disruption: provider.Outage, Reason: "pods would lose their network", Fixed: RuleTypeChange, Subject: "default network type", Reader: "internal/pipeline"},
 	}
 }
 

@@ -38,6 +38,38 @@ type Leaf struct {
 	Columns []string
 }
 
+// Cleared returns a copy of a specification without a value of the field. A key of a map stays as it is.
+func (l Leaf) Cleared(spec *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
+	out := spec.DeepCopy()
+	if out != nil {
+		clearField(reflect.ValueOf(out).Elem(), strings.Split(l.Path, ".")[1:])
+	}
+	return out
+}
+
+func clearField(v reflect.Value, names []string) {
+	for v.Kind() == reflect.Pointer && !v.IsNil() {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return
+	}
+	for i := range v.NumField() {
+		switch name := jsonName(v.Type().Field(i)); {
+		case name == "":
+			clearField(v.Field(i), names)
+		case name != names[0]:
+		case len(names) == 1:
+			v.Field(i).SetZero()
+		default:
+			clearField(v.Field(i), names[1:])
+		}
+	}
+}
+
+// LeavesOf returns the leaves of the specification of another kind, whose Go type is T.
+func LeavesOf[T any]() []Leaf { return leavesOf("spec", reflect.TypeFor[T]()) }
+
 // LeavesBelow returns the leaves of the specification at and below a path, in the order of the types of the API: their
 // names and forms are those of the Go types, so that a new field is among them. A path that does not exist has none,
 // but that of a key of a map is a leaf of the form List.

@@ -50,3 +50,48 @@ func TestLeavesAndTheirTexts(t *testing.T) {
 		t.Error("no specification has a value")
 	}
 }
+
+func TestAClearedFieldHasNoValueAndTheOthersStay(t *testing.T) {
+	s := spec(func(s *operatorv1.NetworkSpec, c *operatorv1.FlannelConfig) {
+		s.ServiceNetwork, s.LogLevel = []string{"10.96.0.0/16"}, "Debug"
+		c.VXLAN = &operatorv1.FlannelVXLAN{VNI: new(uint32(1)), Port: new(uint32(8472))}
+		s.KubeProxyConfig = &osv1.ProxyConfig{ProxyArguments: map[string]osv1.ProxyArgumentList{"v": {"4"}}}
+	})
+	before := ValuesOf(s)
+	all := LeavesBelow("spec")
+	for _, l := range all {
+		after := ValuesOf(l.Cleared(s))
+		for _, other := range all {
+			want := other.Text(before)
+			if other.Path == l.Path {
+				want = ""
+			}
+			// What is no pointer is written although it is false.
+			if got := other.Text(after); got != want && !(want == "" && got == "false") {
+				t.Errorf("without %s, %s is %q, want %q", l.Path, other.Path, got, want)
+			}
+		}
+	}
+	if d := cmp.Diff(before.spec, ValuesOf(s).spec); d != "" {
+		t.Errorf("the original changed: %s", d)
+	}
+	if (Leaf{Path: "spec.logLevel"}).Cleared(nil) != nil {
+		t.Error("no specification became one")
+	}
+}
+
+func TestLeavesOfAnotherKind(t *testing.T) {
+	type inner struct {
+		A string `json:"a"`
+	}
+	type kind struct {
+		inner  `json:",inline"`
+		Hidden string   `json:"-"`
+		B      *bool    `json:"b,omitempty"`
+		C      [][]byte `json:"c"`
+	}
+	want := []Leaf{{"spec.a", Single, nil}, {"spec.b", Single, nil}, {"spec.c", Opaque, nil}}
+	if d := cmp.Diff(want, LeavesOf[kind]()); d != "" {
+		t.Error(d)
+	}
+}

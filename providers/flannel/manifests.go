@@ -41,7 +41,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	list := manifest.List{Assets: assets}
 	addFoundation(&list, etcd, config)
 	if etcd.Managed != nil {
-		list.Append(record.Etcd.Objects(o.members, managed(settings(spec)).DataDir))
+		list.Append(record.Etcd.Objects(o.members, orZero(orZero(settings(spec).Etcd).Managed).DataDir))
 	}
 	waiting := o.waiting(etcd)
 	if waiting == "" {

@@ -4,8 +4,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// CheckChange refuses nothing: connections that are established survive a restart of kube-proxy with other settings,
-// its start and its end.
-func (Component) CheckChange(_, _ *operatorv1.NetworkSpec) field.ErrorList { return nil }
+// CheckChange returns what the table of fields refuses, which is nothing: established connections survive a restart of
+// kube-proxy with other settings, its start and its end. Whether anything else serves Services, the pipeline checks.
+func (c Component) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
+	return provider.CheckFields(prev, next, c.Fields())
+}

@@ -49,15 +49,10 @@ func (Component) Default(spec, _ *operatorv1.NetworkSpec, _ provider.Traits, _ f
 	return out
 }
 
-// CheckChange refuses to turn additional networks on or off: pods that run would have networks that no one serves,
-// or none that they were to have. What the additional networks are may change.
-func (Component) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
-	if disabled(prev) == disabled(next) {
-		return nil
-	}
-	path := field.NewPath("spec", "disableMultiNetwork")
-	detail := "cannot change DisableMultiNetwork while the network is in use; set it back"
-	return field.ErrorList{field.Forbidden(path, detail).WithOrigin(RuleChange)}
+// CheckChange returns what the table of fields refuses: to turn additional networks on or off. What the additional
+// networks are may change.
+func (c Component) CheckChange(prev, next *operatorv1.NetworkSpec) field.ErrorList {
+	return provider.CheckFields(prev, next, c.Fields())
 }
 
 // Observe reads nothing.

@@ -73,7 +73,8 @@ func TestItCannotBeTurnedOnOrOffInUse(t *testing.T) {
 		if (len(errs) > 0) != tc.refused {
 			t.Errorf("%s: %v", tc.why, errs)
 		}
-		if tc.refused && errs[0].Error() != "spec.disableMultiNetwork: Forbidden: cannot change DisableMultiNetwork while the network is in use; set it back" {
+		const want = "cannot change DisableMultiNetwork: running pods would keep networks that are no longer served, or lack networks that they should have; put the old value back, or force the change as docs/safety.md describes"
+		if tc.refused && (errs[0].Detail != want || errs[0].Field != "spec.disableMultiNetwork" || errs[0].Origin != RuleChange) {
 			t.Errorf("%s: %v", tc.why, errs)
 		}
 	}
