@@ -45,6 +45,7 @@ var rules = []struct {
 	{"internal/etcdcluster/etcdmanager", Loops},
 	{"internal/etcdcluster", Contract},
 	{"internal/metricsproxy", Contract},
+	{"internal/mtumigration", Contract},
 	{"internal/admission", Contract},
 	{"internal/pipeline", Contract},
 	{"internal/provider", Contract},

@@ -3,6 +3,7 @@ package flannel
 import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -33,7 +34,7 @@ func (Flannel) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster) *ope
 	}
 	c.MTU = defaultMTU(c, before, f)
 	if m := migration(spec); m != nil && before.MTU != nil {
-		c.MTU = migratedMTU(*m, *before.MTU, f.MTUMigration)
+		c.MTU = new(mtumigration.Filled(*m, *before.MTU, f.MTUMigration))
 	}
 	c.Etcd = defaultEtcd(c.Etcd, before.Etcd)
 	return out

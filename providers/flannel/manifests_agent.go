@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -108,7 +109,7 @@ func addAgents(list *manifest.List, image, level string, config agentconfig.Conf
 		template.Spec.Containers[0].Image = image
 		template.Spec.Containers[0].Command = append(template.Spec.Containers[0].Command, "--log-level", level)
 		if config.Migration != nil {
-			enterPods(&template.Spec)
+			mtumigration.EnterPods(&template.Spec)
 		}
 		if config.Etcd.OwnCertificate {
 			template.Spec.AutomountServiceAccountToken = new(true)

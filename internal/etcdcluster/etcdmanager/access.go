@@ -66,7 +66,7 @@ func (r *Run) Access(ctx context.Context, agents Agents) error {
 	}
 	if len(agents.WithoutCertificate) > 0 && !r.Members.NodeIdentity {
 		r.Findings = append(r.Findings, r.Finding(status.Progressing, "NodeCertificates",
-			Sentence(agents.WithoutCertificate, "etcd checks which node writes what as soon as every agent presents its own certificate; "+agents.Cause)))
+			status.Sentence(agents.WithoutCertificate, "etcd checks which node writes what as soon as every agent presents its own certificate; "+agents.Cause)))
 		return nil
 	}
 	if left || !agents.Report {

@@ -2,26 +2,10 @@ package etcdmanager
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/status"
 )
-
-// Named is how many nodes a finding names; the others are counted.
-const Named = 5
-
-// Sentence joins sentences about nodes, of which it names a few and counts the others, with a way out, which may be empty.
-func Sentence(sentences []string, wayOut string) string {
-	if more := len(sentences) - Named; more > 0 {
-		sentences = append(slices.Clone(sentences[:Named]), fmt.Sprintf("and %d more", more))
-	}
-	out := strings.Join(sentences, "; ")
-	if wayOut != "" {
-		out += ". " + strings.ToUpper(wayOut[:1]) + wayOut[1:]
-	}
-	return out
-}
 
 // Unreachable reports that etcd does not answer. While its first member is being started, that is to be expected.
 func (r *Run) Unreachable(err error) {

@@ -11,7 +11,7 @@ import (
 )
 
 // named is how many nodes a finding names; the others are counted.
-const named = etcdmanager.Named
+const named = status.Named
 
 // complaints turns what agents report into findings: one of each kind, with a sentence for each node. Members that do not
 // answer the operator either are down, which is reported once and not for each node.
@@ -65,7 +65,7 @@ func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool
 		{"EtcdValues", s.broken, "delete the key; its node writes it again", false},
 	} {
 		if len(k.sentences) > 0 {
-			f := finding(status.Degraded, k.reason, etcdmanager.Sentence(k.sentences, k.wayOut))
+			f := finding(status.Degraded, k.reason, status.Sentence(k.sentences, k.wayOut))
 			f.Immediate = k.lasting
 			out = append(out, f)
 		}

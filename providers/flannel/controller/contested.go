@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -61,7 +60,7 @@ func (p *pass) contested(s store) {
 	if len(found) == 0 {
 		return
 	}
-	f := finding(status.Degraded, "NodeNameContested", etcdmanager.Sentence(found, "two machines have the same node name; stop one of them, or give it another name"))
+	f := finding(status.Degraded, "NodeNameContested", status.Sentence(found, "two machines have the same node name; stop one of them, or give it another name"))
 	f.Immediate = true // only a person can stop a machine
 	p.Findings = append(p.Findings, f)
 }

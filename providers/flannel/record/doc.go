@@ -4,7 +4,9 @@
 // It is pure, and decides nothing.
 package record
 
-import "github.com/cluster-network-operator/cno/internal/etcdcluster"
+import (
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+)
 
 // Where flannel's objects are, and what they are called.
 const (

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
 // Settings are what the operator's controller needs to know of the applied specification, beside the configuration of
@@ -12,16 +14,7 @@ import (
 type Settings struct {
 	etcdcluster.Settings
 	// Migration is set while the MTU is being changed.
-	Migration *Migration `json:"migration,omitempty"`
-}
-
-// Migration is a change of the MTU, in bytes.
-type Migration struct {
-	// From is what pods had, To what they are to have.
-	From int `json:"from"`
-	To   int `json:"to"`
-	// Announced is true while the specification asks for it; otherwise it is being taken back, or completed.
-	Announced bool `json:"announced"`
+	Migration *mtumigration.Change `json:"migration,omitempty"`
 }
 
 // Encode writes settings out as JSON.
@@ -40,4 +33,13 @@ func DecodeSettings(content string) (Settings, error) {
 		return Settings{}, fmt.Errorf("decode settings of flannel's etcd: %w", err)
 	}
 	return s, nil
+}
+
+// MTUState is what agents are told of the MTU.
+func MTUState(c agentconfig.Config) mtumigration.State {
+	s := mtumigration.State{MTU: c.MTU}
+	if m := c.Migration; m != nil {
+		s.Step, s.RoutableMTU = m.Step, m.RoutableMTU
+	}
+	return s
 }

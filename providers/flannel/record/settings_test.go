@@ -6,13 +6,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 )
 
 func TestSettingsGoThroughJSON(t *testing.T) {
 	for _, etcd := range []etcdcluster.Settings{
 		{Managed: &etcdcluster.Managed{ClientPort: 12379, PeerPort: 12380, Image: "etcd"}}, {External: &etcdcluster.External{Endpoints: []string{"http://b", "http://a"}}},
 	} {
-		s := Settings{Settings: etcd, Migration: &Migration{From: 1500, To: 1400}}
+		s := Settings{Settings: etcd, Migration: &mtumigration.Change{From: 1500, To: 1400}}
 		text, err := s.Encode()
 		if err != nil {
 			t.Fatal(err)

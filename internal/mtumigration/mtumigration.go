@@ -1,0 +1,90 @@
+// Package mtumigration changes the MTU of a network in use, in steps, node by node, without interrupting traffic. It does not depend on
+// the network: that renders a State into the configuration of its agents (Next), has them apply it on their nodes, and compares what they
+// report (Progress, Findings). See docs/mtu-migration.md.
+//
+// Everything here is pure, except Publish and Withdraw, which write the progress for the pipeline.
+package mtumigration
+
+import (
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+)
+
+// State is what the agents of a network are told of the MTU.
+type State struct {
+	// MTU is the MTU in bytes of interfaces: the longest packet that pods accept.
+	MTU int
+	// Step counts the steps of all migrations, so that what was reported of another one is not taken for this one; 0 while there is no
+	// migration.
+	Step int
+	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means MTU.
+	RoutableMTU int
+}
+
+// Change is a change of the MTU, in bytes.
+type Change struct {
+	// From is what pods had, To what they are to have.
+	From int `json:"from"`
+	To   int `json:"to"`
+	// Announced is true while the specification asks for it; otherwise it is being taken back, or completed.
+	Announced bool `json:"announced"`
+}
+
+// Announced returns the change of the MTU that a specification announces; nil if it announces none.
+func Announced(spec *operatorv1.NetworkSpec) *osv1.MTUMigrationValues {
+	if spec == nil || spec.Migration == nil || spec.Migration.MTU == nil || spec.Migration.MTU.Network == nil {
+		return nil
+	}
+	if n := spec.Migration.MTU.Network; n.From != nil && n.To != nil {
+		return n
+	}
+	return nil
+}
+
+// Filled is the MTU of a filled specification that announces a change of it: that of before until all nodes have the new
+// one, and the new one from then on. When the announcement is removed, the MTU of that time stays.
+func Filled(m osv1.MTUMigrationValues, before uint32, progress facts.MTUMigration) uint32 {
+	if progress.Reached(int(*m.To)) {
+		return *m.To
+	}
+	return before
+}
+
+// Next returns what agents are to be told, and the change that is under way; nil if there is none. told is what they are told now; nil if
+// no one uses the network yet. configured is the MTU of the filled specification, in bytes.
+//
+// At every moment, nodes are one step apart at most. There are two kinds of steps: steady ones, in which interfaces have
+// one MTU and packets are as long, and one between two steady ones, in which interfaces take the longer packets and
+// send the shorter ones. Nodes in it get on with nodes in either. So from steady to steady there is always that one
+// step between, which all nodes must have reported, also on the way back.
+func Next(told *State, configured int, announced *osv1.MTUMigrationValues, progress facts.MTUMigration) (State, *Change) {
+	target := configured
+	if announced != nil {
+		target = int(*announced.To)
+	}
+	if told == nil || told.Step == 0 && (announced == nil || told.MTU == target) {
+		return State{MTU: configured}, nil // no one uses the network yet, or all of it does as it should
+	}
+	now := *told
+	reported := progress.Done && progress.Step == now.Step && progress.MTU == now.MTU && progress.RoutableMTU == now.RoutableMTU
+	next, change := now, &Change{From: now.MTU, To: target, Announced: announced != nil}
+	switch {
+	case now.RoutableMTU != 0:
+		change.From = now.MTU + now.RoutableMTU - target
+		if reported && (target == now.MTU || target == now.RoutableMTU) {
+			next = State{MTU: target, Step: now.Step + 1}
+		}
+	case now.MTU != target:
+		if reported || now.Step > 0 {
+			next = State{MTU: max(now.MTU, target), RoutableMTU: min(now.MTU, target), Step: now.Step + 1}
+		}
+	default:
+		change.From = target
+		if reported && announced == nil {
+			return State{MTU: now.MTU}, nil
+		}
+	}
+	return next, change
+}

@@ -1,0 +1,18 @@
+package mtumigration
+
+import ()
+
+import corev1 "k8s.io/api/core/v1"
+
+// PodNamespaces is where container runtimes keep the network namespaces of pods, on the node and in agents that enter them.
+const PodNamespaces = "/run/netns"
+
+// EnterPods lets the first container of an agent's pod change the interfaces of pods: for as long as a migration takes.
+func EnterPods(pod *corev1.PodSpec) {
+	agent := &pod.Containers[0]
+	agent.SecurityContext.Capabilities.Add = append(agent.SecurityContext.Capabilities.Add, "SYS_ADMIN")
+	agent.VolumeMounts = append(agent.VolumeMounts, corev1.VolumeMount{Name: "pod-namespaces", MountPath: PodNamespaces, MountPropagation: new(corev1.MountPropagationHostToContainer)})
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "pod-namespaces", VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: PodNamespaces, Type: new(corev1.HostPathDirectoryOrCreate)},
+	}})
+}
