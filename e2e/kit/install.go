@@ -3,10 +3,8 @@ package kit
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,33 +26,6 @@ const (
 	// OperatorDeployment is the Deployment of the operator, in its namespace.
 	OperatorDeployment = "network-operator"
 )
-
-// images are the arguments of lab up for the images of the checkout.
-func (k *Kit) images() ([]string, error) {
-	tars, err := filepath.Glob(filepath.Join(k.Root, "_output/images/*.tar"))
-	if err != nil {
-		return nil, err
-	}
-	if len(tars) == 0 {
-		return nil, fmt.Errorf("no images in _output/images; run make images")
-	}
-	byName := map[string]string{}
-	if k.Overlay != "" {
-		further, err := filepath.Glob(filepath.Join(k.Overlay, "images/*.tar"))
-		if err != nil {
-			return nil, err
-		}
-		tars = append(tars, further...)
-	}
-	for _, tar := range tars {
-		byName[filepath.Base(tar)] = tar
-	}
-	var args []string
-	for _, name := range slices.Sorted(maps.Keys(byName)) {
-		args = append(args, "--image="+byName[name])
-	}
-	return args, nil
-}
 
 // Installation is the directory config that installs the operator.
 func (k *Kit) Installation() string {

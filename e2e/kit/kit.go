@@ -42,6 +42,8 @@ type Kit struct {
 	// Overlay, if not empty, is a directory with further images in images/, whose archives replace those of the checkout with the
 	// same name. If it has config/, that installs the operator instead of the checkout's.
 	Overlay string
+	// Type is the network that the lab is for, which decides about its images. Empty is Flannel.
+	Type operatorv1.NetworkType
 	// Client talks to the lab's API server with cluster-admin rights. It does not cache.
 	Client client.Client
 	// Config is the configuration of Client, for further clients.

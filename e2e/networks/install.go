@@ -23,6 +23,7 @@ func (n Network) Install(k *kit.Kit, up ...string) []kit.Step {
 // Prepare lists the steps from no lab to one with the operator, for which there is nothing to do yet. The arguments are further options
 // of lab up.
 func (n Network) Prepare(k *kit.Kit, up ...string) []kit.Step {
+	k.Type = n.Type
 	var steps []kit.Step
 	if n.Build != nil {
 		steps = append(steps, kit.Step{Say: fmt.Sprintf("build what %s needs beside the checkout's images", n.Type), Do: func(context.Context) (err error) {
