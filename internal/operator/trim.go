@@ -57,7 +57,8 @@ func nodeLabels(all map[string]string) map[string]string {
 	return kept
 }
 
-// trimPod keeps where a pod runs, whose it is, whether it is ready and, if it is not or has crashed often, what keeps it.
+// trimPod keeps where a pod runs, whose it is, its addresses on the network of its node, whether it is ready and, if it is not or has
+// crashed often, what keeps it.
 //
 // What the pods of a workload have in common is kept once, in what same remembers of each workload.
 func (s *same) trimPod(o any) (any, error) {
@@ -69,6 +70,9 @@ func (s *same) trimPod(o any) (any, error) {
 	kept.Namespace, kept.Labels, kept.OwnerReferences = s.of(p)
 	kept.Spec.NodeName = p.Spec.NodeName
 	kept.Status.Phase = p.Status.Phase
+	if p.Spec.HostNetwork { // its addresses should be those of its node
+		kept.Spec.HostNetwork, kept.Status.PodIPs = true, slices.Clone(p.Status.PodIPs)
+	}
 	kept.Status.Reason, kept.Status.Message = p.Status.Reason, p.Status.Message
 	ready := false
 	for _, c := range p.Status.Conditions {

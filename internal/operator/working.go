@@ -15,11 +15,13 @@ type workingPod struct {
 	node string
 	// since is when it became ready.
 	since metav1.Time
+	// addresses are those of a pod on the network of its node; nil for other pods.
+	addresses []corev1.PodIP
 }
 
 // working keeps a pod that is ready.
 func working(p *corev1.Pod) *workingPod {
-	kept := &workingPod{ObjectMeta: p.ObjectMeta, node: p.Spec.NodeName}
+	kept := &workingPod{ObjectMeta: p.ObjectMeta, node: p.Spec.NodeName, addresses: p.Status.PodIPs}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
 			kept.since = c.LastTransitionTime
@@ -34,6 +36,7 @@ func (w *workingPod) fill(p *corev1.Pod) {
 	conditions = append(conditions, corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: w.since})
 	*p = corev1.Pod{ObjectMeta: w.ObjectMeta}
 	p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = w.node, corev1.PodRunning, conditions
+	p.Spec.HostNetwork, p.Status.PodIPs = len(w.addresses) > 0, w.addresses
 }
 
 // GetObjectKind returns none, like objects in a cache.

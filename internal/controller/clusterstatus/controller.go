@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -92,6 +93,8 @@ type Controller struct {
 	memory  memory
 	nodes   nodeList
 	causes  causes
+	// outdated are the pods of the workload that is read now which have an address that their node no longer has.
+	outdated []outdated
 	// last are the conditions that were published last, of the object with this UID: the cache may not have them yet.
 	last struct {
 		uid        types.UID
@@ -157,7 +160,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	in.Findings, in.Starting, in.Deadline = findings, waited < patience, deadline(network)
+	in.Findings = slices.Concat(findings, in.Findings)
+	in.Starting, in.Deadline = waited < patience, deadline(network)
 	decision := status.Decide(in)
 	c.memory.seen(decision)
 	if err := c.publish(ctx, network, in, decision, rollout); err != nil {

@@ -27,7 +27,7 @@ const (
 	asked = 3
 )
 
-// gather reads everything that is decided on, but for the findings. again is after how long events may say more.
+// gather reads everything that is decided on, but for the findings of other controllers. again is after how long events may say more.
 func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, rollout report.Rollout) (in status.Input, again time.Duration, err error) {
 	in = status.Input{
 		Now: c.Now(), Version: c.Version, Absent: network == nil, PreviousControllers: c.memory.controllers, Memory: c.memory.of,
@@ -43,6 +43,7 @@ func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, ro
 		return in, 0, err
 	}
 	in.Nodes = c.nodes.all
+	c.outdated = nil
 	for _, w := range rollout.Wanted {
 		l, exists, err := c.read(ctx, w)
 		if err != nil {
@@ -55,6 +56,10 @@ func (c *Controller) gather(ctx context.Context, network *operatorv1.Network, ro
 			again = fresh
 		}
 		in.Live = append(in.Live, l.Live)
+		if len(c.outdated) > 0 {
+			in.Findings = append(in.Findings, addressFinding(w, c.outdated))
+			c.outdated = nil
+		}
 	}
 	return in, again, nil
 }
@@ -125,6 +130,9 @@ func (c *Controller) pods(ctx context.Context, namespace string, selector *metav
 	uids := make([]types.UID, 0, expected)
 	if err := c.Pods(ctx, namespace, matching, func(p *corev1.Pod) {
 		pods, uids = append(pods, status.OfPod(p, c.nodes.gone[p.Spec.NodeName])), append(uids, p.UID)
+		if o, is := c.nodes.outdatedAddress(p); is {
+			c.outdated = append(c.outdated, o)
+		}
 	}); err != nil {
 		return nil, false, err
 	}

@@ -18,6 +18,8 @@ type nodeList struct {
 	dirty atomic.Bool
 	all   []status.Node
 	gone  map[string]bool
+	// addresses are the internal ones of each node.
+	addresses map[string][]string
 }
 
 // read returns all nodes, for looking at only.
@@ -31,15 +33,16 @@ func (l *nodeList) read(ctx context.Context, nodes func(context.Context) ([]*cor
 		return err
 	}
 	all := make([]status.Node, 0, len(list))
-	gone := map[string]bool{}
+	gone, addresses := map[string]bool{}, map[string][]string{}
 	for _, known := range list {
 		n := status.OfNode(known)
 		all = append(all, n)
+		addresses[n.Name] = addressesOf(known)
 		if n.Gone {
 			gone[n.Name] = true
 		}
 	}
-	l.all, l.gone = slices.Clip(all), gone
+	l.all, l.gone, l.addresses = slices.Clip(all), gone, addresses
 	return nil
 }
 
@@ -55,7 +58,18 @@ func (l *nodeList) changed() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Node)
 			after, also := e.ObjectNew.(*corev1.Node)
-			return (!ok || !also || status.OfNode(before) != status.OfNode(after)) && note()
+			return (!ok || !also || status.OfNode(before) != status.OfNode(after) || !slices.Equal(addressesOf(before), addressesOf(after))) && note()
 		},
 	}
+}
+
+// addressesOf are the internal addresses of a node.
+func addressesOf(n *corev1.Node) []string {
+	var all []string
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			all = append(all, a.Address)
+		}
+	}
+	return all
 }
