@@ -77,19 +77,19 @@ func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort)
 	hash := sha256.Sum256([]byte(config))
 	d.Spec.Template.Annotations[hashAnnotation] = hex.EncodeToString(hash[:8])
 	pod := &d.Spec.Template.Spec
-	for _, containers := range [][]corev1.Container{pod.InitContainers[1:], pod.Containers} {
+	for _, containers := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range containers {
-			containers[i].Image = image
+			containers[i].Image = image // but see setCheck
 			containers[i].Env = append(containers[i].Env, api.Env()...)
 		}
 	}
 }
 
-// setCheck sets the first init container, which checks that the kernel has what the mode needs.
+// setCheck sets the first init container, which checks that the kernel has what the mode needs, and that the API server answers.
 func setCheck(d *appsv1.DaemonSet, image string, c *config, spec *operatorv1.NetworkSpec) {
 	check := &d.Spec.Template.Spec.InitContainers[0]
 	check.Image = image
-	check.Args = append([]string{"check-proxy-mode", "--mode=" + string(c.Mode)}, families(spec)...)
+	check.Args = append([]string{"check-proxy-mode", "--node=$(NODE_NAME)", "--mode=" + string(c.Mode)}, families(spec)...)
 	switch {
 	case string(c.Mode) == modeNFTables:
 		check.Args = append(check.Args, "--minimum-kernel="+nftablesKernel().String())

@@ -231,7 +231,7 @@ func TestKernelIsCheckedFirst(t *testing.T) {
 			spec.KubeProxyConfig = &osv1.ProxyConfig{ProxyArguments: tc.arguments}
 			containers := daemonSet(t, render(t, filledFor(t, spec, nil), cluster())).Spec.Template.Spec.InitContainers
 			check := containers[0]
-			if want := append([]string{"check-proxy-mode"}, tc.want...); !slices.Equal(check.Args, want) || check.Image != "registry.example.com/cno:v1" {
+			if want := append([]string{"check-proxy-mode", "--node=$(NODE_NAME)"}, tc.want...); !slices.Equal(check.Args, want) || check.Image != "registry.example.com/cno:v1" {
 				t.Errorf("%s: the first container is %s with %v, want %v", tc.why, check.Image, check.Args, want)
 			}
 			if check.TerminationMessagePolicy != corev1.TerminationMessageFallbackToLogsOnError {
