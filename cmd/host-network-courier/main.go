@@ -28,7 +28,7 @@ func main() {
 }
 
 func command(log *slog.Logger) *cobra.Command {
-	c := courier.Courier{Repeat: 10 * time.Minute, Now: time.Now, Log: log}
+	c := courier.Courier{Repeat: 10 * time.Minute, Again: time.Minute, Now: time.Now, Log: log}
 	cmd := &cobra.Command{
 		Use:           "host-network-courier",
 		Short:         "Copy host network files to this node, and report its results",
@@ -57,6 +57,8 @@ func command(log *slog.Logger) *cobra.Command {
 	cmd.Flags().BoolVar(&c.Withdraw, "withdraw", false, "remove the files that were copied, and copy none")
 	cmd.Flags().StringVar(&c.To, "to", "/host/etc/nmstate/openshift", "the directory on the host")
 	cmd.Flags().StringVar(&c.Report, "report", "/host/run/host-network/report.json", "the file in which the program on the host reports its last run")
+	cmd.Flags().StringVar(&c.Requests, "requests", "", "the file with the requests to nodes to apply their documents now; none if empty")
+	cmd.Flags().StringVar(&c.Request, "request", "/host/run/host-network/apply/request.json", "the file on the host to which the request for this node is copied")
 	cmd.Flags().DurationVar(&c.Interval, "interval", 10*time.Second, "the polling interval")
 	return cmd
 }

@@ -41,7 +41,7 @@ func command(log *slog.Logger, level *slog.LevelVar) *cobra.Command {
 	flags.StringVar(&o.leases, "leases", "/run/host-network/leases", "the directory of leases that were obtained without NetworkManager")
 	flags.StringVar(&o.report, "report", "/run/host-network/report.json", "the file with the result of the last run")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
-	root.AddCommand(runCommand(&o), restoreCommand(&o), leasesCommand(&o), installCommand(), selectCommand(&o), statusCommand(&o), versionCommand())
+	root.AddCommand(runCommand(&o), applyCommand(&o), restoreCommand(&o), leasesCommand(&o), installCommand(), selectCommand(&o), statusCommand(&o), versionCommand())
 	return root
 }
 

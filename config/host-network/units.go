@@ -6,5 +6,5 @@ import "embed"
 
 // Files are the units, and host-network.conf for NetworkManager's conf.d.
 //
-//go:embed *.service *.conf
+//go:embed *.service *.path *.conf
 var Files embed.FS

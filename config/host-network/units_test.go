@@ -64,10 +64,27 @@ func TestHostNetworkRunsBetweenTheDaemonsAndKubernetes(t *testing.T) {
 	}
 }
 
+// TestARequestStopsNothingAndIsNotRetried: the kubelet requires host-network.service, and stops with it.
+func TestARequestStopsNothingAndIsNotRetried(t *testing.T) {
+	u := read(t, "host-network-apply.service")
+	for _, key := range []string{"Unit.Conflicts", "Unit.PropagatesStopTo", "Install.RequiredBy", "Install.WantedBy", "Service.RemainAfterExit"} {
+		if len(u[key]) > 0 {
+			t.Errorf("%s is %v", key, u[key])
+		}
+	}
+	if !slices.Equal(u["Service.Restart"], []string{"no"}) || !slices.Contains(u["Service.ExecStart"], "apply") || !slices.Contains(u["Unit.OnFailure"], "host-network-rollback.service") {
+		t.Errorf("the service is %v", u)
+	}
+	if p := read(t, "host-network-apply.path"); !slices.Equal(p["Path.PathChanged"], []string{"/run/host-network/apply/request.json"}) || len(p["Install.WantedBy"]) == 0 {
+		t.Errorf("the path is %v", p)
+	}
+}
+
 func TestSystemdWaitsLongerThanTheProgram(t *testing.T) {
 	l := hostapply.DefaultLimits()
 	for name, least := range map[string]time.Duration{
 		"host-network.service":          l.Name + l.Apply + l.Verify + time.Duration(l.Tries)*l.Restore + l.Restore,
+		"host-network-apply.service":    l.Name + l.Apply + l.Verify + time.Duration(l.Tries)*l.Restore + l.Restore,
 		"host-network-rollback.service": time.Duration(l.Tries)*l.Restore + l.Restore,
 	} {
 		limit, err := time.ParseDuration(strings.Join(read(t, name)["Service.TimeoutStartSec"], "") + "s")
@@ -87,8 +104,8 @@ func TestUnitsAreWhatSystemdUnderstands(t *testing.T) {
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	names, err := filepath.Glob("*.service")
-	if err != nil || len(names) != 3 {
+	names, err := filepath.Glob("*.[sp][ea][rt]*")
+	if err != nil || len(names) != 5 {
 		t.Fatal(names, err)
 	}
 	copies := map[string]bool{}

@@ -86,6 +86,10 @@ type HostNetworkConfigSpec struct {
 	// +optional
 	Applier Applier `json:"applier,omitempty"`
 
+	// rollout determines when nodes that run apply a changed document. The default is their next boot.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+
 	// hosts are the hosts with their own values or state.
 	// +listType=map
 	// +listMapKey=name
@@ -103,6 +107,35 @@ const (
 	ApplierMachineConfigOperator Applier = "MachineConfigOperator"
 	// ApplierHostNetwork is host-network.service.
 	ApplierHostNetwork Applier = "HostNetwork"
+)
+
+// Rollout is when nodes that run apply a changed document.
+type Rollout struct {
+	// strategy is NextBoot, the default: each node applies its document at its next boot; or Live: nodes with host-network apply it while they
+	// run, in the order of their names, and no further one begins after one has failed. A node that rolled back keeps what
+	// it had, also at later boots.
+	// +kubebuilder:validation:Enum=NextBoot;Live
+	// +optional
+	Strategy RolloutStrategy `json:"strategy,omitempty"`
+
+	// maxUnavailable is how many nodes apply their document at a time. Nodes of the role that are not ready count. The default is 1.
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	MaxUnavailable int32 `json:"maxUnavailable,omitempty"`
+
+	// attempt is changed to apply the same document again on nodes that rolled it back or refused it. Any other number does.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Attempt int32 `json:"attempt,omitempty"`
+}
+
+// RolloutStrategy is when documents are applied.
+type RolloutStrategy string
+
+// The strategies of rollouts.
+const (
+	RolloutNextBoot RolloutStrategy = "NextBoot"
+	RolloutLive     RolloutStrategy = "Live"
 )
 
 // AcceptRestart is the annotation of a HostNetworkConfig that accepts units of a newer version of the operator for the nodes of the role, which

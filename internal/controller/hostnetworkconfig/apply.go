@@ -155,7 +155,7 @@ func (c *Controller) publish(ctx context.Context, w world, d decision) error {
 		if !slices.Contains(d.Keep, config.Name) {
 			c.condition(config, status, rendered(d.Failures[config.Name], d.Notes[config.Name]))
 			for _, o := range d.Objects {
-				if o.config == config.Name && !o.shared {
+				if o.config == config.Name && !o.shared && !o.passing {
 					status.Rendered = append(status.Rendered, networkv1.RenderedObject{
 						Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName(), Hash: manifest.Hash(manifest.Object{Object: o.Unstructured})})
 				}

@@ -17,13 +17,16 @@ func (c *Controller) condition(config *networkv1.HostNetworkConfig, status *netw
 	meta.SetStatusCondition(&status.Conditions, condition)
 }
 
-// appliedBy says how far the nodes are.
-func appliedBy(status *networkv1.HostNetworkConfigStatus) metav1.Condition {
+// appliedBy says how far the nodes are. stop is why no further one begins; empty if they do.
+func appliedBy(status *networkv1.HostNetworkConfigStatus, stop string) metav1.Condition {
 	out := metav1.Condition{Type: networkv1.ConditionApplied, Status: metav1.ConditionFalse}
 	count := fmt.Sprintf("%d of %d nodes have applied their document", status.AppliedNodes, status.Nodes)
 	switch {
 	case status.FailedNodes > 0:
 		out.Reason, out.Message = "NodesFailed", count+"; "+failures(status)
+		if stop != "" {
+			out.Message += "; " + stop
+		}
 	case status.AppliedNodes < status.Nodes:
 		out.Reason, out.Message = "NodesPending", count
 	case status.Nodes == 0:

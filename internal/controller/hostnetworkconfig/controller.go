@@ -7,7 +7,7 @@
 // report; and the status of each HostNetworkConfig.
 //
 // It must never take a document away because of a mistake: while a HostNetworkConfig is invalid, what was made of it before stays.
-// It never applies anything on a node. Nodes are restarted only for what its author has asked for.
+// It never applies anything on a node, but asks nodes to, where a rollout is live. Nodes are restarted only for what its author has asked for.
 package hostnetworkconfig
 
 import (
@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -81,9 +82,18 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{},
 		c.Wake.Source(),
 		loop.On(mgr, &networkv1.HostNetworkConfig{}, once),
-		loop.On(mgr, &corev1.Node{}, once, predicate.LabelChangedPredicate{}),
+		loop.On(mgr, &corev1.Node{}, once, predicate.Or(predicate.LabelChangedPredicate{}, readinessChanged())),
 		loop.On(mgr, &corev1.ConfigMap{}, once, ours),
 	)
+}
+
+// readinessChanged passes updates of nodes that have become ready or not ready.
+func readinessChanged() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok := e.ObjectOld.(*corev1.Node)
+		after, both := e.ObjectNew.(*corev1.Node)
+		return ok && both && ready(before) != ready(after)
+	}}
 }
 
 // Reconcile makes everything of all HostNetworkConfigs.

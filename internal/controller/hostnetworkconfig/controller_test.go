@@ -365,7 +365,7 @@ func TestOnPlainKubernetesACourierBringsTheFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	container := d.Spec.Template.Spec.Containers[0]
-	if container.Image != "host-network:v1" || !strings.Contains(strings.Join(container.Command, " "), "--from /files --to /host/etc/nmstate/openshift") {
+	if container.Image != "host-network:v1" || !strings.Contains(strings.Join(container.Command, " "), "--to /host/etc/nmstate/openshift --from /files") {
 		t.Errorf("the courier runs %v", container.Command)
 	}
 	status := c.get("workers").Status

@@ -39,6 +39,8 @@ type object struct {
 	*unstructured.Unstructured
 	// config is the HostNetworkConfig that it is made of.
 	config string
+	// passing objects change while a rollout goes on, and are not listed in the status.
+	passing bool
 	// shared objects belong to a third party, and get a field only. They are never deleted.
 	shared bool
 }
@@ -87,10 +89,17 @@ func (c *Controller) decide(w world) decision {
 			d.Objects = append(d.Objects, *program)
 		}
 		d.Notes[config.Name] = note
-		if waits := describeHosts(w, config, d.Configured, status); waits {
-			d.Waiting = true
+		waits, requests, stop := describeHosts(w, config, d.Configured, status)
+		d.Waiting = d.Waiting || waits
+		if live(config.HostNetworkConfig) {
+			o, err := c.requestsObject(config, requests)
+			if err != nil {
+				d.Failures[config.Name] = append(d.Failures[config.Name], err.Error())
+			} else {
+				d.Objects = append(d.Objects, o)
+			}
 		}
-		c.condition(config.HostNetworkConfig, status, appliedBy(status))
+		c.condition(config.HostNetworkConfig, status, appliedBy(status, stop))
 	}
 	programs, errs := c.programsLeft(w, valids)
 	for _, err := range errs {

@@ -33,17 +33,16 @@ func roleOf(n node, configured []string) string {
 	return "worker"
 }
 
-// describeHosts writes what becomes of the hosts of a config into its status. It reports whether a BareMetalHost is awaited.
-func describeHosts(w world, config roleConfig, configured []string, status *networkv1.HostNetworkConfigStatus) bool {
+// describeHosts writes what becomes of the hosts of a config into its status. It reports whether a BareMetalHost is awaited, which nodes
+// apply their document now, and why no further one begins.
+func describeHosts(w world, config roleConfig, configured []string, status *networkv1.HostNetworkConfigStatus) (waits bool, requests nodereport.Requests, stop string) {
 	seen := map[string]bool{}
-	for _, n := range w.Nodes {
-		if roleOf(n, configured) != canonicalRole(config.Spec.Role) {
-			continue
-		}
-		host := describeNode(n, config, w.Reports[n.Name])
-		if w.MachineConfigs && w.Reports[n.Name].Result == "" && host.Result == networkv1.Pending && config.Spec.Applier != networkv1.ApplierHostNetwork {
-			host.Message = "the service of the machine-config operator applies the document and reports nothing; spec.applier: HostNetwork replaces it"
-		}
+	nodes := describeNodes(w, config, configured)
+	if live(config.HostNetworkConfig) {
+		requests, stop = rollOut(*config.Spec.Rollout, nodes, w.Requests[canonicalRole(config.Spec.Role)])
+	}
+	for _, n := range nodes {
+		host := n.host
 		seen[host.Name] = true
 		status.Nodes++
 		switch host.Result {
@@ -54,7 +53,6 @@ func describeHosts(w world, config roleConfig, configured []string, status *netw
 		}
 		status.Hosts = append(status.Hosts, host)
 	}
-	waits := false
 	for i := range config.Spec.Hosts {
 		short := placement.ShortName(config.Spec.Hosts[i].Name)
 		if seen[short] {
@@ -71,7 +69,24 @@ func describeHosts(w world, config roleConfig, configured []string, status *netw
 	}
 	slices.SortFunc(status.Hosts, func(a, b networkv1.HostStatus) int { return strings.Compare(a.Name, b.Name) })
 	status.Hosts = slices.CompactFunc(status.Hosts, func(a, b networkv1.HostStatus) bool { return a.Name == b.Name })
-	return waits
+	return waits, requests, stop
+}
+
+// describeNodes returns the nodes of a config, by name, with what they say of their documents.
+func describeNodes(w world, config roleConfig, configured []string) []nodeState {
+	var nodes []nodeState
+	for _, n := range w.Nodes {
+		if roleOf(n, configured) != canonicalRole(config.Spec.Role) {
+			continue
+		}
+		report := w.Reports[n.Name]
+		host := describeNode(n, config, report)
+		if w.MachineConfigs && report.Result == "" && host.Result == networkv1.Pending && config.Spec.Applier != networkv1.ApplierHostNetwork {
+			host.Message = "the service of the machine-config operator applies the document and reports nothing; spec.applier: HostNetwork replaces it"
+		}
+		nodes = append(nodes, nodeState{host: host, report: report, ready: n.Ready})
+	}
+	return nodes
 }
 
 // machineMissing says that the BareMetalHost of a host is not there; empty if it is, or is not needed.

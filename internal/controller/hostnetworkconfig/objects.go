@@ -30,6 +30,8 @@ const (
 	// what was brought.
 	annotationFiles   = "network.operator.openshift.io/files"
 	brings, withdraws = "brings", "withdraws"
+	// requestDir is the directory on the host for the request, for which host-network-apply.path waits.
+	requestDir = "/run/host-network/apply"
 	// largestConfigMap is how many bytes of files go into one ConfigMap; the API server takes a MiB of all that it is.
 	largestConfigMap = 700 << 10
 )
@@ -132,8 +134,8 @@ func configMaps(role string, files placement.Files) []*corev1.ConfigMap {
 	return all
 }
 
-// courier returns the DaemonSet for the nodes of a role, which brings the files of ConfigMaps, if there are any.
-func (c *Controller) courier(role string, maps, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
+// reporter returns the DaemonSet for the nodes of a role, which reports and does nothing else.
+func (c *Controller) reporter(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
 	d, err := manifest.Decode[appsv1.DaemonSet](assets, "assets/courier.yaml")
 	if err != nil {
 		return nil, err
@@ -149,9 +151,23 @@ func (c *Controller) courier(role string, maps, configured []string, pullSecret 
 	container := &spec.Containers[0]
 	container.Image = c.Image
 	container.Env = append(container.Env, c.APIServer.Env()...)
+	return d, nil
+}
+
+// courier returns the DaemonSet for the nodes of a role, which brings the files of ConfigMaps, if there are any, and passes requests to
+// apply them.
+func (c *Controller) courier(role string, maps, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
+	d, err := c.reporter(role, configured, pullSecret)
+	if err != nil {
+		return nil, err
+	}
+	passesRequests(d, role)
+	mountDocuments(d, len(maps) == 0)
 	if len(maps) == 0 {
 		return d, nil
 	}
+	spec := &d.Spec.Template.Spec
+	container := &spec.Containers[0]
 	var sources []corev1.VolumeProjection
 	for _, name := range maps {
 		sources = append(sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: name}}})
@@ -159,13 +175,13 @@ func (c *Controller) courier(role string, maps, configured []string, pullSecret 
 	container.Command = append(container.Command, "--from", "/files")
 	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "files", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: sources}}})
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "files", MountPath: "/files", ReadOnly: true})
-	writes(d, brings)
+	d.Annotations[annotationFiles] = brings
 	return d, nil
 }
 
 // withdrawing returns the DaemonSet of a role that no one asks for any more: it removes what was brought.
 func (c *Controller) withdrawing(role string, configured []string, pullSecret string) (*appsv1.DaemonSet, error) {
-	d, err := c.courier(role, nil, configured, pullSecret)
+	d, err := c.reporter(role, configured, pullSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -173,20 +189,38 @@ func (c *Controller) withdrawing(role string, configured []string, pullSecret st
 	// Nothing is lost while there is none on a node, and anyone who waits for all nodes waits shorter.
 	all := intstr.FromString("100%")
 	d.Spec.UpdateStrategy.RollingUpdate.MaxUnavailable = &all
-	writes(d, withdraws)
+	d.Annotations[annotationFiles] = withdraws
+	mountDocuments(d, false)
 	return d, nil
 }
 
-// writes gives couriers the directory on the host, and says in the object what they do there.
-func writes(d *appsv1.DaemonSet, what string) {
-	d.Annotations[annotationFiles] = what
+// mountDocuments gives couriers the directory of documents on the host.
+func mountDocuments(d *appsv1.DaemonSet, readOnly bool) {
+	mountHost(d, "documents", placement.Dir, "/host"+placement.Dir, readOnly)
+	container := &d.Spec.Template.Spec.Containers[0]
+	container.Command = append(container.Command, "--to", "/host"+placement.Dir)
+}
+
+// passesRequests gives couriers the requests to the nodes of a role, and the directory of the host for its own. The ConfigMap exists
+// only while changes are applied on running nodes; couriers are not restarted for it.
+func passesRequests(d *appsv1.DaemonSet, role string) {
+	const requests, host = "/requests", "/host/apply"
+	yes := true
+	mountHost(d, "apply", requestDir, host, false)
+	spec := &d.Spec.Template.Spec
+	container := &spec.Containers[0]
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: "requests", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: nodereport.RequestsName(role)}, Optional: &yes}}})
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "requests", MountPath: requests, ReadOnly: true})
+	container.Command = append(container.Command, "--requests", requests+"/"+nodereport.RequestsKey, "--request", host+"/request.json")
+}
+
+func mountHost(d *appsv1.DaemonSet, name, directory, at string, readOnly bool) {
 	create := corev1.HostPathDirectoryOrCreate
 	spec := &d.Spec.Template.Spec
-	spec.Volumes = append(spec.Volumes,
-		corev1.Volume{Name: "documents", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: placement.Dir, Type: &create}}})
+	spec.Volumes = append(spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: directory, Type: &create}}})
 	container := &spec.Containers[0]
-	container.Command = append(container.Command, "--to", "/host"+placement.Dir)
-	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "documents", MountPath: "/host" + placement.Dir})
+	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: at, ReadOnly: readOnly})
 }
 
 // nodesOf selects the nodes of a role, as roleOf tells them.

@@ -32,6 +32,8 @@ type world struct {
 	Machines map[string]string
 	// PullSecret is the name of the Secret with which couriers pull their image; empty is none.
 	PullSecret string
+	// Requests are the requests to nodes that are made, by role.
+	Requests map[string]nodereport.Requests
 	// Programs are the MachineConfigs with host-network, by role.
 	Programs map[string]program
 	// There is what the loop has made.
@@ -42,6 +44,8 @@ type world struct {
 type node struct {
 	Name   string
 	Labels map[string]string
+	// Ready is the condition of that name.
+	Ready bool
 }
 
 // host is the name that the node gives itself.
@@ -87,7 +91,7 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 		return w, fmt.Errorf("list nodes: %w", err)
 	}
 	for i := range nodes.Items {
-		w.Nodes = append(w.Nodes, node{Name: nodes.Items[i].Name, Labels: nodes.Items[i].Labels})
+		w.Nodes = append(w.Nodes, node{Name: nodes.Items[i].Name, Labels: nodes.Items[i].Labels, Ready: ready(&nodes.Items[i])})
 	}
 	slices.SortFunc(w.Nodes, func(a, b node) int { return strings.Compare(a.Name, b.Name) })
 	if err := c.readReports(ctx, &w); err != nil {
@@ -95,6 +99,9 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 	}
 	var err error
 	if w.There, err = c.look(ctx, w); err != nil {
+		return w, err
+	}
+	if err := c.readRequests(ctx, &w); err != nil {
 		return w, err
 	}
 	if err := c.readPrograms(ctx, &w); err != nil {
@@ -105,6 +112,13 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 		return w, nil
 	}
 	return w, c.readMachines(ctx, &w)
+}
+
+// ready reports whether a node is ready and not about to be deleted.
+func ready(n *corev1.Node) bool {
+	return n.DeletionTimestamp == nil && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
 }
 
 func (c *Controller) readReports(ctx context.Context, w *world) error {

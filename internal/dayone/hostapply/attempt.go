@@ -60,13 +60,13 @@ func (e *Engine) applyAndVerify(ctx context.Context, change Change, j entry) ([]
 // finish writes that the change is done: the state first, so that a death before the journal is closed repeats
 // only what does not hurt.
 func (e *Engine) finish(j entry) error {
-	if e.Applied != "" && !j.Source.Automatic {
+	if e.Applied != "" && !j.Source.Automatic && j.Rejected == nil {
 		e.step("write marker")
 		if err := writeFile(e.Applied, j.Content, 0o644); err != nil {
 			return fmt.Errorf("write marker: %w", err)
 		}
 	}
-	err := e.save(state{Applied: &applied{Source: j.Source, Document: j.Document, Boot: e.Boot, Time: e.Now()}})
+	err := e.save(state{Applied: &applied{Source: j.Source, Document: j.Document, Boot: e.Boot, Time: e.Now()}, Rejected: j.Rejected})
 	if err != nil {
 		return err
 	}
@@ -88,6 +88,7 @@ func (e *Engine) rollBack(ctx context.Context, j entry, change Change, differenc
 		s.Applied = nil // it worked once; next time its captures are resolved again
 	}
 	s.Interrupted, s.Suspect = 0, ""
+	s.reject(j, why.Error())
 	if err := errors.Join(err, e.save(s), e.closeJournal()); err != nil {
 		return Broken, differences, fmt.Errorf("%w; rolled back, but: %w", why, err)
 	}

@@ -84,10 +84,12 @@ const (
 	Broken     Result = "broken"
 )
 
-// Run does one pass. The error is nil for Applied, Unchanged and Nothing only. What happened is in the report
-// too, whatever it is.
-func (e *Engine) Run(ctx context.Context) (Report, error) {
-	report, err := e.pass(ctx)
+// Run does one pass. The error is nil for Applied, Unchanged and Nothing only, and for RolledBack if an earlier request for the document
+// ended so, and the host has what it had before. What happened is in the report too, whatever it is.
+func (e *Engine) Run(ctx context.Context) (Report, error) { return e.conclude(e.pass(ctx, nil)) }
+
+// conclude completes and publishes the report of a pass.
+func (e *Engine) conclude(report Report, err error) (Report, error) {
 	report.Time = e.Now()
 	if err != nil {
 		report.Message = err.Error()
@@ -108,39 +110,61 @@ func (e *Engine) Recover(ctx context.Context) error {
 	return err
 }
 
-func (e *Engine) pass(ctx context.Context) (Report, error) {
+// pass is for a request, or for none.
+func (e *Engine) pass(ctx context.Context, r *Request) (Report, error) {
+	report := Report{}
+	if r != nil {
+		report.Attempt = r.Attempt
+	}
 	if j, err := e.open(); err != nil {
-		return Report{Result: Broken}, err
+		report.Result = Broken
+		return report, err
 	} else if j != nil {
 		if result, err := e.recover(ctx, *j); err != nil {
-			return Report{Result: result, Source: j.Source}, err
+			report.Result, report.Source = result, j.Source
+			return report, err
 		}
 	}
 	s, err := e.load()
 	if err != nil {
-		return Report{}, err
+		return report, err
 	}
 	live, err := e.Backend.Live(ctx)
 	if err != nil {
-		return Report{}, fmt.Errorf("read the host's network: %w", err)
+		return report, fmt.Errorf("read the host's network: %w", err)
 	}
 	source, content, err := e.choose(ctx, live)
-	report := Report{Source: source}
+	report.Source = source
 	if err != nil {
 		return report, err
+	}
+	if r != nil {
+		if report.Result, err = requested(*r, s, source); err != nil {
+			return report, err
+		}
+	} else if s.rejects(source) {
+		return e.keep(ctx, s, live, report)
 	}
 	if source.SHA256 == "" {
 		report.Result = Nothing
 		return report, nil
 	}
+	settled, err := e.settle(ctx, s, live, entry{Source: source, Content: content, Request: r})
+	settled.Attempt = report.Attempt
+	return settled, err
+}
+
+// settle makes the network what a document wants, unless it is that already.
+func (e *Engine) settle(ctx context.Context, s state, live livestate.State, j entry) (Report, error) {
+	source, report := j.Source, Report{Source: j.Source}
 	if s.Suspect == source.SHA256 && s.Interrupted >= e.Limits.Tries {
 		return report, fmt.Errorf("the process died %d times in a row while it applied %s; it is not tried again until it changes", s.Interrupted, source)
 	}
-	resolved, err := e.resolve(s, source, content, live)
-	if err != nil {
+	var err error
+	if j.Document, err = e.resolve(s, source, j.Content, live); err != nil {
 		return report, err
 	}
-	change, err := e.change(source, resolved)
+	change, err := e.change(source, j.Document)
 	if err != nil {
 		return report, err
 	}
@@ -148,8 +172,7 @@ func (e *Engine) pass(ctx context.Context) (Report, error) {
 		report.Result = Unchanged
 		return report, nil
 	}
-	j, err := e.prepare(ctx, change, entry{Source: source, Content: content, Document: resolved})
-	if err != nil {
+	if j, err = e.prepare(ctx, change, j); err != nil {
 		return report, err
 	}
 	report.Result, report.Differences, err = e.attempt(ctx, j, change)

@@ -30,6 +30,10 @@ type entry struct {
 	Before   []Target  `json:"before"` // what answered before the change
 	Started  time.Time `json:"started"`
 	Reason   string    `json:"reason,omitempty"` // of restoring
+	// Request is what asked for the change; nil at boot.
+	Request *Request `json:"request,omitempty"`
+	// Rejected is a document in whose place this one is applied.
+	Rejected *rejected `json:"rejected,omitempty"`
 }
 
 // Source says where a document came from.
@@ -51,6 +55,8 @@ type state struct {
 	// Interrupted counts how often in a row the process died while it applied the source of this hash.
 	Interrupted int    `json:"interrupted,omitempty"`
 	Suspect     string `json:"suspect,omitempty"`
+	// Rejected is the document that was rolled back after the last request, until another one is applied.
+	Rejected *rejected `json:"rejected,omitempty"`
 }
 
 type applied struct {

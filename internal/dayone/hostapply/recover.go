@@ -23,6 +23,7 @@ func (e *Engine) recover(ctx context.Context, j entry) (Result, error) {
 		return Broken, fmt.Errorf("restore the network after an interrupted change: %w", err)
 	}
 	s, err := e.load()
+	s.reject(j, "the process died while it applied "+j.Source.String()+" on request; the earlier network was restored")
 	if err == nil && j.Stage == applying {
 		if s.Suspect != j.Source.SHA256 {
 			s.Suspect, s.Interrupted = j.Source.SHA256, 0

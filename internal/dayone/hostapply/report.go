@@ -12,6 +12,8 @@ type Report struct {
 	Result Result    `json:"result"`
 	Source Source    `json:"source"`
 	Time   time.Time `json:"time"`
+	// Attempt is that of the request; 0 at boot.
+	Attempt int32 `json:"attempt,omitempty"`
 	// Message says what went wrong, if anything did.
 	Message string `json:"message,omitempty"`
 	// Differences are between what was wanted and what was there when verification gave up.

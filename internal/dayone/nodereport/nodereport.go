@@ -37,6 +37,8 @@ type Report struct {
 	SHA256 string `json:"sha256,omitempty"`
 	// Message is a sentence that says what is wrong.
 	Message string `json:"message,omitempty"`
+	// Attempt is that of the request which the program answered; 0 if it ran at boot.
+	Attempt int32 `json:"attempt,omitempty"`
 	// Time is when the program ended.
 	Time time.Time `json:"time,omitzero"`
 	// Delivery says what keeps the courier from bringing files; empty if nothing does.
@@ -85,6 +87,7 @@ func FromHost(node string, content []byte) (Report, error) {
 	var said struct {
 		Result  string    `json:"result"`
 		Message string    `json:"message"`
+		Attempt int32     `json:"attempt"`
 		Time    time.Time `json:"time"`
 		Source  struct {
 			File      string `json:"file"`
@@ -95,7 +98,7 @@ func FromHost(node string, content []byte) (Report, error) {
 	if err := json.Unmarshal(content, &said); err != nil {
 		return Report{}, fmt.Errorf("decode report of the host: %w", err)
 	}
-	r.Result, r.Message, r.Time = said.Result, said.Message, said.Time
+	r.Result, r.Message, r.Attempt, r.Time = said.Result, said.Message, said.Attempt, said.Time
 	if !said.Source.Automatic {
 		r.File, r.SHA256 = said.Source.File, said.Source.SHA256
 	}

@@ -1,5 +1,5 @@
 // Package courier brings the files of host network configuration to the node it runs on, and what the node says of them
-// to the cluster. It applies nothing: that is done by the program on the host, at the next boot.
+// to the cluster. It applies nothing: that is done by the program on the host, at the next boot or when the courier passes a request to it.
 package courier
 
 import (
@@ -29,6 +29,10 @@ type Courier struct {
 	Withdraw bool
 	// Report is the file in which the program on the host reports its last run. It may be missing.
 	Report string
+	// Requests is the file with the requests to nodes; empty for none. Request is the file on the host to which this node's is
+	// written, and Again after how long it is written again while it is not answered.
+	Requests, Request string
+	Again             time.Duration
 	// Interval is between two looks, and Repeat after how long a report is published again though nothing changed, in case it
 	// was deleted.
 	Interval, Repeat time.Duration
@@ -38,6 +42,8 @@ type Courier struct {
 
 	last      nodereport.Report
 	published time.Time
+	passed    []byte
+	passedAt  time.Time
 }
 
 // Run works until the context ends. What goes wrong is logged, reported if possible, and tried again.
@@ -56,7 +62,7 @@ func (c *Courier) Run(ctx context.Context) {
 	}
 }
 
-// Once brings the files, and publishes the report if it has changed.
+// Once brings the files, passes a request to the host, and publishes the report if it has changed.
 func (c *Courier) Once(ctx context.Context) error {
 	delivery := c.deliver()
 	content, err := os.ReadFile(c.Report)
@@ -71,6 +77,10 @@ func (c *Courier) Once(ctx context.Context) error {
 		report.Delivery = delivery.Error()
 	}
 	report.Withdrawn = c.Withdraw && delivery == nil
+	if err := c.pass(report); err != nil && delivery == nil {
+		delivery = err
+		report.Delivery = err.Error()
+	}
 	if report == c.last && c.Now().Sub(c.published) < c.Repeat {
 		return delivery
 	}

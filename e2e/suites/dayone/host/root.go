@@ -95,11 +95,7 @@ func unpack(ctx context.Context, archive, layer, work, to string) error {
 	if err := os.MkdirAll(filepath.Join(to, "mnt"), 0o755); err != nil {
 		return err
 	}
-	if err := addUser(to, "messagebus", 101); err != nil {
-		return err
-	}
-	// Open vSwitch's package makes the link with update-alternatives.
-	return os.Symlink("../lib/openvswitch-switch/ovs-vswitchd", filepath.Join(to, "usr/sbin/ovs-vswitchd"))
+	return addUser(to, "messagebus", 101)
 }
 
 func addUser(root, name string, id int) error {
