@@ -84,8 +84,6 @@ type packet struct {
 	src, dst netip.Addr
 	protocol string
 	port     int
-	same     bool // dst is on the same switch
-	dstMAC   string
 }
 
 func (w *world) from(p northbound.Pod, like netip.Addr) packet {
@@ -129,7 +127,7 @@ func (w *world) send(p packet) ([]string, string) {
 	default:
 		flow += fmt.Sprintf(" && %s.src==40000 && %s.dst==%d", p.protocol, p.protocol, p.port)
 	}
-	return w.Trace("--ct=new", "--ct=new", p.node, flow)
+	return w.Trace("--ct=new", "--ct=new", "--ct=new", "--ct=new", p.node, flow)
 }
 
 func TestPodsReachPodsNodesAndWhatIsOutside(t *testing.T) {
