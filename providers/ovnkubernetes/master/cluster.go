@@ -1,0 +1,241 @@
+package master
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/internal/nodeblocks"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+// cluster is what the master has decided: blocks, addresses, and the rows that follow. It reads objects, and writes nothing.
+type cluster struct {
+	pools     []nodeblocks.Pool
+	objects   *objects
+	rows      *northbound.State
+	addresses *addresses
+	blocks    map[string][]netip.Prefix
+	given     map[key]given
+	// waiting are pods whose node has no block, or none with a free address, by node.
+	waiting map[string]map[key]bool
+	// annotate has annotations written once the rows are; event records an event.
+	annotate func(key, annotation)
+	event    func(object runtime.Object, reason, message string)
+	requeue  func(key)
+	// without are the nodes that lack a block.
+	without []string
+}
+
+// given is what a pod has.
+type given struct {
+	uid  types.UID
+	node string
+	pod  topology.Pod
+}
+
+func newCluster(pools []nodeblocks.Pool, o *objects) *cluster {
+	var networks []netip.Prefix
+	for _, p := range pools {
+		networks = append(networks, p.Network.Masked())
+	}
+	return &cluster{
+		pools: pools, objects: o, rows: northbound.NewState(northbound.Cluster{Networks: networks}), addresses: newAddresses(),
+		blocks: map[string][]netip.Prefix{}, given: map[key]given{}, waiting: map[string]map[key]bool{},
+	}
+}
+
+// apply takes changes, in order.
+func (c *cluster) apply(keys []key) {
+	if slices.ContainsFunc(keys, func(k key) bool { return k.kind == nodeKind }) {
+		c.assign()
+	}
+	for _, k := range keys {
+		switch k.kind {
+		case nodeKind:
+			c.node(k)
+		case namespaceKind:
+			if n := get[corev1.Namespace](c.objects.namespaces, k); n != nil {
+				c.rows.SetNamespace(netpolicy.Namespace{Name: n.Name, Labels: n.Labels})
+			} else {
+				c.rows.DeleteNamespace(k.name)
+			}
+		case podKind:
+			c.pod(k)
+		case serviceKind:
+			if s := get[corev1.Service](c.objects.services, k); s != nil {
+				c.rows.SetService(northbound.Service{Service: s, Slices: c.objects.slicesOf(k)})
+			} else {
+				c.rows.DeleteService(netpolicy.ID{Namespace: k.namespace, Name: k.name})
+			}
+		case policyKind:
+			if p := get[networkingv1.NetworkPolicy](c.objects.policies, k); p != nil {
+				c.rows.SetPolicy(p)
+			} else {
+				c.rows.DeletePolicy(netpolicy.ID{Namespace: k.namespace, Name: k.name})
+			}
+		}
+	}
+}
+
+// assign gives nodes their blocks. A node has those of its annotation until the first assignment, and from then on those that it was
+// given, whatever its annotation is changed to.
+func (c *cluster) assign() {
+	held := map[string][]netip.Prefix{}
+	names := c.objects.nodeNames()
+	for _, name := range names {
+		if held[name] = c.blocks[name]; held[name] != nil {
+			continue
+		}
+		if n := get[corev1.Node](c.objects.nodes, key{kind: nodeKind, name: name}); n != nil && n.Annotations[nodeAnnotation] != "" {
+			if blocks, err := topology.DecodeNodeSubnets(n.Annotations[nodeAnnotation]); err == nil {
+				held[name] = blocks
+			}
+		}
+	}
+	before := c.blocks
+	c.blocks, c.without = nodeblocks.Assign(c.pools, held, names)
+	for name, blocks := range c.blocks {
+		if !slices.Equal(before[name], blocks) {
+			c.node(key{kind: nodeKind, name: name})
+			for k := range c.waiting[name] {
+				c.requeue(k)
+			}
+		}
+	}
+}
+
+func (c *cluster) node(k key) {
+	n := get[corev1.Node](c.objects.nodes, k)
+	if n == nil {
+		c.rows.DeleteNode(k.name)
+		return
+	}
+	blocks := c.blocks[n.Name]
+	c.rows.SetNode(northbound.Node{Name: n.Name, Blocks: blocks})
+	if slices.Contains(c.without, n.Name) {
+		c.event(n, "BlocksExhausted", fmt.Sprintf("node %s has no block for pods: all blocks of the cluster network are in use; add a cluster network, or remove nodes", n.Name))
+	}
+	if want := topology.EncodeNodeSubnets(blocks); len(blocks) > 0 && n.Annotations[nodeAnnotation] != want {
+		c.annotate(k, annotation{n.UID, want})
+	}
+}
+
+func (c *cluster) pod(k key) {
+	p := get[corev1.Pod](c.objects.pods, k)
+	old, had := c.given[k]
+	if had && (p == nil || p.UID != old.uid || ended(p)) {
+		c.release(k, old)
+		had = false
+	}
+	c.wait(k, "")
+	id := netpolicy.ID{Namespace: k.namespace, Name: k.name}
+	if p == nil || p.Spec.HostNetwork || p.Spec.NodeName == "" || ended(p) {
+		c.rows.DeletePod(id)
+		return
+	}
+	blocks := c.blocks[p.Spec.NodeName]
+	if len(blocks) == 0 {
+		c.wait(k, p.Spec.NodeName)
+		c.rows.DeletePod(id)
+		return
+	}
+	one, err := c.networkOf(p, blocks)
+	if err != nil {
+		c.wait(k, p.Spec.NodeName)
+		c.rows.DeletePod(id)
+		c.event(p, "AddressesExhausted", fmt.Sprintf("pod has no address: node %s: %v; delete pods of the node, or add nodes", p.Spec.NodeName, err))
+		return
+	}
+	c.given[k] = given{p.UID, p.Spec.NodeName, one}
+	c.rows.SetPod(rowPod(p, one))
+	if live, err := topology.DecodePod(p.Annotations[podAnnotation]); err != nil || !reflect.DeepEqual(live, one) {
+		c.annotate(k, annotation{p.UID, one.Encode()})
+	}
+}
+
+// networkOf returns what a pod has: what it was given, or has in its annotation, or new addresses.
+func (c *cluster) networkOf(p *corev1.Pod, blocks []netip.Prefix) (topology.Pod, error) {
+	list := c.addresses.held[p.UID]
+	if len(list) == 0 {
+		if live, err := topology.DecodePod(p.Annotations[podAnnotation]); err == nil {
+			for _, a := range live.Addresses {
+				list = append(list, a.Addr())
+			}
+		}
+	}
+	if !c.addresses.take(p.UID, blocks, list) {
+		c.addresses.release(p.UID)
+		var err error
+		if list, err = c.addresses.give(p.UID, blocks); err != nil {
+			return topology.Pod{}, err
+		}
+	}
+	var out topology.Pod
+	for _, b := range blocks {
+		a := list[slices.IndexFunc(list, b.Contains)]
+		out.Addresses = append(out.Addresses, netip.PrefixFrom(a, b.Bits()))
+		out.Gateways = append(out.Gateways, topology.RouterAddress(b).Addr())
+		if out.MAC == nil || a.Is4() {
+			out.MAC = topology.MAC(a)
+		}
+	}
+	return out, nil
+}
+
+// release gives back the addresses of a pod, to those of its node that wait for one.
+func (c *cluster) release(k key, g given) {
+	c.addresses.release(g.uid)
+	delete(c.given, k)
+	for waiting := range c.waiting[g.node] {
+		c.requeue(waiting)
+	}
+}
+
+// wait notes the node for which a pod waits, none if it is empty.
+func (c *cluster) wait(k key, node string) {
+	for name, pods := range c.waiting {
+		if delete(pods, k); len(pods) == 0 {
+			delete(c.waiting, name)
+		}
+	}
+	if node == "" {
+		return
+	}
+	if c.waiting[node] == nil {
+		c.waiting[node] = map[key]bool{}
+	}
+	c.waiting[node][k] = true
+}
+
+// ended reports whether a pod's containers have ended for good: its addresses are free.
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// rowPod is a pod as rows need it.
+func rowPod(p *corev1.Pod, one topology.Pod) northbound.Pod {
+	out := northbound.Pod{
+		Pod: netpolicy.Pod{ID: netpolicy.ID{Namespace: p.Namespace, Name: p.Name}, Labels: p.Labels},
+		UID: p.UID, Node: p.Spec.NodeName, MAC: one.MAC,
+	}
+	for _, a := range one.Addresses {
+		out.Addresses = append(out.Addresses, a.Addr())
+	}
+	for _, c := range p.Spec.Containers {
+		for _, port := range c.Ports {
+			if port.Name != "" {
+				out.Ports = append(out.Ports, netpolicy.NamedPort{Name: port.Name, Protocol: port.Protocol, Port: uint16(port.ContainerPort)})
+			}
+		}
+	}
+	return out
+}

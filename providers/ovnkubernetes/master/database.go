@@ -1,0 +1,137 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
+)
+
+const globalTable = "NB_Global"
+
+// database is the northbound database with a copy of its contents.
+type database struct {
+	session ovsdb.Session
+	cache   *ovsdb.Cache
+	// connected is fired at each new connection, foreign when a third party changed rows.
+	connected, foreign agent.Trigger
+	connections        atomic.Int64
+
+	mu sync.Mutex
+	// news is closed and replaced when contents change.
+	news chan struct{}
+}
+
+func newDatabase(socket string, lost func(), log *slog.Logger) *database {
+	d := &database{connected: agent.NewTrigger(), foreign: agent.NewTrigger(), news: make(chan struct{})}
+	columns := northbound.Tables()
+	columns[globalTable] = []string{"nb_cfg", "sb_cfg"}
+	d.cache = ovsdb.NewCache(northbound.Database, columns, d.note)
+	d.session = ovsdb.Session{
+		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: northbound.Database,
+		Serve: func(ctx context.Context, client *ovsdb.Client) error {
+			d.connections.Add(1)
+			d.connected.Fire()
+			defer lost()
+			return d.cache.Follow(ctx, client)
+		},
+		Report: func(_ ovsdb.Endpoint, err error) { log.Warn("northbound database", "error", err) },
+	}
+	return d
+}
+
+// note takes the changes of one transaction. Those of this package count a configuration, and ovn-northd's change no row that is
+// watched: all others are a third party's.
+func (d *database) note(all []ovsdb.Change) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	close(d.news)
+	d.news = make(chan struct{})
+	counted := func(c ovsdb.Change) bool {
+		return c.Table == globalTable && (c.Old == nil || c.New == nil || c.Old.Int("nb_cfg") != c.New.Int("nb_cfg"))
+	}
+	rows := func(c ovsdb.Change) bool { return c.Table != globalTable }
+	if slices.ContainsFunc(all, rows) && !slices.ContainsFunc(all, counted) {
+		d.foreign.Fire()
+	}
+}
+
+// await waits until the database's row of NB_Global is as wanted.
+func (d *database) await(ctx context.Context, wanted func(ovsdb.UUID, ovsdb.Row) bool) error {
+	for {
+		d.mu.Lock()
+		news := d.news
+		d.mu.Unlock()
+		for id, row := range d.cache.Snapshot().Rows(globalTable) {
+			if wanted(id, row) {
+				return nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-news:
+		}
+	}
+}
+
+// mark is a place in the sequence of configurations.
+type mark struct {
+	id  ovsdb.UUID
+	cfg int
+}
+
+// transact carries out operations and counts one configuration more.
+func (d *database) transact(ctx context.Context, operations []ovsdb.Operation) ([]ovsdb.Result, mark, error) {
+	client, err := d.session.Client(ctx)
+	if err != nil {
+		return nil, mark{}, err
+	}
+	results, err := client.Transact(ctx, northbound.Database, append(operations, northbound.Count(), ovsdb.Select(globalTable, []string{"_uuid", "nb_cfg"}))...)
+	if err != nil {
+		return nil, mark{}, err
+	}
+	rows := results[len(results)-1].Rows
+	if len(rows) != 1 {
+		return nil, mark{}, errors.New("the northbound database has no row of NB_Global")
+	}
+	return results, mark{rows[0].UUID("_uuid"), rows[0].Int("nb_cfg")}, nil
+}
+
+// begin prepares a new connection: the database has its options, and the copy has everything that was written before.
+func (d *database) begin(ctx context.Context) (ovsdb.Schema, error) {
+	client, err := d.session.Client(ctx)
+	if err != nil {
+		return ovsdb.Schema{}, err
+	}
+	schema, err := client.Schema(ctx, northbound.Database)
+	if err != nil {
+		return ovsdb.Schema{}, fmt.Errorf("read the schema of the northbound database: %w", err)
+	}
+	results, err := client.Transact(ctx, northbound.Database, ovsdb.Select(globalTable, []string{"_uuid"}))
+	if err != nil {
+		return ovsdb.Schema{}, fmt.Errorf("read the northbound database: %w", err)
+	}
+	_, at, err := d.transact(ctx, northbound.Global(len(results[0].Rows) > 0))
+	if err != nil {
+		return ovsdb.Schema{}, fmt.Errorf("write the options of the northbound database: %w", err)
+	}
+	return schema, d.seen(ctx, at)
+}
+
+// seen waits until the copy has what was written up to a mark.
+func (d *database) seen(ctx context.Context, at mark) error {
+	return d.await(ctx, func(id ovsdb.UUID, row ovsdb.Row) bool { return id == at.id && row.Int("nb_cfg") >= at.cfg })
+}
+
+// realized waits until ovn-northd has written everything up to a mark to the southbound database.
+func (d *database) realized(ctx context.Context, at mark) error {
+	return d.await(ctx, func(id ovsdb.UUID, row ovsdb.Row) bool { return id == at.id && row.Int("sb_cfg") >= at.cfg })
+}

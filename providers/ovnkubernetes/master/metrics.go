@@ -1,0 +1,36 @@
+package master
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+)
+
+// metrics are those of the master.
+type metrics struct {
+	latency     *prometheus.HistogramVec
+	transaction prometheus.Histogram
+	database    atomic.Pointer[database]
+}
+
+func newMetrics(m *agent.Metrics, board *agent.Board[status]) *metrics {
+	out := &metrics{latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "ovnkube_master_programming_seconds", Help: "Time from an object's change to the rows in the northbound database.",
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
+	}, []string{"kind"})}
+	m.MustRegister(out.latency)
+	out.transaction = m.Histogram("master_transaction_seconds", "Duration of transactions of the northbound database.", prometheus.ExponentialBuckets(0.0005, 2, 16))
+	m.Gauge("master_leader", "1 while this instance has the lease.", func() float64 { return agent.Flag(board.View().Status.Leader) })
+	m.Gauge("master_rows", "Rows of the northbound database.", func() float64 { return float64(board.View().Status.Rows) })
+	m.Gauge("master_northbound_connections", "Connections to the northbound database that were made.", func() float64 {
+		if d := out.database.Load(); d != nil {
+			return float64(d.connections.Load())
+		}
+		return 0
+	})
+	return out
+}
+
+func (m *metrics) connections(d *database) { m.database.Store(d) }

@@ -1,0 +1,37 @@
+package master
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+)
+
+// mostNamed is how many things one sentence names.
+const mostNamed = 3
+
+func withoutBlocks(nodes []string) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	return fmt.Errorf("nodes without a block, as all blocks of the cluster network are in use: %s; add a cluster network, or remove nodes", named(nodes))
+}
+
+func policyProblems(all []netpolicy.Problem) error {
+	if len(all) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, p := range all {
+		texts = append(texts, fmt.Sprintf("%s: %s: %s", p.Policy, p.Field, p.Detail))
+	}
+	return errors.New("parts of NetworkPolicies match nothing: " + named(texts))
+}
+
+func named(texts []string) string {
+	if len(texts) <= mostNamed {
+		return strings.Join(texts, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(texts[:mostNamed], "; "), len(texts)-mostNamed)
+}

@@ -1,0 +1,217 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+)
+
+const (
+	southboundName = "OVN_Southbound"
+	// remote is where the server reads at what to listen. It is not part of the server's arguments: one that starts listens to no node.
+	remote = "db:OVN_Southbound,SB_Global,connections"
+)
+
+// southbound is the southbound database, which nodes reach only while it is complete.
+type southbound struct {
+	control ovs.Control
+	socket  string
+	target  string
+	probe   time.Duration
+	log     *slog.Logger
+
+	mu sync.Mutex // one change of the remote at a time
+	// closed counts how often it was closed: what was complete before is not any more.
+	closed int
+	open   bool
+}
+
+func newSouthbound(c Config) *southbound {
+	scheme := "ptcp"
+	if c.SouthboundTLS {
+		scheme = "pssl"
+	}
+	host := c.SouthboundAddress.String()
+	if c.SouthboundAddress.Is6() {
+		host = "[" + host + "]"
+	}
+	return &southbound{
+		control: ovs.Control(c.SouthboundControl), socket: c.SouthboundSocket, probe: c.ProbeInterval, log: c.Log,
+		target: scheme + ":" + strconv.Itoa(int(c.SouthboundPort)) + ":" + host,
+	}
+}
+
+// close keeps nodes from the database. They keep the flows that they have.
+func (s *southbound) close(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+	remotes, err := s.control.Call(ctx, "ovsdb-server/list-remotes")
+	if err == nil && strings.Contains(remotes, remote) {
+		_, err = s.control.Call(ctx, "ovsdb-server/remove-remote", remote)
+	}
+	if err != nil {
+		return fmt.Errorf("close the southbound database to nodes: %w", err)
+	}
+	if s.open {
+		s.log.Info("the southbound database is closed to nodes")
+	}
+	s.open = false
+	return nil
+}
+
+// shut closes when no context is left to do so.
+func (s *southbound) shut() {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.close(ctx); err != nil {
+		s.log.Warn("southbound database", "error", err)
+	}
+}
+
+// admit opens the database to nodes, unless it was closed since then.
+func (s *southbound) admit(ctx context.Context, since int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed != since {
+		return fmt.Errorf("the northbound database was lost meanwhile")
+	}
+	remotes, err := s.control.Call(ctx, "ovsdb-server/list-remotes")
+	if err == nil && !strings.Contains(remotes, remote) {
+		_, err = s.control.Call(ctx, "ovsdb-server/add-remote", remote)
+	}
+	if err != nil {
+		return fmt.Errorf("open the southbound database to nodes: %w", err)
+	}
+	if !s.open {
+		s.log.Info("the southbound database is open to nodes", "target", s.target)
+	}
+	s.open = true
+	return nil
+}
+
+// state returns whether nodes reach the database, and how often it was closed.
+func (s *southbound) state() (open bool, closed int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open, s.closed
+}
+
+// keep opens the database to nodes as soon as it is complete, and again after each loss of one of the databases, until the context ends.
+// complete waits until ovn-northd has written everything; nodes are the tunnel addresses of nodes, changed is fired when those change or
+// the database was closed.
+func (s *southbound) keep(ctx context.Context, complete func(context.Context) error, nodes func() map[string]netip.Addr, changed agent.Trigger, report func(error)) error {
+	session := ovsdb.Session{
+		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(s.socket)}, Database: southboundName,
+		Report: func(_ ovsdb.Endpoint, err error) { s.log.Warn("southbound database", "error", err) },
+		Serve: func(ctx context.Context, client *ovsdb.Client) error {
+			defer s.shut() // a server that starts again has to be completed first
+			agent.Keeper{
+				Apply: func(ctx context.Context) error {
+					err := s.apply(ctx, client, complete, nodes())
+					if ctx.Err() == nil {
+						report(err)
+					}
+					return err
+				},
+				Every: 30 * time.Second, Settle: 50 * time.Millisecond, Changed: changed, Now: time.Now, Beat: &agent.Beat{},
+			}.Run(ctx)
+			return ctx.Err()
+		},
+	}
+	return session.Run(ctx)
+}
+
+func (s *southbound) apply(ctx context.Context, client *ovsdb.Client, complete func(context.Context) error, nodes map[string]netip.Addr) error {
+	open, since := s.state()
+	if !open {
+		if err := complete(ctx); err != nil {
+			return fmt.Errorf("wait for ovn-northd to complete the southbound database: %w", err)
+		}
+	}
+	if err := s.chassis(ctx, client, nodes, !open); err != nil {
+		return fmt.Errorf("write the chassis of nodes: %w", err)
+	}
+	if err := s.connection(ctx, client); err != nil {
+		return fmt.Errorf("write the connection of nodes: %w", err)
+	}
+	return s.admit(ctx, since)
+}
+
+// chassis deletes the chassis of nodes that do not exist. Before the database is opened, it adds those that are missing: ovn-controller
+// takes over the chassis that has its name, and without them the first nodes to connect would remove their tunnels to all others.
+func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes map[string]netip.Addr, add bool) error {
+	results, err := client.Transact(ctx, southboundName, ovsdb.Select("Chassis", []string{"_uuid", "name"}), ovsdb.Select("Chassis_Private", []string{"_uuid", "name"}))
+	if err != nil {
+		return err
+	}
+	var operations []ovsdb.Operation
+	present := map[string]bool{}
+	for i, table := range []string{"Chassis", "Chassis_Private"} {
+		for _, row := range results[i].Rows {
+			name := row.Text("name")
+			if _, exists := nodes[name]; !exists {
+				operations = append(operations, ovsdb.Delete(table, ovsdb.Is(row.UUID("_uuid"))))
+			} else if i == 0 {
+				present[name] = true
+			}
+		}
+	}
+	i := 0
+	for name, address := range nodes {
+		if !add || present[name] || !address.IsValid() {
+			continue
+		}
+		i++
+		encap := "encap" + strconv.Itoa(i)
+		operations = append(operations,
+			ovsdb.Insert("Encap", encap, map[string]any{"type": "geneve", "ip": address.String(), "chassis_name": name, "options": ovsdb.Map{"csum": "true"}}),
+			ovsdb.Insert("Chassis", "", map[string]any{"name": name, "hostname": name, "encaps": ovsdb.Set{ovsdb.Named(encap)}}))
+	}
+	if len(operations) == 0 {
+		return nil
+	}
+	_, err = client.Transact(ctx, southboundName, operations...)
+	return err
+}
+
+// connection writes at what address the server listens, and how long a node may be silent.
+func (s *southbound) connection(ctx context.Context, client *ovsdb.Client) error {
+	results, err := client.Transact(ctx, southboundName, ovsdb.Select("SB_Global", []string{"connections"}), ovsdb.Select("Connection", []string{"target", "inactivity_probe"}))
+	if err != nil {
+		return err
+	}
+	probe := int(s.probe.Milliseconds())
+	global, connections := results[0].Rows, results[1].Rows
+	if len(global) != 1 {
+		return fmt.Errorf("the southbound database has no row of SB_Global")
+	}
+	if len(connections) == 1 && len(global[0].UUIDs("connections")) == 1 && connections[0].Text("target") == s.target && connections[0].Int("inactivity_probe") == probe {
+		return nil
+	}
+	_, err = client.Transact(ctx, southboundName,
+		ovsdb.Update("SB_Global", map[string]any{"connections": ovsdb.Set{ovsdb.Named("nodes")}}),
+		ovsdb.Insert("Connection", "nodes", map[string]any{"target": s.target, "inactivity_probe": probe}))
+	return err
+}
+
+// tunnelAddress is the address of a node for tunnels.
+func tunnelAddress(internal []string) netip.Addr {
+	for _, text := range internal {
+		if ip := net.ParseIP(text); ip != nil {
+			a, _ := netip.AddrFromSlice(ip)
+			return a.Unmap()
+		}
+	}
+	return netip.Addr{}
+}

@@ -1,0 +1,299 @@
+package master
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
+)
+
+const (
+	// settle is how long further changes are waited for before rows are written.
+	settle = 2 * time.Millisecond
+	// foreignSettle is how long after a change by a third party all rows are compared; verifyEvery is how often they are although none was
+	// seen.
+	foreignSettle = time.Second
+	verifyEvery   = 5 * time.Minute
+	// writeLimit is how long writing may take, with the wait for a connection.
+	writeLimit = time.Minute
+)
+
+// The topics of problems.
+const (
+	aboutRows       agent.Topic = "northbound"
+	aboutNodes      agent.Topic = "southbound"
+	aboutAPI        agent.Topic = "annotations"
+	aboutBlocks     agent.Topic = "blocks"
+	aboutPolicies   agent.Topic = "policies"
+	eventsComponent             = "ovnkube-master"
+)
+
+// status is what the board shows beside problems.
+type status struct {
+	// Leader is whether this instance has the lease, Written whether the northbound database has all rows, Rows is how many.
+	Leader, Written bool
+	Rows            int
+}
+
+// term is the work of one instance while it has the lease.
+type term struct {
+	Config
+	board      *agent.Board[status]
+	metrics    *metrics
+	beat       *agent.Beat
+	client     kubernetes.Interface
+	changes    *changes
+	objects    *objects
+	cluster    *cluster
+	database   *database
+	southbound *southbound
+	annotator  *annotator
+	// reopen is fired when nodes changed or the southbound database was closed.
+	reopen agent.Trigger
+	// written is whether the northbound database of the present connection has all rows.
+	written *agent.Cell[bool]
+
+	ledger   *ovsdb.Ledger
+	at       mark
+	replace  bool // everything is compared next time
+	verified time.Time
+	pending  []pendingAnnotation
+	since    map[key]time.Time // changes that have not been written
+	known    map[string]netip.Addr
+}
+
+type pendingAnnotation struct {
+	key
+	annotation
+}
+
+func newTerm(c Config, board *agent.Board[status], m *metrics, beat *agent.Beat, client kubernetes.Interface, s *southbound) (*term, error) {
+	t := &term{
+		Config: c, board: board, metrics: m, beat: beat, client: client, southbound: s, reopen: agent.NewTrigger(), written: agent.NewCell(false),
+		changes: &changes{keys: map[key]time.Time{}, wake: agent.NewTrigger()}, since: map[key]time.Time{},
+	}
+	var err error
+	if t.objects, err = newObjects(client, t.changes); err != nil {
+		return nil, err
+	}
+	t.cluster = newCluster(c.Pools, t.objects)
+	t.cluster.annotate = func(k key, a annotation) { t.pending = append(t.pending, pendingAnnotation{k, a}) }
+	t.cluster.requeue = t.changes.add
+	t.annotator = newAnnotator(client, c.Log, func(err error) { board.Note(aboutAPI, err) })
+	t.database = newDatabase(c.NorthboundSocket, t.lost, c.Log)
+	m.connections(t.database)
+	return t, nil
+}
+
+// lost is that the northbound database is unreachable: it may come back empty, and ovn-northd would empty the southbound one. Nodes keep
+// the flows that they have while they do not reach it.
+func (t *term) lost() {
+	t.setWritten(false)
+	t.southbound.shut()
+	t.reopen.Fire()
+}
+
+func (t *term) setWritten(written bool) {
+	t.written.Update(func(v *bool) bool { changed := *v != written; *v = written; return changed })
+	t.board.Update(func(s *status) bool { changed := s.Written != written; s.Written = written; return changed })
+}
+
+// run works until the context ends, or something fails that another term may not have.
+func (t *term) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	defer func() { cancel(); all.Wait(); t.southbound.shut() }()
+	events := record.NewBroadcaster()
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: t.client.CoreV1().Events("")})
+	defer events.Shutdown()
+	recorder := events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventsComponent, Host: t.Node})
+	t.cluster.event = func(object runtime.Object, reason, message string) {
+		recorder.Event(object, corev1.EventTypeWarning, reason, message)
+	}
+	if err := t.objects.start(ctx); err != nil {
+		return err
+	}
+	all.Go(func() { t.annotator.run(ctx) })
+	all.Go(func() { _ = t.database.session.Run(ctx) }) // it ends with the context
+	all.Go(func() {
+		_ = t.southbound.keep(ctx, t.complete, t.nodes, t.reopen, func(err error) { t.board.Note(aboutNodes, err) })
+	})
+	t.loop(ctx)
+	return nil
+}
+
+// loop applies changes as they come. While writing fails it is repeated with back-off.
+func (t *term) loop(ctx context.Context) {
+	var failures agent.Damper
+	for ctx.Err() == nil {
+		select {
+		case <-t.database.connected:
+			t.replace, t.ledger = true, nil
+		default:
+		}
+		limited, cancel := context.WithTimeout(ctx, writeLimit)
+		err := t.reconcile(limited)
+		cancel()
+		t.beat.Mark(time.Now())
+		if ctx.Err() == nil {
+			t.board.Note(aboutRows, err)
+		}
+		if err != nil {
+			t.replace = true
+			agent.Pause(ctx, max(failures.Next(time.Now()), 100*time.Millisecond), t.database.connected)
+			t.ledger = nil
+			continue
+		}
+		t.pause(ctx)
+	}
+}
+
+// pause waits for something to do.
+func (t *term) pause(ctx context.Context) {
+	timer := time.NewTimer(30 * time.Second)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.changes.wake:
+		agent.Pause(ctx, settle, nil)
+	case <-t.database.connected:
+		t.replace, t.ledger = true, nil
+	case <-t.database.foreign:
+		agent.Pause(ctx, foreignSettle, t.changes.wake) // a client that keeps doing it costs a comparison a second
+		t.replace = true
+	case <-timer.C:
+		t.replace = t.replace || time.Since(t.verified) > verifyEvery
+	}
+}
+
+// reconcile applies changes to the rows, and writes those that differ.
+func (t *term) reconcile(ctx context.Context) error {
+	taken := t.changes.take()
+	keys := t.objects.order(taken)
+	for k, at := range taken {
+		if _, noted := t.since[k]; !noted {
+			t.since[k] = at
+		}
+	}
+	t.cluster.apply(keys)
+	if slices.ContainsFunc(keys, func(k key) bool { return k.kind == nodeKind }) {
+		if nodes := t.nodes(); !maps.Equal(t.known, nodes) {
+			t.known = nodes
+			t.reopen.Fire()
+		}
+		t.board.Note(aboutBlocks, withoutBlocks(t.cluster.without))
+	}
+	changed, removed := t.cluster.rows.Changes()
+	tx, err := t.plan(ctx, changed, removed)
+	if err != nil {
+		return err
+	}
+	if len(tx.Operations) > 0 {
+		started := time.Now()
+		results, at, err := t.database.transact(ctx, tx.Operations)
+		if err != nil {
+			return fmt.Errorf("write the northbound database: %w", err)
+		}
+		tx.Commit(results)
+		t.at = at
+		t.metrics.transaction.Observe(time.Since(started).Seconds())
+	} else {
+		tx.Commit(nil)
+	}
+	t.finish(keys)
+	return nil
+}
+
+// plan returns what is to be written: the changes, or the difference of all rows.
+func (t *term) plan(ctx context.Context, changed []ovsdb.Desired, removed []ovsdb.Ref) (ovsdb.Transaction, error) {
+	if !t.replace && t.ledger != nil {
+		return t.ledger.Change(changed, removed)
+	}
+	if t.ledger == nil {
+		schema, err := t.database.begin(ctx)
+		if err != nil {
+			return ovsdb.Transaction{}, err
+		}
+		t.ledger = ovsdb.NewLedger(schema, northbound.Owner)
+	} else if t.at.cfg > 0 {
+		if err := t.database.seen(ctx, t.at); err != nil {
+			return ovsdb.Transaction{}, err
+		}
+	}
+	t.verified = time.Now()
+	return t.ledger.Replace(t.cluster.rows.Rows(), t.database.cache.Snapshot())
+}
+
+// finish has the annotations written of what is in the database now.
+func (t *term) finish(keys []key) {
+	t.replace = false
+	for _, a := range t.pending {
+		t.annotator.set(a.key, a.annotation)
+	}
+	t.pending = nil
+	for k, at := range t.since {
+		t.metrics.latency.WithLabelValues(k.kind.String()).Observe(time.Since(at).Seconds())
+	}
+	clear(t.since)
+	if slices.ContainsFunc(keys, func(k key) bool { return k.kind == policyKind }) {
+		t.board.Note(aboutPolicies, policyProblems(t.cluster.rows.Problems()))
+	}
+	rows := t.ledger.Len()
+	t.board.Update(func(s *status) bool { changed := s.Rows != rows; s.Rows = rows; return changed })
+	t.setWritten(true)
+}
+
+// complete waits until the southbound database has everything.
+func (t *term) complete(ctx context.Context) error {
+	for {
+		written, changed := t.written.Get()
+		if written {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	_, at, err := t.database.transact(ctx, nil)
+	if err != nil {
+		return err
+	}
+	return t.database.realized(ctx, at)
+}
+
+// nodes are the tunnel addresses of all nodes.
+func (t *term) nodes() map[string]netip.Addr {
+	out := map[string]netip.Addr{}
+	for _, object := range t.objects.nodes.GetStore().List() {
+		n, ok := object.(*corev1.Node)
+		if !ok {
+			continue
+		}
+		var internal []string
+		for _, a := range n.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				internal = append(internal, a.Address)
+			}
+		}
+		out[n.Name] = tunnelAddress(internal)
+	}
+	return out
+}
