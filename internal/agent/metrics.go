@@ -43,6 +43,13 @@ func (m *Metrics) Histogram(name, help string, buckets []float64) prometheus.His
 	return h
 }
 
+// Histograms adds a histogram with a label.
+func (m *Metrics) Histograms(name, help, label string, buckets []float64) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: m.namespace, Name: name, Help: help, Buckets: buckets}, []string{label})
+	m.MustRegister(h)
+	return h
+}
+
 // Gauge adds a gauge that is read when it is asked for.
 func (m *Metrics) Gauge(name, help string, value func() float64) {
 	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: m.namespace, Name: name, Help: help}, value))

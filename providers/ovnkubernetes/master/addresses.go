@@ -23,38 +23,31 @@ func newAddresses() *addresses {
 	return &addresses{owner: map[netip.Addr]types.UID{}, held: map[types.UID][]netip.Addr{}, last: map[netip.Prefix]netip.Addr{}}
 }
 
-// take notes addresses that a pod has already, all or none. They must be in blocks, one of each.
-func (a *addresses) take(pod types.UID, blocks []netip.Prefix, list []netip.Addr) bool {
-	if len(list) != len(blocks) {
-		return false
-	}
-	for _, b := range blocks {
-		i := slices.IndexFunc(list, b.Contains)
-		if i < 0 || !usable(b, list[i]) {
-			return false
+// assign gives a pod an address of each block: the one that it prefers, such as the one of its annotation, unless another pod has it. The
+// error names a block that has none left; the pod then has none at all.
+func (a *addresses) assign(pod types.UID, blocks []netip.Prefix, preferred []netip.Addr) ([]netip.Addr, error) {
+	list := make([]netip.Addr, len(blocks))
+	for i, b := range blocks {
+		own := slices.IndexFunc(preferred, func(p netip.Addr) bool {
+			owner, taken := a.owner[p]
+			return usable(b, p) && (!taken || owner == pod)
+		})
+		if own >= 0 {
+			list[i] = preferred[own]
+			continue
 		}
-		if owner, taken := a.owner[list[i]]; taken && owner != pod {
-			return false
-		}
-	}
-	a.note(pod, list)
-	return true
-}
-
-// give gives a pod an address of each block. The error names a block that has none left.
-func (a *addresses) give(pod types.UID, blocks []netip.Prefix) ([]netip.Addr, error) {
-	var list []netip.Addr
-	for _, b := range blocks {
-		free, ok := a.free(b)
-		if !ok {
+		var ok bool
+		if list[i], ok = a.free(b); !ok {
+			a.release(pod)
 			return nil, exhaustedError(b)
 		}
-		list = append(list, free)
-	}
-	for i, b := range blocks {
-		a.last[b] = list[i]
 	}
 	a.note(pod, list)
+	for i, b := range blocks {
+		if !slices.Contains(preferred, list[i]) {
+			a.last[b] = list[i]
+		}
+	}
 	return list, nil
 }
 

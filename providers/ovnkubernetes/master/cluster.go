@@ -164,24 +164,21 @@ func (c *cluster) pod(k key) {
 
 // networkOf returns what a pod has: what it was given, or has in its annotation, or new addresses.
 func (c *cluster) networkOf(p *corev1.Pod, blocks []netip.Prefix) (topology.Pod, error) {
-	list := c.addresses.held[p.UID]
-	if len(list) == 0 {
+	preferred := c.addresses.held[p.UID]
+	if len(preferred) == 0 {
 		if live, err := topology.DecodePod(p.Annotations[podAnnotation]); err == nil {
 			for _, a := range live.Addresses {
-				list = append(list, a.Addr())
+				preferred = append(preferred, a.Addr())
 			}
 		}
 	}
-	if !c.addresses.take(p.UID, blocks, list) {
-		c.addresses.release(p.UID)
-		var err error
-		if list, err = c.addresses.give(p.UID, blocks); err != nil {
-			return topology.Pod{}, err
-		}
+	list, err := c.addresses.assign(p.UID, blocks, preferred)
+	if err != nil {
+		return topology.Pod{}, err
 	}
 	var out topology.Pod
-	for _, b := range blocks {
-		a := list[slices.IndexFunc(list, b.Contains)]
+	for i, b := range blocks {
+		a := list[i]
 		out.Addresses = append(out.Addresses, netip.PrefixFrom(a, b.Bits()))
 		out.Gateways = append(out.Gateways, topology.RouterAddress(b).Addr())
 		if out.MAC == nil || a.Is4() {
@@ -230,7 +227,11 @@ func rowPod(p *corev1.Pod, one topology.Pod) northbound.Pod {
 	for _, a := range one.Addresses {
 		out.Addresses = append(out.Addresses, a.Addr())
 	}
-	for _, c := range p.Spec.Containers {
+	// Of the init containers those that stay, which are sidecars.
+	sidecars := slices.DeleteFunc(slices.Clone(p.Spec.InitContainers), func(c corev1.Container) bool {
+		return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
+	})
+	for _, c := range slices.Concat(p.Spec.Containers, sidecars) {
 		for _, port := range c.Ports {
 			if port.Name != "" {
 				out.Ports = append(out.Ports, netpolicy.NamedPort{Name: port.Name, Protocol: port.Protocol, Port: uint16(port.ContainerPort)})

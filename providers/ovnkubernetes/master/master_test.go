@@ -195,9 +195,10 @@ func TestPodsGetAddressesAndKeepThem(t *testing.T) {
 	w.waitPort(a, first)
 	w.waitOpen(true)
 	for _, node := range []string{"keep1", "keep2"} {
-		if have := w.Southbound("--bare", "--columns=hostname", "find", "Chassis", "name="+node); !strings.Contains(have, node) {
-			t.Errorf("node %s has no chassis: %q", node, have)
-		}
+		eventually.Holds(t, "node "+node+" has a chassis", func() (string, bool) {
+			have := w.Southbound("--bare", "--columns=hostname", "find", "Chassis", "name="+node)
+			return have, strings.Contains(have, node)
+		})
 	}
 
 	t.Run("a restart changes nothing", func(t *testing.T) {

@@ -16,11 +16,8 @@ type metrics struct {
 }
 
 func newMetrics(m *agent.Metrics, board *agent.Board[status]) *metrics {
-	out := &metrics{latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "ovnkube_master_programming_seconds", Help: "Time from an object's change to the rows in the northbound database.",
-		Buckets: prometheus.ExponentialBuckets(0.001, 2, 16),
-	}, []string{"kind"})}
-	m.MustRegister(out.latency)
+	out := &metrics{latency: m.Histograms("master_programming_seconds", "Time from an object's change to its rows in the northbound database.", "kind",
+		prometheus.ExponentialBuckets(0.001, 2, 16))}
 	out.transaction = m.Histogram("master_transaction_seconds", "Duration of transactions of the northbound database.", prometheus.ExponentialBuckets(0.0005, 2, 16))
 	m.Gauge("master_leader", "1 while this instance has the lease.", func() float64 { return agent.Flag(board.View().Status.Leader) })
 	m.Gauge("master_rows", "Rows of the northbound database.", func() float64 { return float64(board.View().Status.Rows) })

@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,7 +141,7 @@ func (s *southbound) apply(ctx context.Context, client *ovsdb.Client, complete f
 			return fmt.Errorf("wait for ovn-northd to complete the southbound database: %w", err)
 		}
 	}
-	if err := s.chassis(ctx, client, nodes, !open); err != nil {
+	if err := s.chassis(ctx, client, nodes); err != nil {
 		return fmt.Errorf("write the chassis of nodes: %w", err)
 	}
 	if err := s.connection(ctx, client); err != nil {
@@ -148,15 +150,16 @@ func (s *southbound) apply(ctx context.Context, client *ovsdb.Client, complete f
 	return s.admit(ctx, since)
 }
 
-// chassis deletes the chassis of nodes that do not exist. Before the database is opened, it adds those that are missing: ovn-controller
-// takes over the chassis that has its name, and without them the first nodes to connect would remove their tunnels to all others.
-func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes map[string]netip.Addr, add bool) error {
-	results, err := client.Transact(ctx, southboundName, ovsdb.Select("Chassis", []string{"_uuid", "name"}), ovsdb.Select("Chassis_Private", []string{"_uuid", "name"}))
+// chassis deletes the chassis of nodes that do not exist, and adds those that are missing: ovn-controller takes over the chassis that has
+// its name, and without them the first nodes to connect would remove their tunnels to all others.
+func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes map[string]netip.Addr) error {
+	results, err := client.Transact(ctx, southboundName, ovsdb.Select("Chassis", []string{"_uuid", "name"}),
+		ovsdb.Select("Chassis_Private", []string{"_uuid", "name"}), ovsdb.Select("Encap", []string{"ip", "chassis_name"}))
 	if err != nil {
 		return err
 	}
 	var operations []ovsdb.Operation
-	present := map[string]bool{}
+	present, taken := map[string]bool{}, map[string]bool{}
 	for i, table := range []string{"Chassis", "Chassis_Private"} {
 		for _, row := range results[i].Rows {
 			name := row.Text("name")
@@ -167,15 +170,19 @@ func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes ma
 			}
 		}
 	}
-	i := 0
-	for name, address := range nodes {
-		if !add || present[name] || !address.IsValid() {
+	for _, row := range results[2].Rows {
+		taken[row.Text("ip")] = present[row.Text("chassis_name")]
+	}
+	for i, name := range slices.Sorted(maps.Keys(nodes)) {
+		// Two chassis cannot have one address; which of two nodes has it is for ovn-controller to find out.
+		address := nodes[name].String()
+		if present[name] || !nodes[name].IsValid() || taken[address] {
 			continue
 		}
-		i++
+		taken[address] = true
 		encap := "encap" + strconv.Itoa(i)
 		operations = append(operations,
-			ovsdb.Insert("Encap", encap, map[string]any{"type": "geneve", "ip": address.String(), "chassis_name": name, "options": ovsdb.Map{"csum": "true"}}),
+			ovsdb.Insert("Encap", encap, map[string]any{"type": "geneve", "ip": address, "chassis_name": name, "options": ovsdb.Map{"csum": "true"}}),
 			ovsdb.Insert("Chassis", "", map[string]any{"name": name, "hostname": name, "encaps": ovsdb.Set{ovsdb.Named(encap)}}))
 	}
 	if len(operations) == 0 {
