@@ -59,7 +59,7 @@ type Config struct {
 
 	// HealthAddress is the HOST:PORT of /healthz, /readyz and /metrics; empty for none.
 	HealthAddress string
-	// Metrics are served at /metrics, and get the metrics of this package. Required.
+	// Metrics, of the namespace ovnkube_master, are served at /metrics, and get the metrics of this package. Required.
 	Metrics *agent.Metrics
 	// Log is the logger. Required.
 	Log *slog.Logger

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,7 +73,7 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel, w.done = cancel, make(chan error, 1)
 	c := w.config
-	c.Metrics = agent.NewMetrics("ovnkube", "test")
+	c.Metrics = agent.NewMetrics("ovnkube_master", "test")
 	go func() { w.done <- master.Run(ctx, c) }()
 }
 
@@ -284,13 +285,13 @@ func TestNoAddressIsGivenTwice(t *testing.T) {
 	check()
 	late := w.pod(ns, "late", "twice")
 	eventually.Holds(t, "an event names the node and the block", func() (string, bool) {
-		var events corev1.EventList
+		var events eventsv1.EventList
 		if err := server.Client.List(t.Context(), &events, client.InNamespace(ns)); err != nil {
 			return err.Error(), false
 		}
 		text := ""
 		for _, e := range events.Items {
-			text += e.InvolvedObject.Name + ": " + e.Message + "\n"
+			text += e.Regarding.Name + ": " + e.Note + "\n"
 		}
 		return text, strings.Contains(text, "late: pod has no address: node twice: block "+w.blocks("twice")[0].String()+" has no free address")
 	})

@@ -13,8 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
-	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/tools/events"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
@@ -117,12 +116,14 @@ func (t *term) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	defer func() { cancel(); all.Wait(); t.southbound.shut() }()
-	events := record.NewBroadcaster()
-	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: t.client.CoreV1().Events("")})
-	defer events.Shutdown()
-	recorder := events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: eventsComponent, Host: t.Node})
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: t.client.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("record events: %w", err)
+	}
+	defer broadcaster.Shutdown()
+	recorder := broadcaster.NewRecorder(scheme.Scheme, eventsComponent)
 	t.cluster.event = func(object runtime.Object, reason, message string) {
-		recorder.Event(object, corev1.EventTypeWarning, reason, message)
+		recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, "AssignAddresses", "%s", message)
 	}
 	if err := t.objects.start(ctx); err != nil {
 		return err
