@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,9 @@ const (
 	podAnnotation  = topology.PodNetworks
 	// writers is how many annotations are written at a time.
 	writers = 16
+	// patchLimit is how long one may take. With renewDeadline it is shorter than leaseDuration: an instance that lost the lease has
+	// ended its writes when another one begins.
+	patchLimit = 3 * time.Second
 )
 
 // annotation is what an object is to have. The UID is a condition: an object of the same name that came later gets its own.
@@ -53,13 +57,6 @@ func (a *annotator) set(k key, want annotation) {
 	a.queue.Add(k)
 }
 
-// forget gives up an annotation that has not been written yet.
-func (a *annotator) forget(k key) {
-	a.mu.Lock()
-	delete(a.want, k)
-	a.mu.Unlock()
-}
-
 // run writes until the context ends.
 func (a *annotator) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, a.queue.ShutDown)
@@ -84,11 +81,15 @@ func (a *annotator) write(ctx context.Context, k key) {
 	a.mu.Lock()
 	want, wanted := a.want[k]
 	a.mu.Unlock()
-	if !wanted {
+	if !wanted || ctx.Err() != nil {
 		a.queue.Forget(k)
 		return
 	}
-	err := a.patch(ctx, k, want)
+	// A request that is canceled may be carried out all the same, and later: the instance that works next could have given the address to
+	// another pod by then. So it is waited for, and the lease is kept until then.
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), patchLimit)
+	defer cancel()
+	err := a.patch(limited, k, want)
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err): // it is gone, or another one: its own event follows
 	case err != nil:

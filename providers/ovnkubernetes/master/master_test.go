@@ -6,11 +6,13 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"strings"
 	"testing"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,7 +47,8 @@ func newWorld(t *testing.T, server *apitest.Server, lease string) *world {
 		Pools:            []nodeblocks.Pool{{Network: netip.MustParsePrefix("10.128.0.0/14"), Length: 28}, {Network: netip.MustParsePrefix("fd01::/48"), Length: 64}},
 		NorthboundSocket: w.NorthboundSocket(), SouthboundSocket: w.SouthboundSocket(), SouthboundControl: w.SouthboundControl(),
 		SouthboundAddress: netip.MustParseAddr("127.0.0.1"), SouthboundPort: freePort(t),
-		Log: slog.New(slog.NewTextHandler(log(), nil)),
+		HealthAddress: fmt.Sprintf("127.0.0.1:%d", freePort(t)),
+		Log:           slog.New(slog.NewTextHandler(log(), nil)),
 	}
 	w.start()
 	t.Cleanup(w.stop)
@@ -171,6 +174,25 @@ func (w *world) waitPort(p *corev1.Pod, n topology.Pod) {
 	})
 }
 
+// get reads a page of the instance's health server.
+func (w *world) get(path string) (int, string) {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, "http://"+w.config.HealthAddress+path, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err.Error()
+	}
+	return response.StatusCode, string(text)
+}
+
 func (w *world) delete(object client.Object) {
 	w.t.Helper()
 	if err := w.server.Client.Delete(w.t.Context(), object, client.GracePeriodSeconds(0)); err != nil {
@@ -202,6 +224,15 @@ func TestPodsGetAddressesAndKeepThem(t *testing.T) {
 		})
 	}
 
+	t.Run("it is ready, and has metrics", func(t *testing.T) {
+		eventually.Holds(t, "readiness", func() (string, bool) { code, text := w.get("/readyz"); return text, code == http.StatusOK })
+		_, text := w.get("/metrics")
+		for _, want := range []string{"ovnkube_master_leader 1", `ovnkube_master_programming_seconds_count{kind="pod"}`, "ovnkube_master_northbound_connections 1", "ovnkube_master_rows"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("the metrics lack %s", want)
+			}
+		}
+	})
 	t.Run("a restart changes nothing", func(t *testing.T) {
 		w.stop()
 		w.waitOpen(false)
@@ -320,5 +351,29 @@ func TestAnotherInstanceTakesOver(t *testing.T) {
 	second.waitPort(p, n)
 	if again := second.network(p); again.Addresses[0] != n.Addresses[0] {
 		t.Errorf("the pod had %v and has %v", n, again)
+	}
+}
+
+func TestALostLeaseClosesTheDatabaseAndEndsTheProcess(t *testing.T) {
+	server := apitest.Shared(t)
+	w := newWorld(t, server, "lost")
+	w.waitOpen(true)
+	var lease coordinationv1.Lease
+	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "lost"}, &lease); err != nil {
+		t.Fatal(err)
+	}
+	taken := lease.DeepCopy()
+	taken.Spec.HolderIdentity = new("another")
+	taken.Spec.LeaseDurationSeconds = new(int32(3600))
+	if err := server.Client.Patch(t.Context(), taken, client.MergeFrom(&lease)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-w.done; err == nil || !strings.Contains(err.Error(), "lease was lost") {
+		t.Errorf("the process ends with %v", err)
+	}
+	w.cancel()
+	w.cancel = nil
+	if w.open() {
+		t.Error("the database is open to nodes")
 	}
 }

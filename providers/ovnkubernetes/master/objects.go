@@ -73,6 +73,8 @@ func (c *changes) take() map[key]time.Time {
 // objects are the API objects of the cluster, kept up to date.
 type objects struct {
 	factory informers.SharedInformerFactory
+	// noted are whether all objects of the first lists have been noted as changes.
+	noted []cache.InformerSynced
 	nodes, namespaces, pods, services,
 	slices, policies cache.SharedIndexInformer
 }
@@ -127,20 +129,21 @@ func newObjects(client kubernetes.Interface, c *changes) (*objects, error) {
 		}
 		// The key of an object may change: that of a slice is its Service.
 		handler := cache.ResourceEventHandlerFuncs{AddFunc: note, DeleteFunc: note, UpdateFunc: func(old, object any) { note(old); note(object) }}
-		if _, err := informer.AddEventHandler(handler); err != nil {
+		registration, err := informer.AddEventHandler(handler)
+		if err != nil {
 			return nil, fmt.Errorf("watch objects: %w", err)
 		}
+		o.noted = append(o.noted, registration.HasSynced)
 	}
 	return o, nil
 }
 
-// start starts the watches, and returns when all objects are known.
+// start starts the watches, and returns when all objects are known and noted: an address may only be given once all those are known that
+// pods have.
 func (o *objects) start(ctx context.Context) error {
 	o.factory.Start(ctx.Done())
-	for kind, ok := range o.factory.WaitForCacheSync(ctx.Done()) {
-		if !ok {
-			return fmt.Errorf("watch %s: %w", kind, cmp.Or(ctx.Err(), context.Canceled))
-		}
+	if !cache.WaitForCacheSync(ctx.Done(), o.noted...) {
+		return fmt.Errorf("watch objects: %w", cmp.Or(ctx.Err(), context.Canceled))
 	}
 	return nil
 }

@@ -86,6 +86,14 @@ func (c *Central) LoseNorthbound() {
 	c.StartNorthbound()
 }
 
+// LoseSouthbound does the same with the southbound database.
+func (c *Central) LoseSouthbound() {
+	c.tb.Helper()
+	kill(c.southbound)
+	c.create("sb")
+	c.StartSouthbound()
+}
+
 // StopNorthd ends ovn-northd without notice.
 func (c *Central) StopNorthd() { kill(c.northd) }
 
