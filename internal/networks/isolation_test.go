@@ -73,6 +73,7 @@ func TestNamespacesOfOperandsAreIsolated(t *testing.T) {
 		"flannel with an external etcd": func(s *operatorv1.NetworkSpec) {
 			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Etcd: &operatorv1.FlannelEtcd{External: &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://192.0.2.1:2379"}}}}
 		},
+		"OVN-Kubernetes":           func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = operatorv1.NetworkTypeOVNKubernetes },
 		"network of a third party": func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = "Calico" },
 		"no kube-proxy":            func(s *operatorv1.NetworkSpec) { s.DeployKubeProxy = new(false) },
 	} {

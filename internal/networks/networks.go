@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel"
 	"github.com/cluster-network-operator/cno/providers/kubeproxy"
 	"github.com/cluster-network-operator/cno/providers/multus"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes"
 )
 
 // Registry returns what can be installed.
@@ -17,7 +18,7 @@ func Registry() pipeline.Registry {
 	return pipeline.Registry{
 		Providers: append([]provider.Provider{
 			flannel.New(),
-			pipeline.NotBuilt(operatorv1.NetworkTypeOVNKubernetes),
+			ovnkubernetes.New(),
 			pipeline.NotBuilt(operatorv1.NetworkTypeOpenShiftSDN),
 			pipeline.NotBuilt(operatorv1.NetworkTypeKuryr),
 			pipeline.NotBuilt(operatorv1.NetworkTypeNuage),

@@ -29,7 +29,7 @@ func TestTheTableOfWorkloadsIsThatOfWhatIsRendered(t *testing.T) {
 		names = append(names, w.Name)
 	}
 	for path, objects := range rendered(t) {
-		if !strings.Contains(path, "/providers/") || strings.Contains(path, "/providers/toy/") || strings.Contains(path, "/providers/ovnkubernetes/") { // no release has the toy network, nor OVN-Kubernetes yet
+		if !strings.Contains(path, "/providers/") || strings.Contains(path, "/providers/toy/") { // no release has the toy network
 			continue
 		}
 		for _, o := range objects {
@@ -93,7 +93,7 @@ func network(all ...operatorv1.Workload) *operatorv1.NetworkSpec {
 
 func known() facts.Cluster {
 	return facts.Cluster{HostMTU: 1500, ReleaseVersion: "v1", APIServer: facts.HostPort{Host: "192.0.2.1", Port: 6443}, Images: facts.Images{
-		"NETWORK_OPERATOR_IMAGE": "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "KUBE_PROXY_IMAGE": "k:v1",
+		"NETWORK_OPERATOR_IMAGE": "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "OVN_IMAGE": "v:v1", "KUBE_PROXY_IMAGE": "k:v1",
 	}}
 }
 
@@ -119,7 +119,7 @@ func TestEveryProblemOfWorkloadsIsReportedAtOnce(t *testing.T) {
 	)
 	_, err := pipeline.Pipeline{Registry: Registry()}.Run(t.Context(), pipeline.Input{Desired: spec, Cluster: known()}, pipeline.Check)
 	want := []string{
-		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of cni-sysctl-allowlist-ds, egress-router-cni, flannel-etcd, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, network-check-source, network-check-target (workload-name)`,
+		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of cni-sysctl-allowlist-ds, egress-router-cni, flannel-etcd, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, network-check-source, network-check-target, ovnkube, ovnkube-master (workload-name)`,
 		`spec.workloads[1].nodeSelector: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].affinity: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].resources.requests[cpu]: "2" is more than its limit, 1; lower it, or raise the limit (workload-resources)`,

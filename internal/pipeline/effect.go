@@ -25,6 +25,9 @@ func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 	for _, f := range common("") {
 		report(f, withoutEffect(f, traits))
 	}
+	for _, f := range r.provider(traits.Type).Fields() {
+		report(f, withoutEffect(f, traits))
+	}
 	for _, c := range r.Components {
 		for _, f := range c.Fields() {
 			why := withoutEffect(f, traits)

@@ -12,9 +12,9 @@ const noAudit = "audit messages of NetworkPolicies are not part of this version"
 func (OVNKubernetes) Fields() []provider.Field {
 	return []provider.Field{
 		{Path: config, Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "this version implements one value"},
-		{Path: config + ".mtu", Class: provider.Forbidden, Disruption: provider.ConnectionsReset, Acknowledge: true, Fixed: "ovn-mtu-change",
+		{Path: config + ".mtu", Class: provider.Rolling, Disruption: provider.ConnectionsReset, Acknowledge: true, Fixed: "ovn-mtu-change", Subject: "ovn-kubernetes MTU without migration",
 			Reason: "pods keep the MTU they started with: until all have been restarted, connections between old and new ones may stall"},
-		{Path: config + ".genevePort", Class: provider.Rolling, Disruption: provider.Outage, Acknowledge: true, Fixed: "ovn-geneve-port-change",
+		{Path: config + ".genevePort", Class: provider.Rolling, Disruption: provider.Outage, Acknowledge: true, Fixed: "ovn-geneve-port-change", Subject: "ovn-kubernetes genevePort",
 			Reason: "nodes with different ports do not reach one another until the last agent has restarted"},
 		{Path: config + ".policyAuditConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: noAudit, Unread: noAudit},
 		live(".v4InternalSubnet"), live(".ipv4.internalJoinSubnet"), live(".ipv4.internalTransitSwitchSubnet"),

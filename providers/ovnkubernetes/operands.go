@@ -27,7 +27,7 @@ func (OVNKubernetes) Operands() provider.Operands {
 		ClusterRoleBindings: []string{masterRole, nodeRole},
 		Agents: []provider.Agent{
 			{Namespace: agentconfig.Namespace, Name: nodeName, Files: []string{
-				agentconfig.PluginConfDir + "/10-ovn-kubernetes.conf", agentconfig.StateDir, agentconfig.SwitchDataDir,
+				agentconfig.PluginConfDir + "/10-ovn-kubernetes.conflist", agentconfig.StateDir, agentconfig.SwitchDataDir,
 			}},
 			{Namespace: agentconfig.Namespace, Name: masterName, Files: []string{agentconfig.DataDir}},
 		},

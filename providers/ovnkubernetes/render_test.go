@@ -220,7 +220,7 @@ func TestContainersAgreeWithTheProgram(t *testing.T) {
 		nodeName:   {agentconfig.CommandNode, agentconfig.CommandSwitch, agentconfig.CommandController},
 	}
 	mounts := map[string][]string{
-		agentconfig.CommandMaster: {agentconfig.RunDir}, agentconfig.CommandNorth: {agentconfig.RunDir, agentconfig.DataDir},
+		agentconfig.CommandMaster: {agentconfig.RunDir}, agentconfig.CommandNorth: {agentconfig.RunDir, agentconfig.DataDir, agentconfig.CertificateDir, agentconfig.AuthorityDir},
 		agentconfig.CommandSouth:  {agentconfig.RunDir, agentconfig.DataDir, agentconfig.CertificateDir, agentconfig.AuthorityDir},
 		agentconfig.CommandNorthd: {agentconfig.RunDir}, agentconfig.CommandSwitch: {agentconfig.SwitchRunDir, agentconfig.SwitchDataDir},
 		agentconfig.CommandController: {agentconfig.SwitchRunDir, agentconfig.RunDir, agentconfig.CertificateDir, agentconfig.AuthorityDir},

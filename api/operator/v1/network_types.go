@@ -211,7 +211,7 @@ type RolloutPolicy struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.hostPrefix) || !isCIDR(self.cidr) || self.hostPrefix <= (cidr(self.cidr).ip().family() == 4 ? 30 : 126)",fieldPath=".hostPrefix",messageExpression="'%d leaves no usable pod address per node; use %s'.format([self.hostPrefix, cidr(self.cidr).ip().family() == 4 ? '30 or less (23 gives 510)' : '126 or less (64 is usual)'])"
 type ClusterNetworkEntry struct {
 	// cidr is the pool in CIDR notation, without host bits, for example 10.128.0.0/14.
-	// Change class: forbidden; rolling where a pool grows (Flannel, third-party networks) to a shorter prefix that begins at the same address; disruption: outage; pods restart where a pool grows.
+	// Change class: forbidden; rolling where a pool grows (Flannel, OVNKubernetes, third-party networks) to a shorter prefix that begins at the same address; disruption: outage; pods restart where a pool grows.
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="isCIDR(self)",messageExpression="'\"%s\" is not a CIDR; %s'.format([self, self.matches('^[0-9]+[.][0-9]+[.][0-9]+/[0-9]+$') ? 'write four octets and a prefix, e.g. %s.0/%s'.format(self.split('/')) : isIP(self) ? 'add the length of its prefix after a slash' : 'write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48'])"
 	// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",messageExpression="'\"%s\" has host bits set; did you mean %s?'.format([self, string(cidr(self).masked())])"
@@ -251,7 +251,10 @@ type DefaultNetworkDefinition struct {
 	// +kubebuilder:validation:XValidation:rule="!has(self.vxlanPort) || (self.vxlanPort >= 1 && self.vxlanPort <= 65535)",fieldPath=".vxlanPort",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self.vxlanPort])"
 	OpenShiftSDNConfig *osv1.OpenShiftSDNConfig `json:"openshiftSDNConfig,omitempty"`
 
-	// ovnKubernetesConfig are the settings of type OVNKubernetes.
+	// ovnKubernetesConfig are the settings of type OVNKubernetes. Not all are implemented; others are refused by name.
+	// Change class: forbidden; disruption: none. Of single settings, class and disruption are: mtu: rolling (connections
+	// reset), with an acknowledgement; genevePort: rolling (outage), with an acknowledgement; policyAuditConfig: live (none);
+	// v4InternalSubnet: live (none); ipv4.internalJoinSubnet: live (none); ipv4.internalTransitSwitchSubnet: live (none).
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="!has(self.mtu) || (self.mtu >= 576 && self.mtu <= 65536)",fieldPath=".mtu",messageExpression="'%d is out of range; it must be 576 to 65536 (IPv6 needs at least 1280)'.format([self.mtu])"
 	// +kubebuilder:validation:XValidation:rule="!has(self.genevePort) || (self.genevePort >= 1 && self.genevePort <= 65535)",fieldPath=".genevePort",messageExpression="'%d is out of range; it must be 1 to 65535'.format([self.genevePort])"
