@@ -91,6 +91,7 @@ func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 		return name == "master-0-network-config-secret"
 	})
 	config.Spec.Applier = networkv1.ApplierHostNetwork
+	config.Spec.Rollout = &networkv1.Rollout{Strategy: networkv1.RolloutLive}
 	if err := c.Client.Update(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
@@ -98,6 +99,9 @@ func TestHostNetworksNeedNoMoreThanTheRoles(t *testing.T) {
 	program.SetGroupVersionKind(schema.GroupVersionKind{Group: "machineconfiguration.openshift.io", Version: "v1", Kind: "MachineConfig"})
 	c.eventually("the nodes get the program", func() bool {
 		return c.Client.Get(t.Context(), client.ObjectKey{Name: "05-host-network-master"}, program) == nil
+	})
+	c.eventually("nodes can be asked to apply their documents", func() bool {
+		return c.Client.Get(t.Context(), client.ObjectKey{Namespace: nodereport.Namespace, Name: nodereport.RequestsName("master")}, &corev1.ConfigMap{}) == nil
 	})
 	if err := c.Client.Delete(t.Context(), config); err != nil {
 		t.Fatal(err)

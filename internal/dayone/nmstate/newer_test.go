@@ -12,6 +12,7 @@ func TestKeysOfNewerVersionsSayWhyTheyAreRefused(t *testing.T) {
 		"routes: {config: [{destination: 0.0.0.0/0, next-hop-interface: a, vrf-name: r}]}":  "write the routing table of the VRF as table-id",
 		"interfaces: [{name: a, type: ethernet, ipv4: &x {enabled: true}, ipv6: {<<: *x}}]": "has a merge key (<<), which NMState does not read",
 		"interfaces: [{name: a, type: ipsec, libreswan: {left: b}}]":                        "needs keys from Libreswan",
+		"interfaces: [{name: a, type: ip-tunnel, ip-tunnel: {mode: ipip}}]":                 `is "ip-tunnel", which NMState knows from version 2.2.60 on`,
 	} {
 		_, problems := Parse("d.yml", []byte(text))
 		if err := problems.Err(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "known are") {

@@ -31,8 +31,11 @@ func (InterfaceType) words() ([]string, bool) {
 
 // refused are kinds that NMState knows and a document of day one cannot have.
 func (InterfaceType) refused() map[string]string {
-	return map[string]string{"ipsec": "needs keys from Libreswan's database on the host and a plug-in of NetworkManager, neither of which a host has at its first boot; " +
-		"encrypt pods with the cluster's own IPsec (ipsecConfig of the Network), and tunnels of the host itself with a tool that runs after the boot"}
+	return map[string]string{
+		"ipsec": "needs keys from Libreswan's database on the host and a plug-in of NetworkManager, neither of which a host has at its first boot; " +
+			"encrypt pods with the cluster's own IPsec (ipsecConfig of the Network), and tunnels of the host itself with a tool that runs after the boot",
+		"ip-tunnel": "NMState knows from version 2.2.60 on, and is not supported here; use a vxlan interface, or create the tunnel after the boot with nmcli connection add type ip-tunnel",
+	}
 }
 
 // State says whether an interface is to be active, to exist, or to be ignored. Empty is StateUp.
