@@ -26,6 +26,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/faults"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/operator"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 )
 
 const operatorNamespace = "openshift-network-operator"
@@ -38,9 +39,13 @@ type cluster struct {
 	kinds []schema.GroupVersionResource // what the API server can list and delete
 }
 
+// longest is how long a test may take before it shows what it waits for.
+const longest = 4 * time.Minute
+
 // newCluster makes a cluster on an API server that no other test uses meanwhile.
 func newCluster(t testing.TB) *cluster {
 	t.Helper()
+	goroutines.DumpAfter(t, longest)
 	c := &cluster{Server: apitest.Borrow(t), TB: t}
 	c.kinds = c.resources()
 	c.base = c.existing()
@@ -57,6 +62,7 @@ func newCluster(t testing.TB) *cluster {
 // newClusterWith makes a cluster on an API server of its own.
 func newClusterWith(t testing.TB, options apitest.Options) *cluster {
 	t.Helper()
+	goroutines.DumpAfter(t, longest)
 	c := &cluster{Server: apitest.Start(t, options), TB: t}
 	c.kinds = c.resources()
 	c.setUp()

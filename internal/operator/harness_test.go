@@ -23,6 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 )
 
 const operatorNamespace = "openshift-network-operator"
@@ -33,8 +34,12 @@ type cluster struct {
 	t testing.TB
 }
 
+// longest is how long a test with a cluster may take before it shows what it waits for.
+const longest = 5 * time.Minute
+
 func newCluster(t testing.TB, options apitest.Options) *cluster {
 	t.Helper()
+	goroutines.DumpAfter(t, longest)
 	options.Audit = true
 	c := &cluster{Server: apitest.Start(t, options), t: t}
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: operatorNamespace}})

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
-	"runtime/pprof"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 )
 
 // stops is how many operators TestOperatorEndsAtAnyMomentOfItsStart stops.
@@ -39,7 +39,9 @@ func TestOperatorEndsAtAnyMomentOfItsStart(t *testing.T) {
 		withLease := i%3 == 0
 		after, pause := 1+random.IntN(most), time.Duration(random.IntN(3000))*time.Microsecond
 		if err := c.stopAfter(after, pause, withLease); err != nil {
-			dumpGoroutines(t)
+			if err := goroutines.Dump(os.Stderr); err != nil {
+				t.Error(err)
+			}
 			t.Fatalf("operator %d, stopped after %d requests: %v", i, after, err)
 		}
 		if holder := c.lease().HolderIdentity; withLease && holder != nil && *holder != "" {
@@ -106,14 +108,6 @@ func after(requests int, reached func()) func(http.RoundTripper) http.RoundTripp
 	}
 }
 
-// dumpGoroutines prints what every goroutine does.
-func dumpGoroutines(t *testing.T) {
-	t.Helper()
-	if err := pprof.Lookup("goroutine").WriteTo(os.Stderr, 1); err != nil {
-		t.Error(err)
-	}
-}
-
 // hangingNetwork is a provider whose work does not end when its context does.
 type hangingNetwork struct {
 	fakeNetwork
@@ -155,7 +149,9 @@ func TestLeaseIsReleasedAlthoughALoopHangs(t *testing.T) {
 			t.Errorf("operator ended with %v", err)
 		}
 	case <-time.After(time.Minute):
-		dumpGoroutines(t)
+		if err := goroutines.Dump(os.Stderr); err != nil {
+			t.Error(err)
+		}
 		t.Fatal("the operator does not end")
 	}
 	if holder := c.lease().HolderIdentity; holder != nil && *holder != "" {
