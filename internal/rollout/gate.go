@@ -139,12 +139,6 @@ func withStrategy(o manifest.Object, strategy map[string]any) manifest.Object {
 	return manifest.Object{Object: changed, Policy: o.Policy}
 }
 
-// Paused reports whether a DaemonSet in the cluster was stopped by the gate.
-func Paused(live *unstructured.Unstructured) bool {
-	kind, _, _ := unstructured.NestedString(live.Object, "spec", "updateStrategy", "type")
-	return kind == "OnDelete"
-}
-
 // rendered is how many nodes may be replaced at once as it was rendered: a number, or a share of all.
 func rendered(l Look) int {
 	value, _, _ := unstructured.NestedFieldNoCopy(l.Wanted.Object.Object, "spec", "updateStrategy", "rollingUpdate", "maxUnavailable")
