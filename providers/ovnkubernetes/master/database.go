@@ -6,15 +6,23 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
 )
 
-const globalTable = "NB_Global"
+const (
+	globalTable = "NB_Global"
+	externalIDs = "external_ids"
+	// numberKey is the external ID of the table's one row with the number of the last transaction. nb_cfg is for the few of which the
+	// master must know that they were carried out: each of its values makes every ovn-controller write to the southbound database.
+	numberKey = "ovnkube-transaction"
+)
 
 // database is the northbound database with a copy of its contents.
 type database struct {
@@ -24,15 +32,20 @@ type database struct {
 	connected, foreign agent.Trigger
 	connections        atomic.Int64
 
+	// writing is held during a transaction, so that their numbers are in order; number is that of the last.
+	writing sync.Mutex
+	number  int
+
 	mu sync.Mutex
 	// news is closed and replaced when contents change.
 	news chan struct{}
 }
 
 func newDatabase(socket string, lost func(), log *slog.Logger) *database {
-	d := &database{connected: agent.NewTrigger(), foreign: agent.NewTrigger(), news: make(chan struct{})}
+	d := &database{connected: agent.NewTrigger(), foreign: agent.NewTrigger(), news: make(chan struct{}),
+		number: int(time.Now().UnixMilli())} // larger than those of earlier instances
 	columns := northbound.Tables()
-	columns[globalTable] = []string{"nb_cfg", "sb_cfg"}
+	columns[globalTable] = []string{"sb_cfg", externalIDs}
 	d.cache = ovsdb.NewCache(northbound.Database, columns, d.note)
 	d.session = ovsdb.Session{
 		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: northbound.Database,
@@ -47,18 +60,16 @@ func newDatabase(socket string, lost func(), log *slog.Logger) *database {
 	return d
 }
 
-// note takes the changes of one transaction. Those of this package count a configuration, and ovn-northd's change no row that is
-// watched: all others are a third party's.
+// note takes the changes of one transaction. Those of this package have another number, and ovn-northd's change no row that is watched:
+// all others are a third party's.
 func (d *database) note(all []ovsdb.Change) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	close(d.news)
 	d.news = make(chan struct{})
-	counted := func(c ovsdb.Change) bool {
-		return c.Table == globalTable && (c.Old == nil || c.New == nil || c.Old.Int("nb_cfg") != c.New.Int("nb_cfg"))
-	}
+	numbered := func(c ovsdb.Change) bool { return c.Table == globalTable && numberOf(c.Old) != numberOf(c.New) }
 	rows := func(c ovsdb.Change) bool { return c.Table != globalTable }
-	if slices.ContainsFunc(all, rows) && !slices.ContainsFunc(all, counted) {
+	if slices.ContainsFunc(all, rows) && !slices.ContainsFunc(all, numbered) {
 		d.foreign.Fire()
 	}
 }
@@ -82,19 +93,35 @@ func (d *database) await(ctx context.Context, wanted func(ovsdb.UUID, ovsdb.Row)
 	}
 }
 
-// mark is a place in the sequence of configurations.
-type mark struct {
-	id  ovsdb.UUID
-	cfg int
+// numberOf is the number of the last transaction, 0 without one.
+func numberOf(global ovsdb.Row) int {
+	n, err := strconv.Atoi(global.Map(externalIDs)[numberKey])
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
-// transact carries out operations and counts one configuration more.
+// mark is a place in the sequence of transactions.
+type mark struct {
+	id ovsdb.UUID
+	// number is that of the transaction, cfg the configuration that was counted last.
+	number, cfg int
+}
+
+// transact carries out operations.
 func (d *database) transact(ctx context.Context, operations []ovsdb.Operation) ([]ovsdb.Result, mark, error) {
 	client, err := d.session.Client(ctx)
 	if err != nil {
 		return nil, mark{}, err
 	}
-	results, err := client.Transact(ctx, northbound.Database, append(operations, northbound.Count(), ovsdb.Select(globalTable, []string{"_uuid", "nb_cfg"}))...)
+	d.writing.Lock()
+	defer d.writing.Unlock()
+	d.number++
+	results, err := client.Transact(ctx, northbound.Database, append(operations,
+		ovsdb.Mutate(globalTable, externalIDs, "delete", ovsdb.Set{numberKey}), // insert does not replace values
+		ovsdb.Mutate(globalTable, externalIDs, "insert", ovsdb.Map{numberKey: strconv.Itoa(d.number)}),
+		ovsdb.Select(globalTable, []string{"_uuid", "nb_cfg"}))...)
 	if err != nil {
 		return nil, mark{}, err
 	}
@@ -102,7 +129,7 @@ func (d *database) transact(ctx context.Context, operations []ovsdb.Operation) (
 	if len(rows) != 1 {
 		return nil, mark{}, errors.New("the northbound database has no row of NB_Global")
 	}
-	return results, mark{rows[0].UUID("_uuid"), rows[0].Int("nb_cfg")}, nil
+	return results, mark{rows[0].UUID("_uuid"), d.number, rows[0].Int("nb_cfg")}, nil
 }
 
 // begin prepares a new connection: the database has its options, and the copy has everything that was written before.
@@ -128,7 +155,7 @@ func (d *database) begin(ctx context.Context) (ovsdb.Schema, error) {
 
 // seen waits until the copy has what was written up to a mark.
 func (d *database) seen(ctx context.Context, at mark) error {
-	return d.await(ctx, func(id ovsdb.UUID, row ovsdb.Row) bool { return id == at.id && row.Int("nb_cfg") >= at.cfg })
+	return d.await(ctx, func(id ovsdb.UUID, row ovsdb.Row) bool { return id == at.id && numberOf(row) >= at.number })
 }
 
 // realized waits until ovn-northd has written everything up to a mark to the southbound database.

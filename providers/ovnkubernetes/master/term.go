@@ -230,7 +230,7 @@ func (t *term) plan(ctx context.Context, changed []ovsdb.Desired, removed []ovsd
 			return ovsdb.Transaction{}, err
 		}
 		t.ledger = ovsdb.NewLedger(schema, northbound.Owner)
-	} else if t.at.cfg > 0 {
+	} else if t.at.number > 0 {
 		if err := t.database.seen(ctx, t.at); err != nil {
 			return ovsdb.Transaction{}, err
 		}
@@ -273,7 +273,7 @@ func (t *term) complete(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	_, at, err := t.database.transact(ctx, nil)
+	_, at, err := t.database.transact(ctx, []ovsdb.Operation{northbound.Count()})
 	if err != nil {
 		return err
 	}
