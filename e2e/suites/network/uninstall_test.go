@@ -100,15 +100,17 @@ func gone(t *testing.T) {
 // clean fails the test if anything of the network is left on a node.
 func clean(t *testing.T) {
 	t.Helper()
-	look := network.Left
+	look := []string{network.Left}
 	for _, file := range network.Files() {
-		look += "; ls -d " + file + " 2>/dev/null"
+		// Directories that are mounted into agents stay, empty.
+		look = append(look, "find "+file+" -not -type d 2>/dev/null")
 	}
 	if !network.Traits().ServiceProxy {
-		look += "; nft list tables | grep kube-proxy"
+		look = append(look, "nft list tables | grep kube-proxy")
 	}
+	script := strings.Join(append(look, "true"), "\n")
 	for _, node := range []string{"cp-0", "worker-0", "worker-1"} {
-		out, err := lab.Lab(t.Context(), "exec", node, "--", "sh", "-c", strings.TrimPrefix(look, "; ")+"; true")
+		out, err := lab.Lab(t.Context(), "exec", node, "--", "sh", "-c", script)
 		if err != nil {
 			t.Fatal(err)
 		}
