@@ -2,20 +2,92 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"os"
+	"strings"
 
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/nodeblocks"
+	"github.com/cluster-network-operator/cno/internal/version"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/master"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node"
 )
 
-// errRole is that a role has no code yet.
-var errRole = errors.New("this build of ovnkube lacks the role; it runs the containers of Open vSwitch and OVN only")
-
-func (p *program) master(_ context.Context, c config.Config) error {
-	return errors.Join(c.CheckMaster(), errRole)
+// master runs the master on the node that the configuration names.
+func (p *program) master(ctx context.Context, c config.Config) error {
+	if err := c.CheckMaster(); err != nil {
+		return err
+	}
+	api, err := restConfig(c, "master")
+	if err != nil {
+		return err
+	}
+	var pools []nodeblocks.Pool
+	for _, one := range c.Pools {
+		pools = append(pools, nodeblocks.Pool{Network: one.CIDR, Length: one.BlockLength})
+	}
+	health := c.Health
+	if health == "" || c.Node != "" { // the agent of the node in the same process has the given one
+		health = agentconfig.HealthMaster
+	}
+	north, south := c.Directories.NorthDatabase(), c.Directories.SouthDatabase()
+	return master.Run(ctx, master.Config{
+		Kube: api, Node: c.Master, Pools: pools, Services: c.Services,
+		NorthboundSocket: north.Socket, SouthboundSocket: south.Socket, SouthboundControl: south.Control, SouthboundTLS: c.UsesTLS(),
+		SouthboundAddress: c.TunnelAddress, SouthboundPort: c.SouthPort(),
+		HealthAddress: health, Metrics: agent.NewMetrics("ovnkube_master", version.String()), Log: p.log,
+	})
 }
 
-func (p *program) node(_ context.Context, c config.Config) error {
-	return errors.Join(c.CheckNode(), errRole)
+// node runs the agent of the node that the configuration names.
+func (p *program) node(ctx context.Context, c config.Config) error {
+	api, err := restConfig(c, "node")
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		return fmt.Errorf("configure the client of the Kubernetes API: %w", err)
+	}
+	return node.Run(ctx, node.Options{Config: c, Client: client, Process: agent.Process{Node: c.Node, Version: version.String(), Log: p.log}})
 }
 
-func (p *program) cleanup(context.Context, config.Config) error { return errRole }
+func (p *program) cleanup(ctx context.Context, c config.Config) error { return node.Remove(ctx, c) }
+
+// restConfig returns how the Kubernetes API is reached: by the kubeconfig file, else by URL, token and CA, each of which is that of the pod unless
+// it is set.
+func restConfig(c config.Config, role string) (*rest.Config, error) {
+	if c.Kubeconfig != "" {
+		out, err := clientcmd.BuildConfigFromFlags(c.APIServer, c.Kubeconfig)
+		if err != nil {
+			return nil, fmt.Errorf("read kubeconfig: %w", err)
+		}
+		return rest.AddUserAgent(out, "ovnkube-"+role), nil
+	}
+	out, err := rest.InClusterConfig()
+	if err != nil {
+		if c.APIServer == "" {
+			return nil, fmt.Errorf("find the Kubernetes API: %w; outside of a pod set --k8s-kubeconfig, or --k8s-apiserver with --k8s-token and --k8s-cacert", err)
+		}
+		out = &rest.Config{}
+	}
+	if c.APIServer != "" {
+		out.Host = c.APIServer
+	}
+	if c.CAFile != "" {
+		out.CAFile = c.CAFile
+	}
+	if c.Token != "" {
+		out.BearerToken, out.BearerTokenFile = c.Token, ""
+		if _, err := os.Stat(c.Token); err == nil && strings.HasPrefix(c.Token, "/") {
+			out.BearerToken, out.BearerTokenFile = "", c.Token
+		}
+	}
+	return rest.AddUserAgent(out, "ovnkube-"+role), nil
+}

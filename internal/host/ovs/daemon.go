@@ -3,6 +3,7 @@ package ovs
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,6 +27,8 @@ type Daemon struct {
 	Arguments, Environment []string
 	// Namespace is the path of its network namespace; empty is the current one.
 	Namespace string
+	// Started is called with the process' id once it runs; it may be nil.
+	Started func(pid int) error
 	// End asks the process to end; nil stands for SIGTERM, which also follows when it returns an error.
 	End func(context.Context) error
 	Log *slog.Logger
@@ -46,7 +49,7 @@ func (d Daemon) Keep(ctx context.Context) error {
 }
 
 // Run runs the process once. When the context ends it asks the process to end, and kills it if it has not after some seconds. What the
-// process writes to its standard error is logged by its own levels.
+// process writes to its standard error is logged by its own levels. The error is nil if the context has ended.
 func (d Daemon) Run(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, d.Name, d.Arguments...)
 	cmd.Env = append(cmd.Environ(), d.Environment...)
@@ -64,8 +67,13 @@ func (d Daemon) Run(ctx context.Context) error {
 	if err := start(); err != nil {
 		return fmt.Errorf("start %s: %w", d.Name, err)
 	}
+	if d.Started != nil {
+		if err := d.Started(cmd.Process.Pid); err != nil {
+			return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
+		}
+	}
 	d.copyLog(output)
-	if err := cmd.Wait(); err != nil {
+	if err := cmd.Wait(); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%s: %w", d.Name, err)
 	}
 	return nil

@@ -237,3 +237,16 @@ func parseCIDR(text string) (netip.Prefix, error) {
 	}
 	return p, nil
 }
+
+// UsesTLS is whether nodes reach the southbound database over TLS.
+func (c Config) UsesTLS() bool { return strings.Contains(c.South, "ssl:") }
+
+// SouthPort is the port at which nodes reach the southbound database: that of the first endpoint of theirs.
+func (c Config) SouthPort() uint16 {
+	first, _, _ := strings.Cut(c.South, ",")
+	_, address, _ := strings.Cut(first, ":")
+	if a, err := netip.ParseAddrPort(address); err == nil {
+		return a.Port()
+	}
+	return agentconfig.SouthPort
+}

@@ -2,9 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
@@ -76,35 +79,58 @@ func Controller(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err := os.MkdirAll(c.Directories.Run, 0o755); err != nil {
 		return fmt.Errorf("create directory of sockets: %w", err)
 	}
-	if err := wait(ctx, log, "Open vSwitch", listening(c.Directories.SwitchSocket())); err != nil {
+	// Without its configuration ovn-controller 23.03 ends with a segmentation fault.
+	if err := wait(ctx, log, "the node's agent to configure ovn-controller", configured(c.Directories.SwitchSocket())); err != nil {
 		return err
 	}
 	if err := waitForTLS(ctx, c, log); err != nil {
 		return err
 	}
-	control := ovs.Control(c.Directories.ControllerControl())
+	control := c.Directories.ControllerControl()
 	return ovs.Daemon{
 		Name: "ovn-controller", Log: log, Environment: environment(c),
-		Arguments: append([]string{"unix:" + c.Directories.SwitchSocket(), "--unixctl=" + string(control)}, tls(c)...),
+		Arguments: append([]string{"unix:" + c.Directories.SwitchSocket()}, tls(c)...),
+		Started:   func(pid int) error { return linkControl(control, pid) },
 		End: func(ctx context.Context) error {
-			_, err := control.Call(ctx, "exit", "--restart")
+			_, err := ovs.Control(control).Call(ctx, "exit", "--restart")
 			return err
 		},
 	}.Run(ctx)
 }
 
+// linkControl makes a fixed name for the control socket of ovn-controller, which has its process' id in its name, and removes the sockets of
+// earlier ones.
+func linkControl(fixed string, pid int) error {
+	name := strings.TrimSuffix(fixed, ".ctl")
+	target := fmt.Sprintf("%s.%d.ctl", name, pid)
+	old, err := filepath.Glob(name + ".*.ctl")
+	if err != nil {
+		return fmt.Errorf("find control sockets: %w", err)
+	}
+	for _, o := range append(old, fixed) {
+		if o == target {
+			continue
+		}
+		if err := os.Remove(o); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove control socket of an earlier process: %w", err)
+		}
+	}
+	if err := os.Symlink(filepath.Base(target), fixed); err != nil {
+		return fmt.Errorf("link control socket: %w", err)
+	}
+	return nil
+}
+
 // waitForTLS waits for the files of TLS if an endpoint of nodes needs them. The processes read renewed files themselves.
 func waitForTLS(ctx context.Context, c config.Config, log *slog.Logger) error {
-	if !usesTLS(c) {
+	if !c.UsesTLS() {
 		return nil
 	}
 	return wait(ctx, log, "the certificate", present(c.PrivateKey, c.Certificate, c.Authority))
 }
 
-func usesTLS(c config.Config) bool { return strings.Contains(c.South, "ssl:") }
-
 func tls(c config.Config) []string {
-	if !usesTLS(c) {
+	if !c.UsesTLS() {
 		return nil
 	}
 	return []string{"--private-key=" + c.PrivateKey, "--certificate=" + c.Certificate, "--ca-cert=" + c.Authority}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"os"
 	"time"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
 const (
@@ -44,6 +46,27 @@ func listening(socket string) func(context.Context) error {
 			return err
 		}
 		return conn.Close()
+	}
+}
+
+// configured checks that Open vSwitch's database has the configuration of ovn-controller.
+func configured(socket string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		client, err := ovsdb.Dial(ctx, socket)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = client.Close() }()
+		results, err := client.Transact(ctx, "Open_vSwitch", ovsdb.Select("Open_vSwitch", []string{"external_ids"}))
+		if err != nil {
+			return err
+		}
+		for _, row := range results[0].Rows {
+			if ids := row.Map("external_ids"); ids["system-id"] != "" && ids["ovn-remote"] != "" {
+				return nil
+			}
+		}
+		return errors.New("external IDs system-id and ovn-remote are missing in the database of Open vSwitch")
 	}
 }
 

@@ -1,0 +1,35 @@
+package node
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+// management is how the management port should be.
+type management struct {
+	mac       net.HardwareAddr
+	mtu       int
+	addresses []netip.Prefix
+	// routes are the next hops by destination: pods of all nodes, and Services that the node's kernel does not serve itself.
+	routes map[netip.Prefix]netip.Addr
+}
+
+// desiredManagement computes it from the node's blocks. Destinations of a family without a block are left out.
+func desiredManagement(blocks, destinations []netip.Prefix, mtu int) management {
+	m := management{mtu: mtu, routes: map[netip.Prefix]netip.Addr{}}
+	for _, block := range blocks {
+		address := topology.ManagementAddress(block)
+		m.addresses = append(m.addresses, address)
+		if m.mac == nil || address.Addr().Is4() {
+			m.mac = topology.MAC(address.Addr())
+		}
+		for _, to := range destinations {
+			if to.Addr().Is4() == block.Addr().Is4() {
+				m.routes[to] = topology.RouterAddress(block).Addr()
+			}
+		}
+	}
+	return m
+}

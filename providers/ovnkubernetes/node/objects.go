@@ -1,0 +1,151 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+// objects are the Node and the Pods of this node, as the API server has them.
+type objects struct {
+	name        string
+	nodes, pods cache.Store
+	controllers []cache.Controller
+	// version changes with the pods.
+	version *agent.Cell[int]
+	failure atomic.Pointer[error]
+}
+
+// newObjects returns objects that are kept up to date by run. changed is called when the Node has changed.
+func newObjects(client kubernetes.Interface, node string, changed func()) *objects {
+	o := &objects{name: node, version: agent.NewCell(0)}
+	rest := client.CoreV1().RESTClient()
+	var controller cache.Controller
+	o.nodes, controller = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: o.reporting(cache.NewListWatchFromClient(rest, "nodes", "", fields.OneTermEqualSelector("metadata.name", node))),
+		ObjectType:    &corev1.Node{}, Transform: onlyMetadata, Handler: called(changed),
+	})
+	o.controllers = append(o.controllers, controller)
+	o.pods, controller = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: o.reporting(cache.NewListWatchFromClient(rest, "pods", "", fields.OneTermEqualSelector("spec.nodeName", node))),
+		ObjectType:    &corev1.Pod{}, Transform: onlyMetadata, Handler: called(func() { o.version.Update(func(n *int) bool { *n++; return true }) }),
+	})
+	o.controllers = append(o.controllers, controller)
+	return o
+}
+
+func (o *objects) run(ctx context.Context) {
+	done := make(chan struct{})
+	for _, c := range o.controllers {
+		go func() { c.RunWithContext(ctx); done <- struct{}{} }()
+	}
+	for range o.controllers {
+		<-done
+	}
+}
+
+// reporting keeps the last error of list requests.
+func (o *objects) reporting(inner *cache.ListWatch) cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := inner.ListWithContextFunc(ctx, options)
+			o.failure.Store(&err)
+			return list, err
+		},
+		WatchFuncWithContext: inner.WatchFuncWithContext,
+	}
+}
+
+// problem is why the API server does not answer.
+func (o *objects) problem() error {
+	if err := o.failure.Load(); err != nil && *err != nil {
+		return fmt.Errorf("read nodes and pods from the Kubernetes API: %w", *err)
+	}
+	return nil
+}
+
+// onlyMetadata drops what the agent does not read.
+func onlyMetadata(object any) (any, error) {
+	switch o := object.(type) {
+	case *corev1.Node:
+		return &corev1.Node{ObjectMeta: kept(o.ObjectMeta)}, nil
+	case *corev1.Pod:
+		return &corev1.Pod{ObjectMeta: kept(o.ObjectMeta)}, nil
+	}
+	return object, nil
+}
+
+func kept(m metav1.ObjectMeta) metav1.ObjectMeta {
+	out := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Annotations: map[string]string{}}
+	for _, key := range []string{topology.NodeSubnets, topology.PodNetworks} {
+		if value, set := m.Annotations[key]; set {
+			out.Annotations[key] = value
+		}
+	}
+	return out
+}
+
+func called(f func()) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{AddFunc: func(any) { f() }, UpdateFunc: func(any, any) { f() }, DeleteFunc: func(any) { f() }}
+}
+
+// blocks returns the blocks of the node.
+func (o *objects) blocks() ([]netip.Prefix, error) {
+	object, exists, err := o.nodes.GetByKey(o.name)
+	if err != nil || !exists {
+		return nil, errors.Join(fmt.Errorf("the Node %s is not known yet", o.name), err)
+	}
+	value, set := object.(*corev1.Node).Annotations[topology.NodeSubnets]
+	if !set {
+		return nil, fmt.Errorf("the Node %s has no annotation %s: the master has not given it a block yet", o.name, topology.NodeSubnets)
+	}
+	return topology.DecodeNodeSubnets(value)
+}
+
+// pod returns what the master gave a pod, and the pod's UID. Without a UID in want any pod of the name counts.
+func (o *objects) pod(want cniserver.Pod) (topology.Pod, string, error) {
+	object, exists, err := o.pods.GetByKey(want.Namespace + "/" + want.Name)
+	if err != nil || !exists {
+		return topology.Pod{}, "", errors.Join(fmt.Errorf("pod %s/%s is not known on this node yet", want.Namespace, want.Name), err)
+	}
+	found := object.(*corev1.Pod)
+	if want.UID != "" && want.UID != string(found.UID) {
+		return topology.Pod{}, "", fmt.Errorf("pod %s/%s has UID %s, the sandbox is for UID %s", want.Namespace, want.Name, found.UID, want.UID)
+	}
+	value, set := found.Annotations[topology.PodNetworks]
+	if !set {
+		return topology.Pod{}, "", fmt.Errorf("pod %s/%s has no annotation %s: the master has not given it addresses yet", want.Namespace, want.Name, topology.PodNetworks)
+	}
+	given, err := topology.DecodePod(value)
+	if err != nil {
+		return given, "", fmt.Errorf("pod %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	return given, string(found.UID), nil
+}
+
+// await waits until the master has given a pod addresses. The error says what was missing last.
+func (o *objects) await(ctx context.Context, want cniserver.Pod) (topology.Pod, string, error) {
+	for {
+		_, changed := o.version.Get()
+		given, uid, err := o.pod(want)
+		if err == nil {
+			return given, uid, nil
+		}
+		if agent.Wait(ctx, changed, nil, nil); ctx.Err() != nil {
+			return given, "", err
+		}
+	}
+}

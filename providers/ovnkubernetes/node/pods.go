@@ -1,0 +1,192 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+const (
+	// readyLimit is how long an ADD waits for the agent, which may have just been started, addressLimit how long for the master, and
+	// wiringLimit how long for ovn-controller. The shim's own limit is 100 seconds for all of them.
+	readyLimit   = 20 * time.Second
+	addressLimit = 40 * time.Second
+	wiringLimit  = 40 * time.Second
+
+	// The external IDs of pods' interfaces.
+	idInterface = "iface-id"
+	idVersion   = "iface-id-ver"
+	idMAC       = "attached_mac"
+	idSandbox   = "sandbox"
+)
+
+// pods attaches pods: a link each, whose node's end is a port of the integration bridge and bound to the pod's logical port.
+type pods struct {
+	// ready reports whether pods can be attached, and returns a channel that is closed when that may have changed.
+	ready     func() (bool, <-chan struct{})
+	objects   *objects
+	vswitch   *vswitch
+	place     place
+	userspace bool
+	mtu       int
+	events    *events
+}
+
+var _ cniserver.Handler = (*pods)(nil)
+
+// Status implements cniserver.Handler.
+func (p *pods) Status(context.Context) error {
+	if ready, _ := p.ready(); !ready {
+		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; its /readyz says what it waits for")
+	}
+	return nil
+}
+
+// Add implements cniserver.Handler. It returns when ovn-controller has installed the flows of the pod, policies included.
+func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, error) {
+	pod := c.Pod()
+	if pod.Name == "" || pod.Namespace == "" {
+		return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "CNI_ARGS has no K8S_POD_NAMESPACE and K8S_POD_NAME: only pods can be attached")
+	}
+	if !p.awaitReady(ctx) {
+		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is not ready; its /readyz says what it waits for")
+	}
+	given, uid, err := p.awaitAddresses(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	l := link{name: linkName(c), pod: c.NetNS, podName: c.IfName, mtu: p.mtu, given: given, place: p.place, userspace: p.userspace}
+	near, err := l.create()
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]string{idInterface: topology.PodPort(pod.Namespace, pod.Name), idVersion: uid, idMAC: given.MAC.String(), idSandbox: c.ContainerID}
+	if err := p.wire(ctx, l.name, ids); err != nil {
+		return nil, err
+	}
+	if err := p.awaitWiring(ctx, l.name, pod); err != nil {
+		return nil, err
+	}
+	return result(c, l, near.String(), given), nil
+}
+
+func (p *pods) awaitReady(ctx context.Context) bool {
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for {
+		ready, changed := p.ready()
+		if ready {
+			return true
+		}
+		if agent.Wait(limited, changed, nil, nil); limited.Err() != nil {
+			return false
+		}
+	}
+}
+
+func (p *pods) awaitAddresses(ctx context.Context, pod cniserver.Pod) (topology.Pod, string, error) {
+	limited, cancel := context.WithTimeout(ctx, addressLimit)
+	defer cancel()
+	given, uid, err := p.objects.await(limited, pod)
+	if err != nil {
+		return given, "", p.late(ctx, pod, "waited for the pod's addresses", err)
+	}
+	return given, uid, nil
+}
+
+func (p *pods) awaitWiring(ctx context.Context, port string, pod cniserver.Pod) error {
+	limited, cancel := context.WithTimeout(ctx, wiringLimit)
+	defer cancel()
+	if err := p.vswitch.await(limited, port); err != nil {
+		return p.late(ctx, pod, "waited for the pod's port", err)
+	}
+	return nil
+}
+
+// late is the error of a wait that was too long: the runtime tries again, and an event says on the pod what was missing.
+func (p *pods) late(ctx context.Context, pod cniserver.Pod, what string, err error) error {
+	err = cniproto.Errorf(cniproto.CodeTryAgain, "%s: %v", what, err)
+	if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		p.events.failed(pod, err)
+	}
+	return err
+}
+
+// wire makes the interface a port of the integration bridge. Ports of earlier sandboxes of the pod are removed first: two with the same
+// logical port would take it from one another.
+func (p *pods) wire(ctx context.Context, name string, ids map[string]string) error {
+	for other, i := range p.vswitch.ports() {
+		if other != name && i.ids[idInterface] == ids[idInterface] {
+			if err := p.vswitch.deletePort(ctx, integration, other); err != nil {
+				return fmt.Errorf("remove the port of an earlier sandbox: %w", err)
+			}
+		}
+	}
+	c, err := p.vswitch.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	return c.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: ids})
+}
+
+// result is what CNI reports of an attachment.
+func result(c cniserver.Call, l link, near string, given topology.Pod) *current.Result {
+	r := &current.Result{Interfaces: []*current.Interface{
+		{Name: l.name, Mac: near, Mtu: l.mtu}, {Name: c.IfName, Mac: given.MAC.String(), Mtu: l.mtu, Sandbox: c.NetNS},
+	}}
+	for i, a := range given.Addresses {
+		r.IPs = append(r.IPs, &current.IPConfig{Interface: new(1), Address: *netaddr.IPNet(a), Gateway: given.Gateways[i].AsSlice()})
+	}
+	return r
+}
+
+// Del implements cniserver.Handler.
+func (p *pods) Del(ctx context.Context, c cniserver.Call) error {
+	name := linkName(c)
+	// The database decides, not the copy of it, which may be behind.
+	return errors.Join(p.vswitch.deletePort(ctx, integration, name), p.place.remove(name))
+}
+
+// Check implements cniserver.Handler.
+func (p *pods) Check(_ context.Context, c cniserver.Call, added *current.Result) error {
+	name := linkName(c)
+	i, exists := p.vswitch.port(name)
+	switch {
+	case !exists:
+		return fmt.Errorf("the port %s of the pod is missing in Open vSwitch", name)
+	case i.err != "":
+		return fmt.Errorf("port %s: open vswitch reports: %s", name, i.err)
+	case i.ids[idSandbox] != c.ContainerID:
+		return fmt.Errorf("the port %s belongs to sandbox %q", name, i.ids[idSandbox])
+	case !i.installed:
+		return fmt.Errorf("ovn-controller has not installed the flows of logical port %s", i.ids[idInterface])
+	}
+	var want []netip.Prefix
+	for _, ip := range added.IPs {
+		if a, ok := netaddr.FromIPNet(&ip.Address); ok {
+			want = append(want, a)
+		}
+	}
+	have, err := podAddresses(c)
+	if err != nil {
+		return err
+	}
+	for _, a := range want {
+		if !slices.Contains(have, a) {
+			return fmt.Errorf("interface %s of the pod lacks address %s", c.IfName, a)
+		}
+	}
+	return nil
+}

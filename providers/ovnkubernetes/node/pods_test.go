@@ -1,0 +1,210 @@
+package node_test
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/containernetworking/cni/libcni"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/plugins/pkg/ns"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+func (c *cluster) create(object client.Object) {
+	c.t.Helper()
+	if err := c.api.Client.Create(c.t.Context(), object); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// pod is a pod with a sandbox, as a container runtime has it.
+type pod struct {
+	netns.Namespace
+	m     *machine
+	name  string
+	uid   string
+	given topology.Pod
+	// mappings are host ports by ports of the pod.
+	mappings map[int]int
+}
+
+func (p *pod) addr() netip.Addr { return p.given.Addresses[0].Addr() }
+
+// schedule creates a pod on the node. Neither addresses nor a sandbox exist yet.
+func (m *machine) schedule(name string) *pod {
+	m.t.Helper()
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: name}, Spec: corev1.PodSpec{NodeName: m.name, Containers: []corev1.Container{{Name: "c", Image: "registry.test/c"}}}}
+	m.create(object)
+	m.pods++
+	block := m.blocks[m.name]
+	address := netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128, block.Addr().As4()[2], byte(10 + m.pods)}), block.Bits())
+	return &pod{
+		Namespace: netns.New(m.t, name), m: m, name: name, uid: string(object.UID),
+		given: topology.Pod{Addresses: []netip.Prefix{address}, MAC: topology.MAC(address.Addr()), Gateways: []netip.Addr{topology.RouterAddress(block).Addr()}},
+	}
+}
+
+// port is the pod's logical port.
+func (p *pod) port() string { return topology.PodPort(p.m.ns, p.name) }
+
+// give does for the pod what the master does: its logical port, with more commands of ovn-nbctl in the same transaction, and its addresses.
+func (p *pod) give(more ...string) {
+	p.m.t.Helper()
+	addresses := p.given.MAC.String() + " " + p.addr().String()
+	p.m.nbctl(append([]string{"lsp-add", p.m.name, p.port(), "--", "lsp-set-addresses", p.port(), addresses, "--", "lsp-set-port-security", p.port(), addresses,
+		"--", "lsp-set-options", p.port(), "requested-chassis=" + p.m.name, "iface-id-ver=" + p.uid}, more...)...)
+	p.annotate()
+}
+
+func (p *pod) annotate() {
+	p.m.t.Helper()
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.m.ns, Name: p.name}}
+	if err := p.m.api.Client.Get(p.m.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		p.m.t.Fatal(err)
+	}
+	base := object.DeepCopy()
+	object.Annotations = map[string]string{topology.PodNetworks: p.given.Encode()}
+	if err := p.m.api.Client.Patch(p.m.t.Context(), object, client.MergeFrom(base)); err != nil {
+		p.m.t.Fatal(err)
+	}
+}
+
+// call calls the plugins as a container runtime does.
+func (p *pod) call(do func(*libcni.CNIConfig, *libcni.NetworkConfigList, *libcni.RuntimeConf) error) error {
+	files, err := libcni.ConfFiles(filepath.Join(p.m.dir, "net.d"), []string{".conf", ".conflist", ".json"})
+	if err != nil || len(files) != 1 {
+		return fmt.Errorf("the configurations are %v, %v", files, err)
+	}
+	list, err := libcni.ConfListFromFile(files[0])
+	if err != nil {
+		return err
+	}
+	rt := &libcni.RuntimeConf{ContainerID: p.Namespace.Name, NetNS: p.Path(), IfName: "eth0", Args: [][2]string{
+		{"IgnoreUnknown", "1"}, {"K8S_POD_NAMESPACE", p.m.ns}, {"K8S_POD_NAME", p.name}, {"K8S_POD_INFRA_CONTAINER_ID", p.Namespace.Name}, {"K8S_POD_UID", p.uid},
+	}}
+	if len(p.mappings) > 0 {
+		var all []map[string]any
+		for inside, outside := range p.mappings {
+			all = append(all, map[string]any{"hostPort": outside, "containerPort": inside, "protocol": "tcp"})
+		}
+		rt.CapabilityArgs = map[string]any{"portMappings": all}
+	}
+	// Plugins run in the node's network namespace.
+	return ns.WithNetNSPath(p.m.at.Path(), func(ns.NetNS) error {
+		return do(libcni.NewCNIConfigWithCacheDir([]string{plugins}, filepath.Join(p.m.dir, "cache"), nil), list, rt)
+	})
+}
+
+func (p *pod) add() error {
+	return p.call(func(cni *libcni.CNIConfig, list *libcni.NetworkConfigList, rt *libcni.RuntimeConf) error {
+		result, err := cni.AddNetworkList(p.m.t.Context(), list, rt)
+		if err != nil {
+			return err
+		}
+		full, err := current.GetResult(result)
+		if err != nil {
+			return err
+		}
+		if got, want := full.IPs[0].Address.String(), p.given.Addresses[0].String(); got != want {
+			return fmt.Errorf("the result has the address %s, the master gave %s", got, want)
+		}
+		return nil
+	})
+}
+
+func (p *pod) check() error {
+	return p.call(func(cni *libcni.CNIConfig, list *libcni.NetworkConfigList, rt *libcni.RuntimeConf) error {
+		return cni.CheckNetworkList(p.m.t.Context(), list, rt)
+	})
+}
+
+func (p *pod) del() error {
+	return p.call(func(cni *libcni.CNIConfig, list *libcni.NetworkConfigList, rt *libcni.RuntimeConf) error {
+		return cni.DelNetworkList(p.m.t.Context(), list, rt)
+	})
+}
+
+// pod adds a pod, which must succeed.
+func (m *machine) pod(name string) *pod {
+	m.t.Helper()
+	p := m.schedule(name)
+	p.give()
+	if err := p.add(); err != nil {
+		m.t.Fatalf("ADD of %s: %v", name, err)
+	}
+	return p
+}
+
+// reaches waits until an address answers pings with so many bytes in one packet.
+func reaches(t testing.TB, from netns.Namespace, addr netip.Addr, size int) {
+	t.Helper()
+	eventually.Holds(t, fmt.Sprintf("ping %s with %d bytes", addr, size), func() (string, bool) {
+		out, err := from.Try("ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-28), addr.String())
+		return out, err == nil
+	})
+}
+
+// serve accepts connections in a namespace until the test ends, and answers each with the client's address.
+func serve(t testing.TB, at netns.Namespace, address string) {
+	t.Helper()
+	var listener net.Listener
+	if err := ns.WithNetNSPath(at.Path(), func(ns.NetNS) (err error) {
+		listener, err = net.Listen("tcp", address)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
+			_, _ = conn.Write([]byte(host))
+			_ = conn.Close()
+		}
+	}()
+}
+
+// ask connects to an address from a namespace and returns the answer.
+func ask(from netns.Namespace, address string, limit time.Duration) (answer string, err error) {
+	err = ns.WithNetNSPath(from.Path(), func(ns.NetNS) error {
+		conn, err := net.DialTimeout("tcp", address, limit)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
+			return err
+		}
+		buffer := make([]byte, 64)
+		n, err := conn.Read(buffer)
+		answer = string(buffer[:n])
+		return err
+	})
+	return answer, err
+}
+
+// answers waits until a server answers, and returns what.
+func answers(t testing.TB, from netns.Namespace, address string) string {
+	t.Helper()
+	var answer string
+	eventually.Holds(t, "connect to "+address, func() (string, bool) {
+		var err error
+		answer, err = ask(from, address, 2*time.Second)
+		return fmt.Sprint(err), err == nil
+	})
+	return answer
+}

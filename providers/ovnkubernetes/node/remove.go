@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+	"sigs.k8s.io/knftables"
+
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/daemon"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+// Remove removes what the agent and Open vSwitch have left on the node: configuration, interfaces, rules, the namespace and the databases.
+// Neither may run. Pods that still run lose their network.
+func Remove(ctx context.Context, c config.Config) error {
+	d := c.Directories
+	if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.SwitchSocket()); err == nil {
+		return errors.Join(fmt.Errorf("a server of Open vSwitch listens at %s; stop the network's pods on this node first", d.SwitchSocket()), conn.Close())
+	}
+	underlay, userspace, err := daemon.Underlay(c)
+	if err != nil {
+		return err
+	}
+	errs := []error{cniFile(c).Remove(), applyTraffic(ctx, traffic{knftables.IPv4Family: nil, knftables.IPv6Family: nil}), place{}.remove(topology.ManagementLink)}
+	if userspace {
+		errs = append(errs, underlay.Remove(ctx))
+	} else {
+		errs = append(errs, removeSystemDatapath(ctx))
+	}
+	for _, pattern := range []string{
+		d.SwitchData + "/conf.db", d.SwitchData + "/.conf.db.~lock~", d.SwitchRun + "/*.sock", d.SwitchRun + "/*.ctl", d.SwitchRun + "/*.mgmt", d.SwitchRun + "/*.snoop",
+		d.Data + "/ovn?b_db.db", d.Data + "/.ovn?b_db.db.~lock~", d.Run + "/*.sock", d.Run + "/*.ctl",
+	} {
+		files, err := filepath.Glob(pattern)
+		errs = append(errs, err)
+		for _, f := range files {
+			errs = append(errs, os.Remove(f))
+		}
+	}
+	return errors.Join(append(errs, removeDirectories(d.State, filepath.Dir(d.PluginSocket())))...)
+}
+
+// removeSystemDatapath removes the kernel's datapath and the nodes' ends of pods' links, which are in the node's namespace.
+func removeSystemDatapath(ctx context.Context) error {
+	var errs []error
+	if out, err := exec.CommandContext(ctx, "ovs-dpctl", "--if-exists", "del-dp", "ovs-system").CombinedOutput(); err != nil && !strings.Contains(string(out), "No such device") {
+		errs = append(errs, fmt.Errorf("remove the datapath of Open vSwitch: %w: %s", err, strings.TrimSpace(string(out))))
+	}
+	links, err := netlink.LinkList()
+	errs = append(errs, err)
+	for _, l := range links {
+		if l.Type() == "veth" && strings.HasPrefix(l.Attrs().Name, linkPrefix) {
+			errs = append(errs, place{}.remove(l.Attrs().Name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"sigs.k8s.io/knftables"
+
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+// table is the agent's table of nftables, in each IP family.
+const table = "ovn-kubernetes"
+
+// traffic is the rules of source addresses, by family.
+type traffic map[knftables.Family][]string
+
+// desiredTraffic computes the rules. Packets of pods that leave the cluster network get the node's address. Packets from outside to pods get that of
+// the management port, so that replies come back to this node; not those to pods of this node, which see their clients' addresses.
+func desiredTraffic(cluster, blocks []netip.Prefix) traffic {
+	t := traffic{}
+	for _, f := range []struct {
+		family knftables.Family
+		word   string
+		is4    bool
+	}{{knftables.IPv4Family, "ip", true}, {knftables.IPv6Family, "ip6", false}} {
+		networks, own := ofFamily(cluster, f.is4), ofFamily(blocks, f.is4)
+		if networks == "" || own == "" {
+			t[f.family] = nil
+			continue
+		}
+		t[f.family] = []string{
+			knftables.Concat("oifname", topology.ManagementLink, f.word, "saddr !=", networks, f.word, "daddr !=", own, "masquerade"),
+			knftables.Concat("oifname !=", topology.ManagementLink, f.word, "saddr", networks, f.word, "daddr !=", networks, "masquerade"),
+		}
+	}
+	return t
+}
+
+// ofFamily returns the prefixes of a family as a set of nftables, empty if there are none.
+func ofFamily(all []netip.Prefix, is4 bool) string {
+	var out []string
+	for _, p := range all {
+		if p.Addr().Is4() == is4 {
+			out = append(out, p.String())
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "{ " + strings.Join(out, ", ") + " }"
+}
+
+// applyTraffic replaces the rules, all at once in a family. A family without rules has no table.
+func applyTraffic(ctx context.Context, t traffic) error {
+	var errs []error
+	for family, rules := range t {
+		nft, err := knftables.New(family, table)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("use nftables: %w", err))
+			continue
+		}
+		tx := nft.NewTransaction()
+		tx.Add(&knftables.Table{})
+		if len(rules) == 0 {
+			tx.Delete(&knftables.Table{})
+		} else {
+			const chain = "postrouting"
+			tx.Add(&knftables.Chain{
+				Name: chain, Type: knftables.PtrTo(knftables.NATType), Hook: knftables.PtrTo(knftables.PostroutingHook), Priority: knftables.PtrTo(knftables.SNATPriority),
+			})
+			tx.Flush(&knftables.Chain{Name: chain})
+			for _, rule := range rules {
+				tx.Add(&knftables.Rule{Chain: chain, Rule: rule})
+			}
+		}
+		if err := nft.Run(ctx, tx); err != nil {
+			errs = append(errs, fmt.Errorf("write the rules of table %s: %w", table, err))
+		}
+	}
+	return errors.Join(errs...)
+}
