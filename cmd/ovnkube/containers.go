@@ -26,12 +26,8 @@ type container struct {
 func (p *program) processes() []container {
 	return []container{
 		{agentconfig.CommandSwitch, "Run Open vSwitch", func(ctx context.Context, c config.Config) error { return daemon.Switch(ctx, c, p.log) }},
-		{agentconfig.CommandNorth, "Run the server of the northbound database", func(ctx context.Context, c config.Config) error {
-			return daemon.Database(ctx, c, c.Directories.NorthDatabase(), p.log)
-		}},
-		{agentconfig.CommandSouth, "Run the server of the southbound database", func(ctx context.Context, c config.Config) error {
-			return daemon.Database(ctx, c, c.Directories.SouthDatabase(), p.log)
-		}},
+		{agentconfig.CommandNorth, "Run the server of the northbound database", func(ctx context.Context, c config.Config) error { return daemon.North(ctx, c, p.log) }},
+		{agentconfig.CommandSouth, "Run the server of the southbound database", func(ctx context.Context, c config.Config) error { return daemon.South(ctx, c, p.log) }},
 		{agentconfig.CommandNorthd, "Run ovn-northd", func(ctx context.Context, c config.Config) error { return daemon.Northd(ctx, c, p.log) }},
 		{agentconfig.CommandController, "Run ovn-controller", func(ctx context.Context, c config.Config) error { return daemon.Controller(ctx, c, p.log) }},
 		{agentconfig.CommandMaster, "Run the master of the node in " + agentconfig.VariableNode, func(ctx context.Context, c config.Config) error {

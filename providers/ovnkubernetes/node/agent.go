@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -74,6 +73,8 @@ type daemonState struct {
 	board     *agent.Board[status]
 	beat      agent.Beat
 	changed   agent.Trigger
+	// portChecked is when applyTunnelPort has last found the right port.
+	portChecked time.Time
 }
 
 // Run is the agent. It ends with the context, and leaves pods, ports and flows as they are.
@@ -101,14 +102,17 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	events := newEvents(ctx, o.Client, o.Node)
+	events, err := newEvents(ctx, o.Client)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	server := &cniserver.Server{
 		Handler: &pods{
 			ready:   func() (bool, <-chan struct{}) { v, changed := d.board.Get(); return v.Status.ready, changed },
 			objects: d.objects, vswitch: d.vswitch, place: d.place, userspace: userspace,
 			mtu: o.Config.MTU, events: events,
 		},
-		Dir: filepath.Join(o.Config.Directories.State, "attachments"), Log: o.Log, Metrics: metrics, Failed: events.failed,
+		Dir: attachments(o.Config.Directories), Log: o.Log, Metrics: metrics, Failed: events.failed,
 	}
 	health := agent.Health{
 		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
@@ -163,7 +167,7 @@ func (d *daemonState) apply(ctx context.Context) error {
 	d.board.Note(topicManagement, managementErr)
 	trafficErr := applyTraffic(ctx, desiredTraffic(d.Config.ClusterNetwork(), blocks))
 	d.board.Note(topicTraffic, trafficErr)
-	controllerErr := d.controllerProblem()
+	controllerErr := errors.Join(d.controllerProblem(), d.applyTunnelPort(ctx))
 	d.board.Note(topicController, controllerErr)
 	errs := errors.Join(underlayErr, portsErr, managementErr, trafficErr, controllerErr)
 	if errs == nil {
@@ -239,14 +243,9 @@ func writeConfiguration(c config.Config) error {
 	return cniFile(c).Write(list, c.Directories.Plugins, plugin, "portmap", "loopback")
 }
 
+// attachments is the directory with a file for each attachment.
+func attachments(d config.Directories) string { return filepath.Join(d.State, "attachments") }
+
 func cniFile(c config.Config) cniconf.File {
 	return cniconf.File{Dir: c.Directories.PluginConf, Name: confName}
-}
-
-func removeDirectories(dirs ...string) error {
-	var errs []error
-	for _, dir := range dirs {
-		errs = append(errs, os.RemoveAll(dir))
-	}
-	return errors.Join(errs...)
 }

@@ -93,7 +93,7 @@ func TestPodsTalk(t *testing.T) {
 }
 
 func TestAPolicyIsolatesAPodFromItsFirstPacket(t *testing.T) {
-	c := running(t)
+	c := runningOn(t, 6082) // and tunnels may have another port
 	one, two := c.nodes[0], c.nodes[1]
 	client := two.pod("client")
 	attempt := func(name string, isolate ...string) string {
@@ -112,6 +112,9 @@ func TestAPolicyIsolatesAPodFromItsFirstPacket(t *testing.T) {
 	c.nbctl("pg-add", "deny", "--", "acl-add", "deny", "to-lport", "1000", "outport == @deny", "drop", "--", "acl-add", "deny", "to-lport", "1001", "outport == @deny && (arp || nd)", "allow")
 	if out := attempt("open"); !strings.Contains(out, "bytes from") {
 		t.Fatalf("a pod without a policy is not reached, so that this test cannot see anything:\n%s", out)
+	}
+	if out := netns.Run(t, "ovs-vsctl", "--db=unix:"+one.run+"/ovs/db.sock", "--bare", "--columns=options", "find", "Interface", "type=geneve"); !strings.Contains(out, "dst_port=6082") {
+		t.Errorf("the tunnel does not have the configured port: %s", out)
 	}
 	if out := attempt("closed", "--", "pg-set-ports", "deny", topology.PodPort(c.ns, "closed")); strings.Contains(out, "bytes from") {
 		t.Errorf("packets have reached the isolated pod:\n%s", out)

@@ -74,6 +74,8 @@ type cluster struct {
 	// blocks are what a master would give nodes.
 	blocks map[string]netip.Prefix
 	pods   int
+	// port is the UDP port of Geneve.
+	port int
 }
 
 // newCluster starts an API server and prepares a link for nodes.
@@ -87,7 +89,7 @@ func newCluster(t testing.TB) *cluster {
 			}
 		}
 	}
-	c := &cluster{t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true}), link: netns.New(t, "link"), tls: t.TempDir(), blocks: map[string]netip.Prefix{}}
+	c := &cluster{t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true}), link: netns.New(t, "link"), tls: t.TempDir(), blocks: map[string]netip.Prefix{}, port: 6081}
 	c.ns = c.api.Namespace(t)
 	c.permissions()
 	c.certificates()
@@ -105,7 +107,7 @@ func (c *cluster) permissions() {
 	c.write(filepath.Join(c.tls, "api.crt"), string(c.api.Config.CAData))
 	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "node-agent"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"nodes", "pods"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}})
 	c.create(&rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "node-agent"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "node-agent"},
@@ -242,7 +244,7 @@ func relay(conn net.Conn, address string) {
 // settings are the arguments of all processes of the node.
 func (m *machine) settings() []string {
 	return []string{
-		"--config-file", filepath.Join(m.dir, "none"), "--loglevel", "info", "--encap-ip", m.address.String(), "--cluster-subnets", clusterNetwork + "/23", "--k8s-service-cidrs", serviceNetwork,
+		"--config-file", filepath.Join(m.dir, "none"), "--loglevel", "info", "--encap-port", fmt.Sprint(m.port), "--encap-ip", m.address.String(), "--cluster-subnets", clusterNetwork + "/23", "--k8s-service-cidrs", serviceNetwork,
 		"--sb-address", "ssl:192.0.2.1:6642", "--sb-client-privkey", m.tls + "/tls.key", "--sb-client-cert", m.tls + "/tls.crt", "--sb-client-cacert", m.tls + "/ca-bundle.crt",
 		"--k8s-apiserver", m.api.Config.Host, "--k8s-token", m.token, "--k8s-cacert", m.tls + "/api.crt", "--mtu", fmt.Sprint(podMTU), "--cni-conf-dir", filepath.Join(m.dir, "net.d"), "--cni-bin-dir", plugins,
 		"--cni-server-dir", m.run, "--state-dir", filepath.Join(m.dir, "state"), "--ovs-run-dir", m.run + "/ovs", "--ovs-data-dir", filepath.Join(m.dir, "ovs"),
@@ -332,9 +334,13 @@ func (m *machine) join(i int) {
 }
 
 // running is a cluster of two nodes whose agents are ready.
-func running(t testing.TB) *cluster {
+func running(t testing.TB) *cluster { return runningOn(t, 6081) }
+
+// runningOn is running with a UDP port of Geneve.
+func runningOn(t testing.TB, port int) *cluster {
 	t.Helper()
 	c := newCluster(t)
+	c.port = port
 	for range 2 {
 		c.node()
 	}

@@ -35,6 +35,7 @@ func Remove(ctx context.Context, c config.Config) error {
 	} else {
 		errs = append(errs, removeSystemDatapath(ctx))
 	}
+	errs = append(errs, os.RemoveAll(attachments(d)))
 	for _, pattern := range []string{
 		d.SwitchData + "/conf.db", d.SwitchData + "/.conf.db.~lock~", d.SwitchRun + "/*.sock", d.SwitchRun + "/*.ctl", d.SwitchRun + "/*.mgmt", d.SwitchRun + "/*.snoop",
 		d.Data + "/ovn?b_db.db", d.Data + "/.ovn?b_db.db.~lock~", d.Run + "/*.sock", d.Run + "/*.ctl",
@@ -45,7 +46,9 @@ func Remove(ctx context.Context, c config.Config) error {
 			errs = append(errs, os.Remove(f))
 		}
 	}
-	return errors.Join(append(errs, removeDirectories(d.State, filepath.Dir(d.PluginSocket())))...)
+	// In a container the directory itself is a mount, which stays.
+	_ = os.Remove(d.State)
+	return errors.Join(append(errs, os.RemoveAll(filepath.Dir(d.PluginSocket())))...)
 }
 
 // removeSystemDatapath removes the kernel's datapath and the nodes' ends of pods' links, which are in the node's namespace.

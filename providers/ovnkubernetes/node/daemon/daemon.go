@@ -41,21 +41,31 @@ func Switch(ctx context.Context, c config.Config, log *slog.Logger) error {
 	return s.Run(ctx)
 }
 
-// Database runs the server of one of OVN's databases. It creates the database, or converts it to the schema of the image, first. The
-// server listens on a unix socket; with the files of TLS, masters can have it listen on TCP, too.
-func Database(ctx context.Context, c config.Config, database config.Database, log *slog.Logger) error {
+// North runs the server of the northbound database, which only processes of the node use. It creates the database, or converts it to the schema
+// of the image, first.
+func North(ctx context.Context, c config.Config, log *slog.Logger) error {
+	return database(ctx, c, c.Directories.NorthDatabase(), log)
+}
+
+// South runs the server of the southbound database as North does. Masters add the address at which it listens for nodes, with TLS unless these use
+// tcp endpoints.
+func South(ctx context.Context, c config.Config, log *slog.Logger) error {
+	if err := waitForTLS(ctx, c, log); err != nil {
+		return err
+	}
+	return database(ctx, c, c.Directories.SouthDatabase(), log, tls(c)...)
+}
+
+func database(ctx context.Context, c config.Config, d config.Database, log *slog.Logger, more ...string) error {
 	if err := os.MkdirAll(c.Directories.Run, 0o755); err != nil {
 		return fmt.Errorf("create directory of sockets: %w", err)
 	}
-	if err := ovs.PrepareDatabase(ctx, database.File, database.Schema); err != nil {
-		return err
-	}
-	if err := waitForTLS(ctx, c, log); err != nil {
+	if err := ovs.PrepareDatabase(ctx, d.File, d.Schema); err != nil {
 		return err
 	}
 	return ovs.Daemon{
 		Name: "ovsdb-server", Log: log, Environment: environment(c),
-		Arguments: append([]string{database.File, "--remote=punix:" + database.Socket, "--unixctl=" + database.Control}, tls(c)...),
+		Arguments: append([]string{d.File, "--remote=punix:" + d.Socket, "--unixctl=" + d.Control}, more...),
 	}.Run(ctx)
 }
 

@@ -1,0 +1,74 @@
+package node
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/knftables"
+)
+
+func prefixes(texts ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, t := range texts {
+		out = append(out, netip.MustParsePrefix(t))
+	}
+	return out
+}
+
+func TestDesiredManagement(t *testing.T) {
+	destinations := prefixes("10.128.0.0/14", "fd01::/48", "172.30.0.0/16", "fd02::/112")
+	for _, row := range []struct {
+		why       string
+		blocks    []netip.Prefix
+		mac       string
+		addresses []netip.Prefix
+		routes    map[string]string
+	}{
+		{"IPv4", prefixes("10.128.2.0/23"), "0a:58:0a:80:02:02", prefixes("10.128.2.2/23"), map[string]string{"10.128.0.0/14": "10.128.2.1", "172.30.0.0/16": "10.128.2.1"}},
+		{"IPv6 before IPv4: the hardware address is that of IPv4, as the master computes it", prefixes("fd01:0:0:2::/64", "10.128.2.0/23"), "0a:58:0a:80:02:02",
+			prefixes("fd01:0:0:2::2/64", "10.128.2.2/23"), map[string]string{
+				"10.128.0.0/14": "10.128.2.1", "172.30.0.0/16": "10.128.2.1", "fd01::/48": "fd01:0:0:2::1", "fd02::/112": "fd01:0:0:2::1",
+			}},
+	} {
+		m := desiredManagement(row.blocks, destinations, 1400)
+		routes := map[string]string{}
+		for to, via := range m.routes {
+			routes[to.String()] = via.String()
+		}
+		if m.mac.String() != row.mac || m.mtu != 1400 || !slices.Equal(m.addresses, row.addresses) || cmp.Diff(row.routes, routes) != "" {
+			t.Errorf("%s: %s %v %v", row.why, m.mac, m.addresses, routes)
+		}
+	}
+}
+
+func TestDesiredTraffic(t *testing.T) {
+	for _, row := range []struct {
+		why             string
+		cluster, blocks []netip.Prefix
+		want            traffic
+	}{
+		{"IPv4 alone: a table of IPv6 that an earlier configuration left is removed", prefixes("10.128.0.0/14", "10.132.0.0/14"), prefixes("10.128.2.0/23"), traffic{
+			knftables.IPv4Family: {
+				"oifname ovn-k8s-mp0 ip saddr != { 10.128.0.0/14, 10.132.0.0/14 } ip daddr != { 10.128.2.0/23 } masquerade",
+				"oifname != ovn-k8s-mp0 ip saddr { 10.128.0.0/14, 10.132.0.0/14 } ip daddr != { 10.128.0.0/14, 10.132.0.0/14 } masquerade",
+			},
+			knftables.IPv6Family: nil,
+		}},
+		{"dual stack", prefixes("10.128.0.0/14", "fd01::/48"), prefixes("10.128.2.0/23", "fd01:0:0:2::/64"), traffic{
+			knftables.IPv4Family: {
+				"oifname ovn-k8s-mp0 ip saddr != { 10.128.0.0/14 } ip daddr != { 10.128.2.0/23 } masquerade",
+				"oifname != ovn-k8s-mp0 ip saddr { 10.128.0.0/14 } ip daddr != { 10.128.0.0/14 } masquerade",
+			},
+			knftables.IPv6Family: {
+				"oifname ovn-k8s-mp0 ip6 saddr != { fd01::/48 } ip6 daddr != { fd01:0:0:2::/64 } masquerade",
+				"oifname != ovn-k8s-mp0 ip6 saddr { fd01::/48 } ip6 daddr != { fd01::/48 } masquerade",
+			},
+		}},
+	} {
+		if diff := cmp.Diff(row.want, desiredTraffic(row.cluster, row.blocks)); diff != "" {
+			t.Errorf("%s:\n%s", row.why, diff)
+		}
+	}
+}
