@@ -57,7 +57,7 @@ install: build ## cno into $(DESTDIR)$(PREFIX)/bin, also as kubectl cno with its
 	@ln -sf cno $(DESTDIR)$(PREFIX)/bin/kubectl_complete-cno
 
 images: build $(LAB) ## All images as docker-archive tars, into _output/images
-	@$(LAB) build kube-proxy etcd etcdctl cni-plugins
+	@$(LAB) build kube-proxy etcd etcdctl etcdutl cni-plugins
 	@go run ./hack/mkimages
 
 generate: ## CRDs and deep copies
@@ -95,7 +95,7 @@ deps: ## Debian packages that the tests need
 	@hack/deps.sh
 
 test-assets: $(LAB) ## A real API server and etcd, for tests
-	@$(LAB) build kube-apiserver etcd etcdctl kubectl cni-plugins
+	@$(LAB) build kube-apiserver etcd etcdctl etcdutl kubectl cni-plugins
 
 $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab

@@ -22,7 +22,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(start(), probeMTU(), checkProxyMode(), checkEndpoints(), checkTarget(), metricsProxy(), reachServer(), reachProbe(), perfServer(), perfClient(), &cobra.Command{
+	root.AddCommand(start(), probeMTU(), checkProxyMode(), checkEndpoints(), checkTarget(), metricsProxy(), etcdSnapshots(), reachServer(), reachProbe(), perfServer(), perfClient(), &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), version.String()) },
 	})

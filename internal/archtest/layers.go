@@ -42,6 +42,7 @@ var rules = []struct {
 	{"internal/applied", Contract},
 	{"internal/facts", Contract},
 	{"internal/etcdcluster/etcdclient", Edges},
+	{"internal/etcdcluster/etcdsnapshot", Edges},
 	{"internal/etcdcluster/etcdmanager", Loops},
 	{"internal/etcdcluster", Contract},
 	{"internal/metricsproxy", Contract},

@@ -59,21 +59,21 @@ func (c Cluster) setMember(d *appsv1.Deployment, member Member, directory string
 	template.Labels = labels
 	template.Annotations = map[string]string{ConfigHash: member.PodHash()}
 	template.Spec.ServiceAccountName = c.ServiceAccount
-	// By the name of the node, and not by the label kubernetes.io/hostname, which may differ from it.
-	template.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{member.Node}}},
-		}}},
-	}}
+	template.Spec.Affinity = onNode(member.Node)
 	c.setContainer(&template.Spec.Containers[0], member.Image)
-	for i := range template.Spec.Volumes {
-		switch v := &template.Spec.Volumes[i]; v.Name {
+	c.setVolumes(&template.Spec, member.Node, configFile, directory)
+}
+
+// setVolumes sets what a pod of the member on a node mounts: one key of its ConfigMap, its certificate, and the directory with the data.
+func (c Cluster) setVolumes(pod *corev1.PodSpec, node, key, directory string) {
+	for i := range pod.Volumes {
+		switch v := &pod.Volumes[i]; v.Name {
 		case "config":
 			v.ConfigMap = &corev1.ConfigMapVolumeSource{
-				LocalObjectReference: corev1.LocalObjectReference{Name: d.Name}, Items: []corev1.KeyToPath{{Key: configFile, Path: configFile}},
+				LocalObjectReference: corev1.LocalObjectReference{Name: c.MemberDeployment(node)}, Items: []corev1.KeyToPath{{Key: key, Path: key}},
 			}
 		case "tls":
-			v.Secret.SecretName = c.MemberSecret(member.Node)
+			v.Secret.SecretName = c.MemberSecret(node)
 		case "data":
 			v.HostPath.Path = directory
 		}
@@ -83,19 +83,23 @@ func (c Cluster) setMember(d *appsv1.Deployment, member Member, directory string
 // setContainer sets image, paths and ports.
 func (c Cluster) setContainer(etcd *corev1.Container, image string) {
 	etcd.Image = image
-	config := c.mounts() + "/config"
-	etcd.Command = append(etcd.Command, "--config-file", config+"/"+configFile)
-	for i := range etcd.VolumeMounts {
-		switch v := &etcd.VolumeMounts[i]; v.Name {
+	etcd.Command = append(etcd.Command, "--config-file", c.mounts()+"/config/"+configFile)
+	c.mount(etcd)
+	for _, probe := range []*corev1.Probe{etcd.StartupProbe, etcd.LivenessProbe, etcd.ReadinessProbe} {
+		probe.HTTPGet.Port = intstr.FromInt32(int32(c.MetricsPort))
+	}
+}
+
+// mount sets the paths of what a container mounts.
+func (c Cluster) mount(container *corev1.Container) {
+	for i := range container.VolumeMounts {
+		switch v := &container.VolumeMounts[i]; v.Name {
 		case "config":
-			v.MountPath = config
+			v.MountPath = c.mounts() + "/config"
 		case "tls":
 			v.MountPath = c.PodPaths().TLS
 		case "data":
 			v.MountPath = dataMount
 		}
-	}
-	for _, probe := range []*corev1.Probe{etcd.StartupProbe, etcd.LivenessProbe, etcd.ReadinessProbe} {
-		probe.HTTPGet.Port = intstr.FromInt32(int32(c.MetricsPort))
 	}
 }

@@ -41,12 +41,15 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	list := manifest.List{Assets: assets}
 	addFoundation(&list, etcd, config)
 	if etcd.Managed != nil {
-		list.Append(record.Etcd.Objects(o.members, orZero(orZero(settings(spec).Etcd).Managed).DataDir))
+		list.Append(record.Etcd.Objects(o.members, dataDirectory(spec)))
 	}
 	waiting := o.waiting(etcd)
 	if waiting == "" {
 		addAgents(&list, image, agentLevel(spec.LogLevel), config, f.APIServer)
 		addMetrics(&list, etcd, config, f)
+		if etcd.Managed != nil {
+			addSnapshots(&list, o.members, dataDirectory(spec), f)
+		}
 	}
 	objects, err := list.Result()
 	if err != nil {

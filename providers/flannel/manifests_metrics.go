@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
@@ -38,4 +40,17 @@ func addMetrics(list *manifest.List, etcd record.Settings, config agentconfig.Co
 		Namespace: record.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,
 		Endpoints: endpoints,
 	}))
+}
+
+// addSnapshots adds what takes snapshots of the managed etcd. It runs the operator's own image. Where that is not known, it is omitted: flannel
+// does not depend on it.
+func addSnapshots(list *manifest.List, m etcdcluster.Membership, directory string, f facts.Cluster) {
+	if image, err := f.Images.Get(facts.OperatorImage, "snapshots of flannel's etcd"); err == nil {
+		list.Append(record.Etcd.Snapshots(m, image, directory))
+	}
+}
+
+// dataDirectory is the directory on the nodes in which members of the managed etcd keep their data; empty if etcd is external.
+func dataDirectory(spec *operatorv1.NetworkSpec) string {
+	return orZero(orZero(settings(spec).Etcd).Managed).DataDir
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -35,6 +36,8 @@ type Upkeep interface {
 	Compact(ctx context.Context) error
 	// Defragment returns the free space of one member's database to its disk. The member answers nothing meanwhile.
 	Defragment(ctx context.Context, clientURL string) error
+	// Snapshot returns the database of a member at one moment, followed by its SHA-256 checksum. The caller closes it.
+	Snapshot(ctx context.Context) (io.ReadCloser, error)
 	// Disarm ends the alarm NOSPACE of all members.
 	Disarm(ctx context.Context) error
 }
@@ -68,6 +71,14 @@ func (c *connection) Defragment(ctx context.Context, clientURL string) error {
 		return fmt.Errorf("defragment etcd at %s: %w", clientURL, c.explain(err, clientURL))
 	}
 	return nil
+}
+
+func (c *connection) Snapshot(ctx context.Context) (io.ReadCloser, error) {
+	stream, err := c.client.Snapshot(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("take snapshot of etcd: %w", c.explain(err, c.target.Endpoints...))
+	}
+	return stream, nil
 }
 
 func (c *connection) Disarm(ctx context.Context) error {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"testing"
@@ -45,13 +46,16 @@ func (steadyEtcd) Watch(ctx context.Context, _ string, _ func())               {
 func (steadyEtcd) Move(context.Context, uint64, string) error                  { return nil }
 func (steadyEtcd) Compact(context.Context) error                               { return nil }
 func (steadyEtcd) Defragment(context.Context, string) error                    { return nil }
-func (steadyEtcd) Disarm(context.Context) error                                { return nil }
-func (steadyEtcd) Enforced(context.Context) (bool, error)                      { return false, nil }
-func (steadyEtcd) Enforce(context.Context, func(string) bool) error            { return nil }
-func (steadyEtcd) Users(context.Context) ([]string, error)                     { return nil, nil }
-func (steadyEtcd) Administer(context.Context, string) error                    { return nil }
-func (steadyEtcd) Expel(context.Context, string) error                         { return nil }
-func (steadyEtcd) ReplacePassword(context.Context, string) error               { return nil }
+func (steadyEtcd) Snapshot(context.Context) (io.ReadCloser, error) {
+	return nil, errors.New("not part of the model")
+}
+func (steadyEtcd) Disarm(context.Context) error                     { return nil }
+func (steadyEtcd) Enforced(context.Context) (bool, error)           { return false, nil }
+func (steadyEtcd) Enforce(context.Context, func(string) bool) error { return nil }
+func (steadyEtcd) Users(context.Context) ([]string, error)          { return nil, nil }
+func (steadyEtcd) Administer(context.Context, string) error         { return nil }
+func (steadyEtcd) Expel(context.Context, string) error              { return nil }
+func (steadyEtcd) ReplacePassword(context.Context, string) error    { return nil }
 func (steadyEtcd) Answers(context.Context, string) (etcdclient.Database, error) {
 	return etcdclient.Database{}, nil
 }

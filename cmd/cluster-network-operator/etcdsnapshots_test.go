@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+)
+
+// TestASnapshotIsPrintedOnOneNodeAndRestoredOnAnother by the commands that a person runs in the pods, whose variables say where things are.
+func TestASnapshotIsPrintedOnOneNodeAndRestoredOnAnother(t *testing.T) {
+	content := bytes.Repeat([]byte("etcd"), 128)
+	sum := sha256.Sum256(content)
+	content = append(content, sum[:]...)
+	data := t.TempDir()
+	members := filepath.Join(data, "members.json")
+	for path, text := range map[string]string{
+		filepath.Join(data, "snapshots", "snapshot-20260301T120000Z.db"): string(content),
+		filepath.Join(data, "snapshots", "snapshot-20260301T180000Z.db"): string(content[1:]),
+		members: `{"token":"t","members":[{"name":"a-t","node":"a","address":"192.0.2.1","peerURL":"https://192.0.2.1:2380","state":"existing"}]}`,
+		// etcdutl makes the directory that it is told to.
+		filepath.Join(data, "etcdutl"): "#!/bin/sh\nwhile [ \"$1\" != --data-dir ]; do shift; done\nmkdir \"$2\"\n",
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv(etcdcluster.EnvNode, "a")
+	t.Setenv(etcdcluster.EnvData, data)
+	t.Setenv(etcdcluster.EnvMembers, members)
+	run := func(in []byte, args ...string) (string, error) {
+		var out bytes.Buffer
+		cmd := etcdSnapshots()
+		cmd.SetArgs(args)
+		cmd.SetIn(bytes.NewReader(in))
+		cmd.SetOut(&out)
+		cmd.SilenceErrors, cmd.SilenceUsage = true, true
+		err := cmd.ExecuteContext(context.Background())
+		return out.String(), err
+	}
+	names, err := run(nil, "list")
+	if want := "snapshot-20260301T120000Z.db\nsnapshot-20260301T180000Z.db\n"; err != nil || names != want {
+		t.Errorf("list prints %q, %v", names, err)
+	}
+	if _, err := run(nil, "print", "snapshot-20260301T180000Z.db"); err == nil || !strings.Contains(err.Error(), "incomplete") {
+		t.Errorf("a damaged snapshot is printed: %v", err)
+	}
+	printed, err := run(nil, "print", "snapshot-20260301T120000Z.db")
+	if err != nil || printed != string(content) {
+		t.Fatalf("print gives %d bytes, %v", len(printed), err)
+	}
+	if out, err := run([]byte(printed), "restore", "--etcdutl", filepath.Join(data, "etcdutl")); err != nil || out != "restored the member on node a\n" {
+		t.Errorf("restore prints %q, %v", out, err)
+	}
+	left, err := os.ReadDir(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(left, func(e os.DirEntry) bool { return e.Name() == "a-t" }) || len(left) != 4 {
+		t.Errorf("the directory has %v", left)
+	}
+	if _, err := run(nil); err == nil || !strings.Contains(err.Error(), "--endpoint") {
+		t.Errorf("without an endpoint: %v", err)
+	}
+}

@@ -1,0 +1,92 @@
+package etcdsnapshot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
+)
+
+// Tool runs etcdutl with arguments. The error has what it printed.
+type Tool func(ctx context.Context, args []string) error
+
+// Restore makes the member on a node from a snapshot. All members that the record has must be made from the same snapshot, while none of them
+// runs: they begin as one cluster then. data is the directory that holds the members' own directories. What the member has there is
+// renamed, and its new name returned; it is empty if there was nothing. The member's directory appears as a whole, or not at all.
+func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, snapshot, data string, now time.Time) (former string, err error) {
+	if err := Verify(snapshot); err != nil {
+		return "", err
+	}
+	member, all, err := membersOf(m, node)
+	if err != nil {
+		return "", err
+	}
+	target := filepath.Join(data, member.Name)
+	unfinished := target + part
+	if err := os.RemoveAll(unfinished); err != nil {
+		return "", fmt.Errorf("remove what an earlier attempt has left: %w", err)
+	}
+	if err := etcdutl(ctx, arguments(m, member, all, snapshot, unfinished)); err != nil {
+		return "", errors.Join(fmt.Errorf("restore member %s: %w", member.Name, err), os.RemoveAll(unfinished))
+	}
+	if former, err = setAside(target, now); err != nil {
+		return "", errors.Join(err, os.RemoveAll(unfinished))
+	}
+	if err := os.Rename(unfinished, target); err != nil {
+		return former, fmt.Errorf("restore member %s: %w", member.Name, err)
+	}
+	return former, nil
+}
+
+// setAside renames the directory of a member, unless an etcd uses it.
+func setAside(target string, now time.Time) (former string, err error) {
+	if _, err := os.Stat(target); errors.Is(err, os.ErrNotExist) {
+		return "", nil
+	}
+	release, used, err := lock(target)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	if used {
+		return "", fmt.Errorf("an etcd uses %s; stop the members of all nodes first, and start them when all are restored", target)
+	}
+	former = target + ".replaced-" + now.UTC().Format(layout)
+	if err := os.Rename(target, former); err != nil {
+		return "", fmt.Errorf("set the former data aside: %w", err)
+	}
+	return former, nil
+}
+
+// membersOf returns the member on a node, and all of them in the form of etcd's option initial-cluster.
+func membersOf(m etcdcluster.Membership, node string) (own etcdcluster.Member, all string, err error) {
+	var nodes, list []string
+	for _, member := range m.Members {
+		if !member.Runs() {
+			continue
+		}
+		nodes, list = append(nodes, member.Node), append(list, member.Name+"="+member.PeerURL)
+		if member.Node == node {
+			own = member
+		}
+	}
+	if own.Name == "" {
+		return own, "", fmt.Errorf("no member of etcd runs on node %q; the record has members on %s", node, strings.Join(nodes, ", "))
+	}
+	return own, strings.Join(list, ","), nil
+}
+
+// arguments are those of etcdutl. Revisions begin far above those of the snapshot, and count as compacted, so that clients that have seen later
+// ones read everything again.
+func arguments(m etcdcluster.Membership, member etcdcluster.Member, all, snapshot, directory string) []string {
+	return []string{
+		"snapshot", "restore", snapshot, "--name", member.Name, "--data-dir", directory,
+		"--initial-cluster", all, "--initial-cluster-token", m.Token, "--initial-advertise-peer-urls", member.PeerURL,
+		"--bump-revision", "1000000000", "--mark-compacted",
+	}
+}
