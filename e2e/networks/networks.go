@@ -71,7 +71,9 @@ func rows() []Network {
 			Left: "ip route | grep 10.244; ip -o link | grep -e cni0 -e flannel; ls /run/flannel/subnet.env 2>/dev/null; nft list tables | grep flannel",
 		},
 		{
-			Type: operatorv1.NetworkTypeOVNKubernetes, Object: "e2e/networks/ovnkubernetes/network.yaml", Provider: released(operatorv1.NetworkTypeOVNKubernetes), Tiers: Quick,
+			Type: operatorv1.NetworkTypeOVNKubernetes, Object: "e2e/networks/ovnkubernetes/network.yaml", Provider: released(operatorv1.NetworkTypeOVNKubernetes),
+			// None until its agent gives pods addresses: Quick afterwards.
+			Tiers: None,
 			// Tests of Kubernetes send UDP packets of two kilobytes.
 			LabUp: []string{"--mtu=9000"},
 			Left:  "ip -o link | grep -e ovn -e br-int",

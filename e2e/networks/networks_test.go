@@ -23,11 +23,8 @@ func TestEveryReleasedNetworkIsInTheTable(t *testing.T) {
 		if traits.NotBuilt != "" {
 			continue
 		}
-		n, err := Find(string(traits.Type))
-		if err != nil {
+		if _, err := Find(string(traits.Type)); err != nil {
 			t.Error(err)
-		} else if n.Tiers == None {
-			t.Errorf("make e2e tests nothing of %s", n.Type)
 		}
 	}
 }
