@@ -219,10 +219,12 @@ func TestContainersAgreeWithTheProgram(t *testing.T) {
 		masterName: {agentconfig.CommandMaster, agentconfig.CommandNorth, agentconfig.CommandSouth, agentconfig.CommandNorthd},
 		nodeName:   {agentconfig.CommandNode, agentconfig.CommandSwitch, agentconfig.CommandController},
 	}
+	// ovsdb-server does not start without a place for temporary files.
+	const temporary = "/tmp"
 	mounts := map[string][]string{
-		agentconfig.CommandMaster: {agentconfig.RunDir}, agentconfig.CommandNorth: {agentconfig.RunDir, agentconfig.DataDir, agentconfig.CertificateDir, agentconfig.AuthorityDir},
-		agentconfig.CommandSouth:  {agentconfig.RunDir, agentconfig.DataDir, agentconfig.CertificateDir, agentconfig.AuthorityDir},
-		agentconfig.CommandNorthd: {agentconfig.RunDir}, agentconfig.CommandSwitch: {agentconfig.SwitchRunDir, agentconfig.SwitchDataDir},
+		agentconfig.CommandMaster: {agentconfig.RunDir}, agentconfig.CommandNorth: {agentconfig.RunDir, agentconfig.DataDir, temporary},
+		agentconfig.CommandSouth:  {agentconfig.RunDir, agentconfig.DataDir, temporary, agentconfig.CertificateDir, agentconfig.AuthorityDir},
+		agentconfig.CommandNorthd: {agentconfig.RunDir}, agentconfig.CommandSwitch: {agentconfig.SwitchRunDir, agentconfig.SwitchDataDir, temporary},
 		agentconfig.CommandController: {agentconfig.SwitchRunDir, agentconfig.RunDir, agentconfig.CertificateDir, agentconfig.AuthorityDir},
 		agentconfig.CommandNode: {agentconfig.SwitchRunDir, agentconfig.SwitchDataDir, agentconfig.RunDir, agentconfig.DataDir, agentconfig.ServerDir, agentconfig.StateDir,
 			agentconfig.HostPluginDir, agentconfig.PluginConfDir},

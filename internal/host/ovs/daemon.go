@@ -96,9 +96,11 @@ func (d Daemon) copyLog(output io.Reader) {
 	for lines.Scan() {
 		level := slog.LevelDebug
 		switch parts := strings.SplitN(lines.Text(), "|", 5); {
-		case len(parts) == 5 && (parts[3] == "ERR" || parts[3] == "EMER"):
+		case len(parts) != 5: // not written as a log: the last words of a process that gives up
 			level = slog.LevelError
-		case len(parts) == 5 && parts[3] == "WARN":
+		case parts[3] == "ERR" || parts[3] == "EMER":
+			level = slog.LevelError
+		case parts[3] == "WARN":
 			level = slog.LevelWarn
 		}
 		d.Log.Log(context.Background(), level, lines.Text(), "process", d.Name)
