@@ -23,8 +23,9 @@ const (
 	AllowDeletion = "networkoperator.openshift.io/allow-deletion"
 	// allowUnsafe is the annotation with which the API server stores an edit that the operator refuses.
 	allowUnsafe = "networkoperator.openshift.io/allow-unsafe"
-	// Repaired is how long a repair of drift may take. Watches cause it, not a poll: two seconds leave room for a busy machine.
-	Repaired = 2 * time.Second
+	// Repaired is how long a repair of drift may take. Watches cause it, not a poll, which would take minutes; the rest is room for a busy
+	// machine.
+	Repaired = 20 * time.Second
 )
 
 // Update changes the spec of Network/cluster.

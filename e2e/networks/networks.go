@@ -72,8 +72,7 @@ func rows() []Network {
 		},
 		{
 			Type: operatorv1.NetworkTypeOVNKubernetes, Object: "e2e/networks/ovnkubernetes/network.yaml", Provider: released(operatorv1.NetworkTypeOVNKubernetes),
-			// None until its agent gives pods addresses: Quick afterwards.
-			Tiers: None,
+			Tiers: Quick,
 			// Tests of Kubernetes send UDP packets of two kilobytes.
 			LabUp: []string{"--mtu=9000"},
 			Left:  "ip -o link | grep -e ovn -e br-int",
