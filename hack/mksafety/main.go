@@ -60,6 +60,9 @@ func table(fields []provider.Field) string {
 		if f.Acknowledge {
 			acknowledge = "yes"
 		}
+		if f.When != "" {
+			acknowledge += ", if " + f.When
+		}
 		class, disruption := string(f.Class), string(f.Disruption)
 		if f.Grows != "" {
 			class += fmt.Sprintf("; %s where a pool grows (%s)", provider.Rolling, f.Grows)

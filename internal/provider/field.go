@@ -44,6 +44,9 @@ type Field struct {
 	Growth string
 	// Acknowledge is true if a change that is refused is made nevertheless once its hash is acknowledged.
 	Acknowledge bool
+	// When is a condition that the acknowledgement depends on, for people, as a clause: "it becomes false". A function
+	// beside the table checks it. Empty is for every change that Fixed refuses.
+	When string
 	// Reason is a sentence that says why, for people.
 	Reason string
 	// Fixed is the rule that refuses every change from one value of the field to another, leaving it out excepted; empty if

@@ -6,6 +6,7 @@ import "github.com/cluster-network-operator/cno/internal/provider"
 func (Component) Fields() []provider.Field {
 	return []provider.Field{
 		{Path: "spec.deployKubeProxy", Class: provider.Rolling, Disruption: provider.ConnectionsReset, Acknowledge: true,
+			When:   "it becomes false and no other component serves Services",
 			Reason: "Services are served by the kube-proxy that is deployed; while no component serves them, new connections to Services fail, and established ones continue"},
 		{Path: "spec.kubeProxyConfig", Class: provider.Rolling, Disruption: provider.PodsRestart, Needs: provider.NeedsComponent,
 			Reason: "kube-proxy restarts node by node; the rules in the kernel stay in place, so that connections continue"},

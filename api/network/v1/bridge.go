@@ -3,14 +3,10 @@ package v1
 import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Bridge is an Open vSwitch bridge on one interface, whose addresses move to the bridge.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.ipv4) || self.ipv4.method != 'Static' || !has(self.ipv4.address) || self.ipv4.address.contains('${') || (isCIDR(self.ipv4.address) && cidr(self.ipv4.address).ip().family() == 4)",fieldPath=".ipv4.address",messageExpression="'\"%s\" is not an IPv4 address with a prefix; write for example 192.0.2.10/24'.format([self.ipv4.address])"
-// +kubebuilder:validation:XValidation:rule="!has(self.ipv6) || self.ipv6.method != 'Static' || !has(self.ipv6.address) || self.ipv6.address.contains('${') || (isCIDR(self.ipv6.address) && cidr(self.ipv6.address).ip().family() == 6)",fieldPath=".ipv6.address",messageExpression="'\"%s\" is not an IPv6 address with a prefix; write for example 2001:db8::10/64'.format([self.ipv6.address])"
 type Bridge struct {
 	// name is the name of the bridge, and of the host's interface on it. The default is br-ex, which
 	// OVN-Kubernetes uses.
 	// +kubebuilder:validation:MaxLength=15
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_.-]+$')",messageExpression="'\"%s\" is not a name of an interface'.format([self])"
 	// +optional
 	Name string `json:"name,omitempty"`
 
@@ -41,9 +37,6 @@ type Bridge struct {
 }
 
 // Uplink is the interface below a bridge: one of interface, macAddress, bond and auto.
-//
-// +kubebuilder:validation:XValidation:rule="[has(self.interface), has(self.macAddress), has(self.bond), has(self.auto)].filter(x, x).size() == 1",message="write one of interface, macAddress, bond and auto"
-// +kubebuilder:validation:XValidation:rule="!has(self.vlan) || !has(self.auto)",message="vlan needs an interface, a macAddress or a bond below it; the interface with the default route may be a VLAN already"
 type Uplink struct {
 	// interface is the name of a network card.
 	// +kubebuilder:validation:MaxLength=15
@@ -105,7 +98,6 @@ type Bond struct {
 type VLAN struct {
 	// id is the tag, or a ${name}.
 	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == string || (self >= 1 && self <= 4094)",messageExpression="'%d is not a VLAN; use 1 to 4094'.format([self])"
 	ID intstr.IntOrString `json:"id"`
 
 	// name is the name of the interface. The default is that of the card or bond, a dot and the tag.
@@ -115,9 +107,6 @@ type VLAN struct {
 }
 
 // Addressing configures the host's addresses of one IP family.
-//
-// +kubebuilder:validation:XValidation:rule="(self.method == 'Static') == has(self.address)",messageExpression="self.method == 'Static' ? 'method is Static, which needs an address' : 'address is set but method is %s; remove one'.format([self.method])"
-// +kubebuilder:validation:XValidation:rule="!has(self.gateway) || self.method == 'Static'",messageExpression="'gateway is set but method is %s; remove one'.format([self.method])"
 type Addressing struct {
 	// method is DHCP (for IPv6 with router advertisements), Static or Disabled.
 	// +kubebuilder:validation:Enum=DHCP;Static;Disabled
@@ -129,7 +118,6 @@ type Addressing struct {
 	Address string `json:"address,omitempty"`
 
 	// gateway is the next hop of the default route. It may be ${name}.
-	// +kubebuilder:validation:XValidation:rule="self.contains('${') || isIP(self)",messageExpression="'\"%s\" is not an IP address; write one without a prefix, for example 192.0.2.1'.format([self])"
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Gateway string `json:"gateway,omitempty"`

@@ -41,12 +41,9 @@ type HostNetworkConfigList struct {
 }
 
 // HostNetworkConfigSpec is the desired network of the hosts of a role.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.template) || has(self.bridge) || has(self.hosts)",message="nothing is configured; write a template, a bridge, or hosts"
 type HostNetworkConfigSpec struct {
 	// role is the role of the nodes: master, worker, or the name of a pool. A role has one HostNetworkConfig.
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",messageExpression="'\"%s\" is not a role; write the last part of a node-role.kubernetes.io label, for example worker'.format([self])"
 	Role string `json:"role"`
 
 	// phases determine when the configuration is used: PreBoot, by the image from which a bare-metal host is installed, and
@@ -158,8 +155,6 @@ type Host struct {
 	// name is the short or the full name of the host. The part before the first dot must be unique in the cluster.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",messageExpression="'\"%s\" is not a host name; use lower-case letters, digits, - and dots'.format([self])"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^(cluster|localhost)([.]|$)')",messageExpression="'a host must not be called \"%s\", which is not the name of one host'.format([self])"
 	Name string `json:"name"`
 
 	// macAddresses are MAC addresses of the host. Each of them identifies the host if its name is not
@@ -194,7 +189,6 @@ type Host struct {
 // MACAddress is six bytes in hexadecimal, separated by colons.
 //
 // +kubebuilder:validation:MaxLength=17
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$')",messageExpression="'\"%s\" is not a MAC address; write six bytes, for example 52:54:00:12:34:56'.format([self])"
 type MACAddress string
 
 // Strategy is how the state of a host is combined with that of all hosts.

@@ -14,7 +14,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name=Authority Expires,type=string,format=date-time,JSONPath=`.status.authority.notAfter`,description="Until when the authority is valid"
 // +kubebuilder:printcolumn:name=Certificate Expires,type=string,format=date-time,JSONPath=`.status.certificate.notAfter`,description="Until when the certificate is valid"
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 248",message="metadata.name: has more than 248 characters, which leaves no room for -cert in the names of Secrets; choose a shorter one"
 type OperatorPKI struct {
 	metav1.TypeMeta `json:",inline"`
 	// metadata is the standard object metadata.
@@ -52,13 +51,10 @@ type CertSpec struct {
 	// commonName is the name of the holder, and its subject alternative name: a DNS name or an IP address.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?([.][A-Za-z0-9_]([-A-Za-z0-9_]*[A-Za-z0-9_])?)*$')",messageExpression="'\"%s\" is neither a DNS name nor an IP address; write for example ovn or 127.0.0.1'.format([self])"
 	CommonName string `json:"commonName"`
 }
 
 // RotationSpec configures validity and replacement of the certificates.
-//
-// +kubebuilder:validation:XValidation:rule="![self.authorityRefresh, self.overlap, self.certificateValidity, self.authorityValidity].all(d, d.matches('^([0-9]{1,7}(h|m|s))+$')) || duration(self.authorityRefresh) + duration(self.overlap) + duration(self.certificateValidity) <= duration(self.authorityValidity)",messageExpression="'authorityValidity %s is too short: an authority is replaced after %s, signs for another %s, and outlives what it signs by then (%s). Lengthen it, or shorten the others'.format([self.authorityValidity, self.authorityRefresh, self.overlap, self.certificateValidity])"
 type RotationSpec struct {
 	// authorityValidity is how long a CA certificate is valid.
 	// +kubebuilder:default="87600h"
@@ -83,8 +79,6 @@ type RotationSpec struct {
 // rotation writes Secrets.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,7}(h|m|s))+$')",messageExpression="'\"%s\" is not a duration; write a number of at most seven digits and h, m or s, for example 24h'.format([self])"
-// +kubebuilder:validation:XValidation:rule="!self.matches('^([0-9]{1,7}(h|m|s))+$') || duration(self) >= duration('10s') && duration(self) <= duration('262800h')",messageExpression="'%s is out of range; use 10s to 262800h, which is thirty years'.format([self])"
 type Duration string
 
 // The types of an OperatorPKI's conditions.

@@ -6,10 +6,6 @@ import (
 )
 
 // Workload overrides how one workload of the network runs. Omitted fields stay as the operator renders them.
-//
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master', 'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.nodeSelector) || self.nodeSelector.size() == 0",fieldPath=".nodeSelector",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master', 'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.affinity)",fieldPath=".affinity",messageExpression="'must not be set for %s: the operator decides which nodes it runs on; remove it'.format([self.name])"
-// +kubebuilder:validation:XValidation:rule="!(self.name in ['flannel-etcd', 'flannel-etcd-snapshots', 'network-check-source', 'egress-router-cni']) || !has(self.updateStrategy)",fieldPath=".updateStrategy",messageExpression="'must not be set for %s: it is a Deployment, whose pods are replaced one at a time; remove it'.format([self.name])"
 type Workload struct {
 	// name is the workload: flanneld, flannel-etcd, flannel-etcd-snapshots, flannel-metrics, ovnkube, ovnkube-master, kube-proxy, kube-proxy-metrics,
 	// network-check-source, network-check-target, egress-router-cni (the pods of all EgressRouters) or cni-sysctl-allowlist-ds.
@@ -80,6 +76,5 @@ type WorkloadUpdateStrategy struct {
 	// replaced at once. The first node of a rollout is always alone.
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=4
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",messageExpression="'%s is not a number of nodes; use 1 or more, or 1%% to 100%%'.format([string(self)])"
 	MaxUnavailable intstr.IntOrString `json:"maxUnavailable"`
 }
