@@ -102,22 +102,22 @@ func (p *problems) migration(fields []provider.Field) {
 	p.variable("newAnnouncement", "variables.own && variables.announced && variables.both && !variables.sameAnnouncement")
 	p.variable("underWay", applied(keyTo)+" != '' && "+applied(keyReached)+" != 'true'")
 	p.problem("variables.own && object.?spec.?migration.?mtu.?machine.hasValue()",
-		fmt.Sprintf("%q", at+".machine: this network does not change the links of machines: change those first, on all nodes, then the MTU of pods; to lower both, lower that of pods first; remove the field ("+pipeline.RuleMigrationMTU+")"))
+		fmt.Sprintf("%q", at+".machine: "+pipeline.NoMachines+" ("+pipeline.RuleMigrationMTU+")"))
 	p.problem("variables.own && variables.announced && !variables.both",
 		fmt.Sprintf("%q + "+applied(keyMTU)+" + %q", at+".network: from and to are both needed: the MTU that is applied (", "), and the one that is wanted ("+pipeline.RuleMigrationMTU+")"))
 	p.problem("variables.own && variables.announced && variables.both && variables.from == variables.to",
-		fmt.Sprintf("%q + variables.to + %q", at+".network.to: ", " is the same as from; set it to the MTU that is wanted ("+pipeline.RuleMigrationMTU+")"))
+		fmt.Sprintf("%q + variables.to + %q", at+".network.to: ", " "+pipeline.SameMTU+" ("+pipeline.RuleMigrationMTU+")"))
 	p.variable("least", fmt.Sprintf("variables.cidrs.contains(':') ? %d : %d", pipeline.LeastMTU6, pipeline.LeastMTU4))
 	p.problem(fmt.Sprintf("variables.own && variables.announced && variables.both && (int(variables.to) < variables.least || int(variables.to) > %d)", pipeline.MostMTU),
 		fmt.Sprintf("%q + variables.to + %q + string(variables.least) + %q", at+".network.to: ", " is out of range; it must be ", fmt.Sprintf(" to %d (%s)", pipeline.MostMTU, pipeline.RuleMigrationMTU)))
 	p.problem("variables.newAnnouncement && !variables.turned && variables.underWay",
 		fmt.Sprintf("%q + %s + ' -> ' + %s + '\" -> \"' + variables.from + ' -> ' + variables.to + %q", at+".network: \"", applied(keyFrom), applied(keyTo),
-			"\": cannot be changed during a migration; remove spec.migration or exchange from and to to go back ("+pipeline.RuleDuringMigration+")"))
+			"\": cannot be changed during a migration; "+pipeline.TurnBack+" ("+pipeline.RuleDuringMigration+")"))
 	p.problem("variables.newAnnouncement && !variables.turned && !variables.underWay && variables.from != "+applied(keyMTU),
 		fmt.Sprintf("%q + variables.from + %q + %s + %q", at+".network.from: ", " is not the MTU that is applied; set it to ", applied(keyMTU), " ("+pipeline.RuleMigrationMTU+")"))
 	p.problem(fmt.Sprintf("variables.newAnnouncement && %[1]s != '' && int(variables.to) > int(variables.from) && int(variables.to) > int(%[1]s)", applied(keyMost)),
 		fmt.Sprintf("%q + %s + '\" -> \"' + variables.to + %q + %s + %q", at+".network.to: \"", applied(keyMTU), "\": is more than the MTU of the nodes' links, less the overhead of the network; use ", applied(keyMost),
-			" or less, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again ("+pipeline.RuleMigrationMTU+")"))
+			" or less, "+pipeline.AskAgain+" ("+pipeline.RuleMigrationMTU+")"))
 	p.fittingMTU(fields)
 }
 

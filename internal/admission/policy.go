@@ -31,7 +31,7 @@ func Policies(fields []provider.Field, operands provider.Operands) ([]admissionv
 	policies := []admissionv1.ValidatingAdmissionPolicy{
 		edits("network", "operator.openshift.io", "networks", "cluster", networkProblems(fields)),
 		edits("networkconfig", "networkoperator.openshift.io", "networkconfigs", "default", shortProblems(fields)),
-		edits("clusterconfig", "config.openshift.io", "networks", "cluster", configProblems()),
+		edits("clusterconfig", "config.openshift.io", "networks", "cluster", configProblems(fields)),
 		deletions(operands),
 		serviceCIDRs(),
 	}

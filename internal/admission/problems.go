@@ -82,7 +82,7 @@ func shortProblems(fields []provider.Field) problems {
 }
 
 // configProblems are those of Network.config/cluster.
-func configProblems() problems {
+func configProblems(fields []provider.Field) problems {
 	var p problems
 	p.variable("cidrs", pools("object.?spec.?clusterNetwork", "e.cidr"))
 	p.variable("hostPrefixes", "object.?spec.?clusterNetwork.orValue([]).map(e, string(e.?hostPrefix.orValue(0))).join(',')")
@@ -91,7 +91,7 @@ func configProblems() problems {
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
 	p.variable("networkType", "object.?spec.?networkType.orValue('')")
 	p.changed("spec.networkType", keyType, "variables.networkType",
-		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", "pods would lose their network"+putBack, pipeline.RuleTypeChange)
+		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", provider.FieldOf(fields, keyType).Reason+putBack, pipeline.RuleTypeChange)
 	return p
 }
 
@@ -115,18 +115,18 @@ func (p *problems) pools(cidrs, prefixes, services string) {
 	p.variable("grows", "variables.growable && "+grownFrom("variables.pools[0]", "variables.poolsBefore[0]")+
 		" && variables.pools.all(c, variables.poolsBefore.exists(o, "+grownFrom("c", "o")+"))")
 	corrected := fmt.Sprintf("!variables.moving && variables.services == params.data[?%q].orValue('')", keyServiceCIDR)
-	p.movable(services, keyServices, "variables.services", converts+" || "+corrected, "services would keep their old addresses"+putBack, pipeline.RuleServiceChange)
+	p.movable(services, keyServices, "variables.services", converts+" || "+corrected, pipeline.ServicesStay+putBack, pipeline.RuleServiceChange)
 	p.movable(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts,
-		"pods would keep their old addresses"+putBack+", or, where the network's pools can grow, write a shorter prefix that begins at the same address", pipeline.RuleClusterChange)
+		pipeline.PodsStay+putBack+", or, where the network's pools can grow, write a shorter prefix that begins at the same address", pipeline.RuleClusterChange)
 	p.movable(prefixes, keyHostPrefixes, "variables.hostPrefixes",
 		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1",
-		"nodes hold blocks of the old length"+putBack, pipeline.RuleHostPrefixChange)
+		pipeline.BlocksStay+putBack, pipeline.RuleHostPrefixChange)
 }
 
 // unserved adds the problem that kube-proxy is removed and nothing else serves Services.
 func (p *problems) unserved() {
 	p.problem(fmt.Sprintf("params.data[?%q].orValue('') == 'true' && string(object.?spec.?deployKubeProxy.orValue('')) == 'false' && !variables.acknowledged", keyUnserved),
-		fmt.Sprintf("%q", fmt.Sprintf("%s: no other component that serves Services was found: without kube-proxy new connections to Services fail%s (%s)", pipeline.ServiceProxyPath, acknowledge, pipeline.RuleUnserved)))
+		fmt.Sprintf("%q", fmt.Sprintf("%s: %s%s (%s)", pipeline.ServiceProxyPath, pipeline.Unserved, acknowledge, pipeline.RuleUnserved)))
 }
 
 // grownFrom is an expression for whether a pool is another one, or that with a shorter prefix.

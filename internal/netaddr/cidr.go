@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/cluster-network-operator/cno/api/rules"
 )
 
 // ErrSyntax is wrapped by the error of ParseCIDR for text that is not a CIDR.
@@ -23,7 +25,7 @@ type HostBitsError struct {
 
 // Error says what is wrong and names the network, in words that go on from the written value.
 func (e *HostBitsError) Error() string {
-	return fmt.Sprintf("has host bits set; did you mean %s?", e.Network)
+	return rules.Detail("cidr-host-bits", e.Network)
 }
 
 // ParseCIDR reads a network in CIDR notation, strictly: no leading zeros, no zone, no IPv4 address in IPv6

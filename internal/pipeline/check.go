@@ -123,7 +123,7 @@ func (c change) checkService() field.ErrorList {
 		or = fmt.Sprintf(", or write %s, which the API server has", list(right))
 	}
 	return forbid(servicePath, RuleServiceChange,
-		"unsupported change to ServiceNetwork from %s to %s: services would keep their old addresses; put it back%s", list(c.prev.ServiceNetwork), list(c.next.ServiceNetwork), or)
+		"unsupported change to ServiceNetwork from %s to %s: "+ServicesStay+"; put it back%s", list(c.prev.ServiceNetwork), list(c.next.ServiceNetwork), or)
 }
 
 // forbid makes one field error of a rule.

@@ -109,7 +109,7 @@ func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.
 	path := clusterPath.Index(i)
 	if was.HostPrefix != is.HostPrefix {
 		errs = append(errs, forbid(path.Child("hostPrefix"), RuleHostPrefixChange,
-			"modifying a clusterNetwork's hostPrefix value is unsupported: nodes hold blocks of the old length; put back %d", was.HostPrefix)...)
+			"modifying a clusterNetwork's hostPrefix value is unsupported: "+BlocksStay+"; put back %d", was.HostPrefix)...)
 	}
 	if sameNetwork(was.CIDR, is.CIDR) {
 		return errs
@@ -118,7 +118,7 @@ func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.
 	path = path.Child("cidr")
 	switch {
 	case !from.IsValid() || !to.IsValid() || !sameBase(from, to):
-		errs = append(errs, forbid(path, RuleClusterChange, "modifying IP network value for clusterNetwork CIDR is unsupported: pods would keep their old addresses; put back %s%s", was.CIDR, c.orGrow())...)
+		errs = append(errs, forbid(path, RuleClusterChange, "modifying IP network value for clusterNetwork CIDR is unsupported: "+PodsStay+"; put back %s%s", was.CIDR, c.orGrow())...)
 	case to.Bits() > from.Bits():
 		errs = append(errs, forbid(path, RuleClusterShrink, "reducing IP range with a larger CIDR mask for clusterNetwork CIDR is unsupported: nodes may hold blocks outside it; put back %s", was.CIDR)...)
 	case !c.traits.GrowPools:

@@ -27,7 +27,7 @@ func validateMTUMigration(m *osv1.MTUMigration, own provider.MTUMigrator, spec *
 	var errs field.ErrorList
 	if m.Machine != nil {
 		errs = append(errs, field.Forbidden(migrationPath.Child("machine"),
-			"this network does not change the links of machines: change those first, on all nodes, then the MTU of pods; to lower both, lower that of pods first; remove the field").WithOrigin(RuleMigrationMTU))
+			NoMachines).WithOrigin(RuleMigrationMTU))
 	}
 	at := migrationPath.Child("network")
 	if m.Network == nil || m.Network.From == nil || m.Network.To == nil {
@@ -43,7 +43,7 @@ func validateMTUMigration(m *osv1.MTUMigration, own provider.MTUMigrator, spec *
 	case to < least || to > MostMTU:
 		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("is out of range; it must be %d to %d", least, MostMTU)).WithOrigin(RuleMigrationMTU))
 	case from == to:
-		errs = append(errs, field.Invalid(at.Child("to"), to, "is the same as from; set it to the MTU that is wanted").WithOrigin(RuleMigrationMTU))
+		errs = append(errs, field.Invalid(at.Child("to"), to, SameMTU).WithOrigin(RuleMigrationMTU))
 	}
 	if mtu, _ := own.PodMTU(spec); mtu != 0 && mtu != from && mtu != to {
 		errs = append(errs, field.Invalid(own.MTUPath(), mtu, fmt.Sprintf("must be left out, or be %d or %d, while spec.migration.mtu goes from the one to the other", from, to)).WithOrigin(RuleMigrationMTU))
@@ -82,12 +82,12 @@ func (c change) checkMigration(own provider.MTUMigrator, f facts.Cluster) field.
 	switch {
 	case turned: // the way back
 	case was != nil && !f.MTUMigration.Reached(applied):
-		errs = append(errs, forbid(at, RuleDuringMigration, "cannot be changed to %d -> %d during a migration; remove spec.migration or exchange from and to to go back", from, to)...)
+		errs = append(errs, forbid(at, RuleDuringMigration, "cannot be changed to %d -> %d during a migration; "+TurnBack, from, to)...)
 	case from != applied:
 		errs = append(errs, field.Invalid(at.Child("from"), from, fmt.Sprintf("is not the MTU that is applied; set it to %d", applied)).WithOrigin(RuleMigrationMTU))
 	}
 	if f.LinkMTU() > 0 && to > from && to+overhead > f.LinkMTU() {
-		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("needs links of at least %d (the network adds %d), and a node has one of %d; use %d or less, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again",
+		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("needs links of at least %d (the network adds %d), and a node has one of %d; use %d or less, "+AskAgain,
 			to+overhead, overhead, f.LinkMTU(), f.LinkMTU()-overhead)).WithOrigin(RuleMigrationMTU))
 	}
 	return errs

@@ -41,7 +41,7 @@ func (s *state) checkServed() field.ErrorList {
 	}
 	if prev != nil && deploys(prev) && !s.trusted {
 		return forbid(specPath.Child("deployKubeProxy"), RuleUnserved,
-			"no other component that serves Services was found: without kube-proxy new connections to Services fail; set it back to true, or deploy another service proxy first")
+			Unserved+"; set it back to true, or deploy another service proxy first")
 	}
 	s.result.Warnings = append(s.result.Warnings, Refusal{Field: ServiceProxyPath, Rule: RuleUnserved, New: false,
 		Message: "no component serves Services: new connections to Services fail; set it to true, or deploy another service proxy"})

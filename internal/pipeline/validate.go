@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
@@ -97,7 +98,7 @@ func validateRollout(spec *operatorv1.NetworkSpec) field.ErrorList {
 		return nil
 	}
 	if s := *spec.Rollout.ProgressDeadlineSeconds; s < 30 || s > 86400 {
-		return field.ErrorList{field.Invalid(specPath.Child("rollout", "progressDeadlineSeconds"), s, "is out of range; it must be 30 to 86400").WithOrigin(RuleDeadline)}
+		return field.ErrorList{field.Invalid(specPath.Child("rollout", "progressDeadlineSeconds"), s, rules.Detail(RuleDeadline)).WithOrigin(RuleDeadline)}
 	}
 	return nil
 }
@@ -160,7 +161,7 @@ func validateLevels(spec *operatorv1.NetworkSpec) field.ErrorList {
 	case "", osv1.Managed, osv1.Unmanaged, osv1.Force:
 	case osv1.Removed:
 		errs = append(errs, field.Invalid(specPath.Child("managementState"), spec.ManagementState,
-			"is refused: a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is").WithOrigin(RuleManagementState))
+			rules.Detail(RuleManagementState)).WithOrigin(RuleManagementState))
 	default:
 		errs = append(errs, field.Invalid(specPath.Child("managementState"), spec.ManagementState,
 			"is not a management state; use Managed or Unmanaged").WithOrigin(RuleManagementState))

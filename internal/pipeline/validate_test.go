@@ -93,7 +93,7 @@ func TestValidateTellsEachFault(t *testing.T) {
 			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(10))}
 		}, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range", "10 must be between 576 and 65536"},
 		{"a component's own rule without a name", func(s *operatorv1.NetworkSpec) { s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: "nowhere"} }, "spec.kubeProxyConfig.bindAddress invalid", `"nowhere" BindAddress must be a valid IP address`},
-		{"a network cannot be removed", func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Removed }, "spec.managementState management-state", `"Removed" is refused: a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is`},
+		{"a network cannot be removed", func(s *operatorv1.NetworkSpec) { s.ManagementState = osv1.Removed }, "spec.managementState management-state", `"Removed" is not allowed, since a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is`},
 		{"a management state that is none", func(s *operatorv1.NetworkSpec) { s.ManagementState = "Paused" }, "spec.managementState management-state", `"Paused" is not a management state; use Managed or Unmanaged`},
 		{"a log level that is none", func(s *operatorv1.NetworkSpec) { s.OperatorLogLevel = "Loud" }, "spec.operatorLogLevel log-level", `"Loud" is not a log level; use Normal, Debug, Trace or TraceAll`},
 		{"migration of the type", func(s *operatorv1.NetworkSpec) { s.Migration = &osv1.NetworkMigration{NetworkType: "Calico"} }, "spec.migration.networkType migration-type", "network type migration is not supported; remove the field"},

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -73,8 +74,7 @@ func (r Registry) validateWorkloads(spec *operatorv1.NetworkSpec) field.ErrorLis
 func validatePlacement(w operatorv1.Workload, known provider.Workload, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	fixed := func(name string) {
-		detail := fmt.Sprintf("must not be set for %s: the operator decides which nodes it runs on; remove it", w.Name)
-		errs = append(errs, field.Forbidden(at.Child(name), detail).WithOrigin(RuleWorkloadPlace))
+		errs = append(errs, field.Forbidden(at.Child(name), rules.Detail(RuleWorkloadPlace, w.Name)).WithOrigin(RuleWorkloadPlace))
 	}
 	if known.Placed && len(w.NodeSelector) > 0 {
 		fixed("nodeSelector")

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
@@ -71,20 +72,20 @@ func validateBackend(c *operatorv1.FlannelConfig) field.ErrorList {
 	case "", operatorv1.FlannelBackendHostGW, operatorv1.FlannelBackendVXLAN:
 	default:
 		errs = append(errs, field.Invalid(configPath.Child("backend"), c.Backend,
-			"is not a backend; use host-gw if all nodes are on one link, vxlan if there are routers between them").WithOrigin("flannel-backend"))
+			rules.Detail("flannel-backend")).WithOrigin("flannel-backend"))
 	}
 	if c.VXLAN == nil {
 		return errs
 	}
 	at := configPath.Child("vxlan")
 	if c.Backend != operatorv1.FlannelBackendVXLAN {
-		errs = append(errs, field.Forbidden(at, fmt.Sprintf("is set, but the backend is %q; remove it, or set backend to vxlan",
-			first(c.Backend, defaultBackend))).WithOrigin("flannel-vxlan-block"))
+		detail := rules.Detail("flannel-vxlan-block", first(c.Backend, defaultBackend))
+		errs = append(errs, field.Forbidden(at, detail).WithOrigin("flannel-vxlan-block"))
 	}
 	if v := c.VXLAN.VNI; v != nil && (*v < 1 || *v > maxVNI) {
-		errs = append(errs, field.Invalid(at.Child("vni"), *v, fmt.Sprintf("must be between 1 and %d; leave it out for %d", maxVNI, defaultVNI)).WithOrigin("flannel-vxlan-vni-range"))
+		errs = append(errs, field.Invalid(at.Child("vni"), *v, rules.Detail("flannel-vxlan-vni-range")).WithOrigin("flannel-vxlan-vni-range"))
 	}
-	return append(errs, validatePort(at.Child("port"), c.VXLAN.Port, defaultVXLANPort, "flannel-vxlan-port-range")...)
+	return append(errs, validatePort(at.Child("port"), c.VXLAN.Port)...)
 }
 
 func validateMTU(c *operatorv1.FlannelConfig) field.ErrorList {
@@ -115,9 +116,10 @@ func validateInterface(name string) field.ErrorList {
 	return nil
 }
 
-func validatePort(at *field.Path, port *uint32, standard int, origin string) field.ErrorList {
+func validatePort(at *field.Path, port *uint32) field.ErrorList {
+	const rule = "flannel-vxlan-port-range"
 	if port == nil || *port >= 1 && *port <= 65535 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, *port, fmt.Sprintf("must be between 1 and 65535; leave it out for %d", standard)).WithOrigin(origin)}
+	return field.ErrorList{field.Invalid(at, *port, rules.Detail(rule)).WithOrigin(rule)}
 }

@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
@@ -26,7 +27,7 @@ func validateEtcd(e *operatorv1.FlannelEtcd) field.ErrorList {
 	}
 	var errs field.ErrorList
 	if e.External != nil && e.Managed != nil {
-		errs = append(errs, field.Forbidden(etcdPath, "has both external and managed; keep one of them").WithOrigin("flannel-etcd-one-of"))
+		errs = append(errs, field.Forbidden(etcdPath, rules.Detail("flannel-etcd-one-of")).WithOrigin("flannel-etcd-one-of"))
 	}
 	if why := etcdcluster.PrefixProblem(e.Prefix); e.Prefix != "" && why != "" {
 		errs = append(errs, field.Invalid(etcdPath.Child("prefix"), e.Prefix, why+"; e.g. "+defaultPrefix).WithOrigin("flannel-etcd-prefix"))

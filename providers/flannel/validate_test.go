@@ -73,13 +73,13 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"flannel's own lower limit", pool("10.0.0.0/29", 30), "spec.clusterNetwork[0].cidr", "flannel-network-size", "at least a /28"},
 		{"one block for all nodes is fine for others, not for flannel", pool("10.0.0.0/16", 17), "spec.clusterNetwork[0].hostPrefix", "flannel-host-prefix", "between 18 and 30"},
 		{"a backend of flannel that is not offered", network(func(c *operatorv1.FlannelConfig) { c.Backend = "udp" }), config + "backend", "flannel-backend", "use host-gw"},
-		{"a block that would have no effect", network(func(c *operatorv1.FlannelConfig) { c.VXLAN = &operatorv1.FlannelVXLAN{} }), config + "vxlan", "flannel-vxlan-block", `the backend is "host-gw"`},
+		{"a block that would have no effect", network(func(c *operatorv1.FlannelConfig) { c.VXLAN = &operatorv1.FlannelVXLAN{} }), config + "vxlan", "flannel-vxlan-block", "the backend is host-gw"},
 		{"24 bits", network(func(c *operatorv1.FlannelConfig) {
 			c.Backend, c.VXLAN = "vxlan", &operatorv1.FlannelVXLAN{VNI: new(uint32(maxVNI + 1))}
-		}), config + "vxlan.vni", "flannel-vxlan-vni-range", "between 1 and 16777215"},
+		}), config + "vxlan.vni", "flannel-vxlan-vni-range", "1 to 16777215"},
 		{"port 0 means any", network(func(c *operatorv1.FlannelConfig) {
 			c.Backend, c.VXLAN = "vxlan", &operatorv1.FlannelVXLAN{Port: new(uint32(0))}
-		}), config + "vxlan.port", "flannel-vxlan-port-range", "between 1 and 65535"},
+		}), config + "vxlan.port", "flannel-vxlan-port-range", "1 to 65535"},
 		{"below what IPv4 needs", network(func(c *operatorv1.FlannelConfig) { c.MTU = new(uint32(575)) }), config + "mtu", "flannel-mtu-range", "between 576 and 65535"},
 		{"above what a packet can be", network(func(c *operatorv1.FlannelConfig) { c.MTU = new(uint32(65536)) }), config + "mtu", "flannel-mtu-range", "leave it out"},
 		{"16 letters", network(func(c *operatorv1.FlannelConfig) { c.Interface = "abcdefghijklmnop" }), config + "interface", "flannel-interface-name", "at most 15"},
@@ -88,7 +88,7 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"a pattern", network(func(c *operatorv1.FlannelConfig) { c.Interface = "eth.*" }), config + "interface", "flannel-interface-name", "patterns are not supported"},
 		{"what a program takes for a flag", network(func(c *operatorv1.FlannelConfig) { c.Interface = "-x" }), config + "interface", "flannel-interface-name", "not beginning with"},
 		{"a no-break space", network(func(c *operatorv1.FlannelConfig) { c.Interface = "eth\u00a00" }), config + "interface", "flannel-interface-name", "ASCII letters"},
-		{"both kinds of etcd", network(etcd(operatorv1.FlannelEtcd{Managed: &operatorv1.FlannelManagedEtcd{}, External: &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1"}}})), config + "etcd", "flannel-etcd-one-of", "keep one"},
+		{"both kinds of etcd", network(etcd(operatorv1.FlannelEtcd{Managed: &operatorv1.FlannelManagedEtcd{}, External: &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://a:1"}}})), config + "etcd", "flannel-etcd-one-of", "remove one"},
 		{"no slash in front", network(etcd(operatorv1.FlannelEtcd{Prefix: "coreos.com"})), config + "etcd.prefix", "flannel-etcd-prefix", "begin with a slash"},
 		{"a slash at the end", network(etcd(operatorv1.FlannelEtcd{Prefix: "/coreos.com/"})), config + "etcd.prefix", "flannel-etcd-prefix", "not end with one"},
 		{"the API server's objects", network(etcd(operatorv1.FlannelEtcd{Prefix: "/registry"})), config + "etcd.prefix", "flannel-etcd-prefix", "the API server keeps its objects"},
