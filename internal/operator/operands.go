@@ -34,7 +34,7 @@ type operands struct {
 	mu sync.Mutex
 	// caches are those of each namespace.
 	caches map[string]cache.Cache
-	// start starts a cache; nil before Start.
+	// start starts a cache; nil before Start, and once it ends.
 	start   func(cache.Cache)
 	watched map[scope]string // the version
 	// wanted are the objects that were asked for last.
@@ -79,8 +79,15 @@ func (o *operands) Start(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	o.mu.Lock()
 	o.start = func(c cache.Cache) { group.Go(func() error { return c.Start(ctx) }) }
-	// One that ends only with the context: others come later.
-	group.Go(func() error { <-ctx.Done(); return nil })
+	// One that ends only with the context: others come later, and none once it has ended, since nothing may be added to a group that
+	// has been waited for.
+	group.Go(func() error {
+		<-ctx.Done()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.start = nil
+		return nil
+	})
 	for _, c := range o.caches {
 		o.start(c)
 	}
