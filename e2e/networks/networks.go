@@ -78,7 +78,7 @@ func rows() []Network {
 			Left:  "ip -o link | grep -e ovn -e br-int",
 		},
 		{
-			Type: "ThirdParty", Object: "e2e/networks/thirdparty/network.yaml", Tiers: Quick,
+			Type: "ThirdParty", Object: "e2e/networks/thirdparty/network.yaml",
 			Build: thirdPartyImage, Manifest: "e2e/networks/thirdparty/daemonset.yaml",
 		},
 		{
