@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -170,7 +169,7 @@ func TestNoRuleIsWrittenInAComment(t *testing.T) {
 		}
 		for i, line := range strings.Split(string(content), "\n") {
 			if strings.Contains(line, "XValidation") || strings.Contains(line, "// "+sentenceBegin) {
-				t.Error(fmt.Sprintf("%s:%d: write it into api/rules, or into the table of fields", name, i+1))
+				t.Errorf("%s:%d: write it into api/rules, or into the table of fields", name, i+1)
 			}
 		}
 	}

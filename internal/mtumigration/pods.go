@@ -1,7 +1,5 @@
 package mtumigration
 
-import ()
-
 import corev1 "k8s.io/api/core/v1"
 
 // PodNamespaces is where container runtimes keep the network namespaces of pods, on the node and in agents that enter them.

@@ -46,5 +46,6 @@ func TestOperandsEndWhileNamespacesAreAdded(t *testing.T) {
 			})
 		}
 		running.Wait()
+		cancel()
 	}
 }

@@ -19,7 +19,7 @@ func TestAPeerThatIsNotOnTheLinkIsNamedInTheStatus(t *testing.T) {
 	if _, err := lab.Etcdctl(t.Context(), "cp-0", "put", key, value); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "the condition names who cannot be reached by whom, why, and the way out", func(ctx context.Context) error {
+	kit.Eventually(t, 2*time.Minute, "the condition names who cannot be reached by whom, why, and the way out", func(ctx context.Context) error {
 		return lab.Says(ctx, "FlannelDegraded", "True", "PeersOffLink",
 			"192.0.2.9", "10.244.253.0/24", "cp-0", "worker-0", "worker-1", "not on the link", "vxlan")
 	})

@@ -19,18 +19,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// memory says since when things have been so. It is kept by the loop alone: after a restart, every grace starts again.
-type memory map[string]time.Time
-
-// note remembers since when a thing has been so, and forgets it when it is not.
-func (m memory) note(what string, is bool, now time.Time) {
-	if _, known := m[what]; is && !known {
-		m[what] = now
-	} else if !is {
-		delete(m, what)
-	}
-}
-
 // membership makes one step towards the members that are wanted. known is false while etcd does not answer for want
 // of members. The error is ErrStale if the record has changed.
 func (r *Run) membership(ctx context.Context, cred credentials) (known bool, err error) {

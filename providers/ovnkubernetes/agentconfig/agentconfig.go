@@ -65,8 +65,9 @@ const GatewayLocal = "local"
 const (
 	// SouthPort is the TCP port of masters on which the leading one serves the southbound database over TLS.
 	SouthPort = 6642
-	// HealthNode and HealthMaster are the addresses of a node on which ovn-node and ovn-master serve /healthz, /readyz and /metrics.
-	HealthNode   = "127.0.0.1:19105"
+	// HealthNode is the address of a node on which ovn-node serves /healthz, /readyz and /metrics.
+	HealthNode = "127.0.0.1:19105"
+	// HealthMaster is that of ovn-master.
 	HealthMaster = "127.0.0.1:19106"
 )
 

@@ -28,7 +28,7 @@ func TestNodesTakeOverTheirChassis(t *testing.T) {
 	})
 	before := chassis()
 
-	dir, err := os.MkdirTemp("", "ovn")
+	dir, err := os.MkdirTemp("", "ovn") //nolint:usetesting // paths of sockets have 107 characters at most
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,6 @@ func (c *cluster) pod(k key) {
 	old, had := c.given[k]
 	if had && (p == nil || p.UID != old.uid || ended(p)) {
 		c.release(k, old)
-		had = false
 	}
 	c.wait(k, "")
 	id := netpolicy.ID{Namespace: k.namespace, Name: k.name}

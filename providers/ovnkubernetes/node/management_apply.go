@@ -69,7 +69,7 @@ func (d *daemonState) managementLink(ctx context.Context, m management) (netlink
 	switch {
 	case missing(err):
 		// Open vSwitch does not open an interface again that has been replaced.
-		if err := d.vswitch.deletePort(ctx, integration, managementPeer); err != nil {
+		if err := d.vswitch.deletePort(ctx, managementPeer); err != nil {
 			return nil, err
 		}
 		if link, err = d.createManagement(m); err != nil {

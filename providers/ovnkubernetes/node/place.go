@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -12,14 +11,6 @@ import (
 
 // place is where the nodes' ends of links are: the network namespace of Open vSwitch, by its path; empty is that of the node.
 type place struct{ path string }
-
-// enter runs a function in the namespace.
-func (p place) enter(f func() error) error {
-	if p.path == "" {
-		return f()
-	}
-	return ns.WithNetNSPath(p.path, func(ns.NetNS) error { return f() })
-}
 
 // handle returns a netlink socket in the namespace.
 func (p place) handle() (*netlink.Handle, error) {

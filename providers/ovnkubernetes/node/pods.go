@@ -129,7 +129,7 @@ func (p *pods) late(ctx context.Context, pod cniserver.Pod, what string, err err
 func (p *pods) wire(ctx context.Context, name string, ids map[string]string) error {
 	for other, i := range p.vswitch.ports() {
 		if other != name && i.ids[idInterface] == ids[idInterface] {
-			if err := p.vswitch.deletePort(ctx, integration, other); err != nil {
+			if err := p.vswitch.deletePort(ctx, other); err != nil {
 				return fmt.Errorf("remove the port of an earlier sandbox: %w", err)
 			}
 		}
@@ -156,7 +156,7 @@ func result(c cniserver.Call, l link, near string, given topology.Pod) *current.
 func (p *pods) Del(ctx context.Context, c cniserver.Call) error {
 	name := linkName(c)
 	// The database decides, not the copy of it, which may be behind.
-	return errors.Join(p.vswitch.deletePort(ctx, integration, name), p.place.remove(name))
+	return errors.Join(p.vswitch.deletePort(ctx, name), p.place.remove(name))
 }
 
 // Check implements cniserver.Handler.

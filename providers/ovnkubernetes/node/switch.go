@@ -122,13 +122,13 @@ func (v *vswitch) ensureBridge(ctx context.Context, b ovs.Bridge) error {
 	return c.EnsureBridge(ctx, b)
 }
 
-// deletePort removes a port. That there is none is no error.
-func (v *vswitch) deletePort(ctx context.Context, bridge, name string) error {
+// deletePort removes a port of the integration bridge. That there is none is no error.
+func (v *vswitch) deletePort(ctx context.Context, name string) error {
 	c, err := v.configuration(ctx)
 	if err != nil {
 		return err
 	}
-	return c.DeletePort(ctx, bridge, name)
+	return c.DeletePort(ctx, integration, name)
 }
 
 // await waits until an interface is connected: Open vSwitch has it, and ovn-controller has installed the flows of its logical port, policies
@@ -253,7 +253,7 @@ func (d *daemonState) prune(ctx context.Context) error {
 	for name, i := range d.vswitch.ports() {
 		if i.ids[idSandbox] != "" && !links[name] {
 			d.Log.Info("the port of a sandbox that is gone is removed", "port", name, "pod", i.ids["iface-id"], "sandbox", i.ids[idSandbox])
-			errs = append(errs, d.vswitch.deletePort(ctx, integration, name))
+			errs = append(errs, d.vswitch.deletePort(ctx, name))
 		}
 	}
 	return errors.Join(errs...)

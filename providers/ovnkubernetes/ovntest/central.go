@@ -23,8 +23,7 @@ type Central struct {
 // Start starts all of it with empty databases.
 func Start(tb testing.TB) *Central {
 	tb.Helper()
-	// Not the test's own directory: paths of sockets have 107 characters at most.
-	dir, err := os.MkdirTemp("", "ovn")
+	dir, err := os.MkdirTemp("", "ovn") //nolint:usetesting // paths of sockets have 107 characters at most
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -45,10 +44,13 @@ func Start(tb testing.TB) *Central {
 	return c
 }
 
-// NorthboundSocket is the socket of the northbound database, SouthboundSocket that of the other one; SouthboundControl is the control
-// socket of the latter's server.
-func (c *Central) NorthboundSocket() string  { return c.path("ovnnb_db.sock") }
-func (c *Central) SouthboundSocket() string  { return c.path("ovnsb_db.sock") }
+// NorthboundSocket is the socket of the northbound database.
+func (c *Central) NorthboundSocket() string { return c.path("ovnnb_db.sock") }
+
+// SouthboundSocket is the socket of the southbound database.
+func (c *Central) SouthboundSocket() string { return c.path("ovnsb_db.sock") }
+
+// SouthboundControl is the control socket of the server of the southbound database.
 func (c *Central) SouthboundControl() string { return c.path("ovnsb_db.ctl") }
 
 func (c *Central) path(name string) string { return filepath.Join(c.dir, name) }
