@@ -92,7 +92,7 @@ func signerWorld(t *testing.T) {
 		{APIGroups: []string{"certificates.k8s.io"}, Resources: []string{"certificatesigningrequests"}, Verbs: []string{"create", "get"}}}}
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "e2e-ovn-nodes"},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name}, Subjects: []rbacv1.Subject{{Kind: "Group", APIGroup: rbacv1.GroupName, Name: "system:ovn-nodes"}}}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: signerNamespace}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: signerNamespace, Annotations: map[string]string{kit.AllowDeletion: "true"}}}
 	for _, o := range []client.Object{role, binding, namespace} {
 		if err := lab.Client.Create(t.Context(), o); client.IgnoreAlreadyExists(err) != nil {
 			t.Fatal(err)
