@@ -29,7 +29,7 @@ func Fill(ctx context.Context, socket string, in Input) error {
 	cache := ovsdb.NewCache(Database, Tables(), nil)
 	ended := make(chan error, 1)
 	go func() { ended <- cache.Follow(ctx, client) }()
-	defer func() { cancel(); _ = <-ended }() // it ends because of that
+	defer func() { cancel(); <-ended }() //nolint:errcheck // it ends because of that
 	select {
 	case <-cache.Synced():
 	case err := <-ended:
