@@ -16,7 +16,7 @@ func main() {
 	}
 	for _, n := range networks.All() {
 		if n.Tiers == tiers {
-			fmt.Println(n.Type)
+			_, _ = fmt.Fprintln(os.Stdout, n.Type)
 		}
 	}
 }
