@@ -24,7 +24,7 @@ func TestASnapshotIsPrintedOnOneNodeAndRestoredOnAnother(t *testing.T) {
 		filepath.Join(data, "snapshots", "snapshot-20260301T120000Z.db"): string(content),
 		filepath.Join(data, "snapshots", "snapshot-20260301T180000Z.db"): string(content[1:]),
 		members: `{"token":"t","members":[{"name":"a-t","node":"a","address":"192.0.2.1","peerURL":"https://192.0.2.1:2380","state":"existing"}]}`,
-		// etcdutl makes the directory that it is told to.
+		// etcdutl creates the directory that its option names.
 		filepath.Join(data, "etcdutl"): "#!/bin/sh\nwhile [ \"$1\" != --data-dir ]; do shift; done\nmkdir \"$2\"\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

@@ -253,7 +253,7 @@ func (c *cluster) clear() {
 	})
 }
 
-// remove deletes an object whatever its finalizers, as far as that can be done at once.
+// remove deletes an object in spite of its finalizers, as far as that can be done at once.
 func (c *cluster) remove(in dynamic.ResourceInterface, o found) {
 	ctx, now := context.WithoutCancel(c.Context()), int64(0)
 	if len(o.GetFinalizers()) > 0 {

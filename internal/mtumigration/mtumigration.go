@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// State is what the agents of a network are told of the MTU.
+// State is what the configuration of a network's agents has of the MTU.
 type State struct {
 	// MTU is the MTU in bytes of interfaces: the longest packet that pods accept.
 	MTU int

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
-// world is a cluster in which the MTU is changed: what agents are told, what each has done of it, and what was last
+// world is a cluster in which the MTU is changed: what the agents' configuration has, what each has done of it, and what was last
 // said of that.
 type world struct {
 	t    *testing.T
@@ -47,7 +47,7 @@ func (w *world) pass() {
 	w.told = next
 }
 
-// restart has an agent do what it is told.
+// restart has an agent apply its configuration.
 func (w *world) restart(i int) {
 	w.nodes[i] = w.told
 	for a := range w.nodes {
@@ -67,7 +67,7 @@ func longest(s State) int {
 	return s.MTU
 }
 
-// look is the loop's: whether all nodes have done what agents are told.
+// look is the loop's: whether all nodes have applied it.
 func (w *world) look() {
 	p := facts.MTUMigration{Active: true, MTU: w.told.MTU, Step: w.told.Step, RoutableMTU: w.told.RoutableMTU, Done: true}
 	for _, n := range w.nodes {
@@ -127,7 +127,7 @@ func TestAMigrationFinishesByItself(t *testing.T) {
 		w.spec.Migration = nil
 		w.settle()
 		if w.told.Step != 0 || w.told.MTU != int(to) || w.nodes[2].MTU != int(to) {
-			t.Errorf("to %d: agents are told %+v at the end", to, w.told)
+			t.Errorf("to %d: the agents have %+v at the end", to, w.told)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type Report struct {
 	Step, MTU int
 }
 
-// Progress compares what agents report with what they are told, and says in a sentence of each node that is not done
+// Progress compares what agents report with their configuration, and says in a sentence of each node that is not done
 // what it is waited for. Nodes are by name.
 func Progress(told State, nodes map[string]Node) (facts.MTUMigration, []string) {
 	progress := facts.MTUMigration{Active: true, MTU: told.MTU, Step: told.Step, RoutableMTU: told.RoutableMTU}

@@ -128,7 +128,7 @@ func TestParseTrace(t *testing.T) {
 	}
 }
 
-// FuzzTrace: what Open vSwitch prints is read without a panic, whatever it is.
+// FuzzTrace: what Open vSwitch prints is read without a panic, also if it is nonsense.
 func FuzzTrace(f *testing.F) {
 	f.Add(trace)
 	f.Add("999999999999999999999999. x\n    y\nDatapath actions: ")

@@ -226,7 +226,7 @@ func TestLinksCarryTheTunnels(t *testing.T) {
 	}
 }
 
-// FuzzSpec: whatever a user writes, nothing panics, the input stays as it is, valid settings stay valid with their defaults, and defaults
+// FuzzSpec: nothing that a user writes panics, the input stays as it is, valid settings stay valid with their defaults, and defaults
 // are filled in once.
 func FuzzSpec(f *testing.F) {
 	f.Add(`{"mtu":1400,"ipv4":{"internalJoinSubnet":"100.64.0.0/0"}}`, "10.0.0.0/8", uint32(0), 1500)

@@ -85,7 +85,7 @@ const (
 )
 
 // Run does one pass. The error is nil for Applied, Unchanged and Nothing only, and for RolledBack if an earlier request for the document
-// ended so, and the host has what it had before. What happened is in the report too, whatever it is.
+// ended so, and the host has what it had before. The report has every outcome.
 func (e *Engine) Run(ctx context.Context) (Report, error) { return e.conclude(e.pass(ctx, nil)) }
 
 // conclude completes and publishes the report of a pass.

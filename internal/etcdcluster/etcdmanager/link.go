@@ -39,7 +39,7 @@ func (l *link) replace(key string, etcd etcdclient.Etcd, cancel context.CancelFu
 	defer l.mu.Unlock()
 	if l.etcd != nil {
 		l.cancel()
-		_ = l.etcd.Close() // it is given up, whatever it says
+		_ = l.etcd.Close() // it is given up, also if that fails
 	}
 	l.etcd, l.key, l.cancel = etcd, key, cancel
 }

@@ -182,7 +182,7 @@ func TestAKeeperTakesSnapshotsWhenTheyAreDue(t *testing.T) {
 		Connect: func() (Source, func(), error) { return stream{content: database()}, func() {}, nil },
 	}
 	if err := k.Step(t.Context(), noon); err == nil {
-		t.Error("a record that cannot be read is no error, though nobody knows which directories are in use")
+		t.Error("a record that cannot be read is no error, though it is not known which directories are in use")
 	}
 	if err := os.WriteFile(members, []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)

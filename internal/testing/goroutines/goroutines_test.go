@@ -41,7 +41,7 @@ func TestATestThatEndsShowsNothing(t *testing.T) {
 	})
 }
 
-// ending is a test that ends when it is told to.
+// ending is a test that ends on request.
 type ending struct {
 	testing.TB
 	end func()

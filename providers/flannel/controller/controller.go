@@ -63,7 +63,7 @@ type Deps struct {
 	Log *slog.Logger
 }
 
-// Controller is the controller. It reconciles one thing, whatever the request.
+// Controller is the controller. It reconciles one thing, the same for each request.
 type Controller struct {
 	deps    Deps
 	trigger *trigger.Trigger

@@ -35,7 +35,7 @@ func DecodeSettings(content string) (Settings, error) {
 	return s, nil
 }
 
-// MTUState is what agents are told of the MTU.
+// MTUState is what the agents' configuration has of the MTU.
 func MTUState(c agentconfig.Config) mtumigration.State {
 	s := mtumigration.State{MTU: c.MTU}
 	if m := c.Migration; m != nil {

@@ -1,4 +1,4 @@
-// Package config is the configuration of ovnkube: what it is told by arguments, environment variables and the file ovn_k8s.conf. An argument
+// Package config is the configuration of ovnkube: its arguments, environment variables and the file ovn_k8s.conf. An argument
 // overrides a variable, and a variable the file. The names are those of OVN-Kubernetes; settings of it that have no effect here are refused
 // by name. It is pure: the caller reads the file and the environment.
 package config

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
-// addresses knows which pod has which address. An address is never given to two pods, whatever blocks nodes get.
+// addresses knows which pod has which address. An address is never given to two pods, also when nodes get other blocks.
 type addresses struct {
 	owner map[netip.Addr]types.UID
 	held  map[types.UID][]netip.Addr

@@ -87,7 +87,7 @@ func (c *cluster) apply(keys []key) {
 }
 
 // assign gives nodes their blocks. A node has those of its annotation until the first assignment, and from then on those that it was
-// given, whatever its annotation is changed to.
+// given, also when its annotation is changed.
 func (c *cluster) assign() {
 	held := map[string][]netip.Prefix{}
 	names := c.objects.nodeNames()

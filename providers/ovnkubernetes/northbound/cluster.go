@@ -95,7 +95,7 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 		port(topology.ManagementPort(name), map[string]any{
 			"type": "", "addresses": ovsdb.Set{strings.Join(management, " ")}, "options": ovsdb.Map{"requested-chassis": name},
 		}),
-		// The node reaches its own pods whatever policies say: probes come from there.
+		// The node reaches its own pods in spite of policies: probes come from there.
 		rule("node "+name, "to-lport", allowPriority, "allow-related", strings.Join(sources, " || ")),
 	}
 	own = ovsdb.Set{rows[1].Ref, rows[2].Ref}

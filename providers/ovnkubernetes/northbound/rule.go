@@ -7,7 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
-// The priorities of access rules: what a policy allows is allowed, whatever isolates the pod.
+// The priorities of access rules: what a policy allows is allowed, although others isolate the pod.
 const (
 	dropPriority  = 1000
 	allowPriority = 1001

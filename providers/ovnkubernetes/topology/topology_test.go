@@ -71,7 +71,7 @@ func TestDecodePod(t *testing.T) {
 	}
 }
 
-// FuzzAnnotations: whatever is in the annotations, reading them ends without a panic, and what is read is written the same way.
+// FuzzAnnotations: reading annotations with any content ends without a panic, and what is read is written the same way.
 func FuzzAnnotations(f *testing.F) {
 	f.Add(`{"default":["10.128.0.0/23"]}`)
 	f.Add(`{"default":{"ip_addresses":["10.128.0.5/23"],"mac_address":"0a:58:0a:80:00:05","gateway_ips":["10.128.0.1"]}}`)
