@@ -20,9 +20,9 @@ const (
 	ConfigHash = "networkoperator.openshift.io/config-hash"
 	// RootUser is the user of the operator, and the role that permits everything.
 	RootUser = "root"
-	// FoundAnew is the annotation of the ConfigMap MembersConfigMap with which a person gives the etcd up and has another one
+	// FoundAgain is the annotation of the ConfigMap MembersConfigMap with which a person gives the etcd up and has another one
 	// founded. Its value must be "true".
-	FoundAnew = "networkoperator.openshift.io/found-again"
+	FoundAgain = "networkoperator.openshift.io/found-again"
 )
 
 // Cluster names the etcd of a network and its objects. All fields are required.

@@ -52,22 +52,22 @@ func Filled(m osv1.MTUMigrationValues, before uint32, progress facts.MTUMigratio
 	return before
 }
 
-// Next returns what agents are to be told, and the change that is under way; nil if there is none. told is what they are told now; nil if
+// Next returns the next state for the agents' configuration, and the change that is under way; nil if there is none. current is nil if
 // no one uses the network yet. configured is the MTU of the filled specification, in bytes.
 //
 // At every moment, nodes are one step apart at most. There are two kinds of steps: steady ones, in which interfaces have
 // one MTU and packets are as long, and one between two steady ones, in which interfaces take the longer packets and
 // send the shorter ones. Nodes in it get on with nodes in either. So from steady to steady there is always that one
 // step between, which all nodes must have reported, also on the way back.
-func Next(told *State, configured int, announced *osv1.MTUMigrationValues, progress facts.MTUMigration) (State, *Change) {
+func Next(current *State, configured int, announced *osv1.MTUMigrationValues, progress facts.MTUMigration) (State, *Change) {
 	target := configured
 	if announced != nil {
 		target = int(*announced.To)
 	}
-	if told == nil || told.Step == 0 && (announced == nil || told.MTU == target) {
+	if current == nil || current.Step == 0 && (announced == nil || current.MTU == target) {
 		return State{MTU: configured}, nil // no one uses the network yet, or all of it does as it should
 	}
-	now := *told
+	now := *current
 	reported := progress.Done && progress.Step == now.Step && progress.MTU == now.MTU && progress.RoutableMTU == now.RoutableMTU
 	next, change := now, &Change{From: now.MTU, To: target, Announced: announced != nil}
 	switch {

@@ -96,7 +96,7 @@ func (r *Run) save(ctx context.Context, m etcdcluster.Membership, why string) er
 	}
 	cm := r.membersMap.DeepCopy()
 	cm.Labels, cm.Data = r.labels(cm.Labels), map[string]string{etcdcluster.MembersKey: content}
-	delete(cm.Annotations, etcdcluster.FoundAnew)
+	delete(cm.Annotations, etcdcluster.FoundAgain)
 	if cm.ResourceVersion == "" {
 		err = r.deps.Client.Create(ctx, cm, r.owner)
 	} else {
@@ -140,7 +140,7 @@ func describe(before, after etcdcluster.Membership) string {
 func (r *Run) view(ctx context.Context, trust string) (v view, down map[string]error, err error) {
 	v = view{
 		cluster: r.cluster, now: r.deps.Now(), managed: *r.Settings.Managed, trust: trust, token: r.deps.Token(),
-		anew:       r.membersMap.Annotations[etcdcluster.FoundAnew] == "true",
+		again:      r.membersMap.Annotations[etcdcluster.FoundAgain] == "true",
 		candidates: r.ControlPlane, nodes: map[string]etcdcluster.Candidate{}, away: map[string]time.Time{},
 		databases: map[string]etcdclient.Database{}, answers: map[string]bool{}, settled: map[string]bool{}, stalled: map[string]bool{},
 	}

@@ -29,7 +29,7 @@ type view struct {
 	trust string
 	// token is one that was never used. again requests a new cluster, even if there is one.
 	token string
-	anew  bool
+	again bool
 	// candidates are the control-plane nodes, the oldest first.
 	candidates []etcdcluster.Candidate
 	// nodes are all nodes, by name.

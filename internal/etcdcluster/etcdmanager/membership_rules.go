@@ -10,7 +10,7 @@ import (
 
 // found names the first members. Only one founds a cluster, and only where there was none.
 func found(m etcdcluster.Membership, v view) (step, bool) {
-	if len(m.Members) > 0 && !v.anew {
+	if len(m.Members) > 0 && !v.again {
 		return step{}, false
 	}
 	next := etcdcluster.Found(v.candidates, v.managed, v.token)

@@ -82,7 +82,7 @@ func TestPlan(t *testing.T) {
 			*m, v.candidates = etcdcluster.Membership{}, v.candidates[:2]
 		}, "found: a-t1 is new"},
 		{"no control-plane node", func(m *etcdcluster.Membership, v *view) { *m, v.candidates = etcdcluster.Membership{}, nil }, "toy's etcd waits for a control-plane node"},
-		{"a person wants another cluster", func(_ *etcdcluster.Membership, v *view) { v.anew = true }, "found: a-t1 is new"},
+		{"a person wants another cluster", func(_ *etcdcluster.Membership, v *view) { v.again = true }, "found: a-t1 is new"},
 
 		{"the founder got its number", func(m *etcdcluster.Membership, v *view) {
 			*m = etcdcluster.Membership{Token: "t0", Members: []etcdcluster.Member{member(a, etcdcluster.New, "")}}

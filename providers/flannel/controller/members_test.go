@@ -275,7 +275,7 @@ func foundedAnew(t *testing.T, w *world) {
 	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MembersConfigMap()}, &cm); err != nil {
 		t.Fatal(err)
 	}
-	cm.Annotations = map[string]string{etcdcluster.FoundAnew: "true"}
+	cm.Annotations = map[string]string{etcdcluster.FoundAgain: "true"}
 	if err := w.api.Update(t.Context(), &cm); err != nil {
 		t.Fatal(err)
 	}

@@ -74,13 +74,13 @@ func BenchmarkCluster(b *testing.B) {
 		t.Commit(results)
 	}
 	state, ledger := northbound.NewState(in.Cluster), ovsdb.NewLedger(schema, northbound.Owner)
-	fill(state, in)
+	state.Set(in)
 	state.Changes()
 	write(ledger.Replace(state.Rows(), ovsdb.Snapshot{}))
 	b.Run("compute", func(b *testing.B) {
 		for b.Loop() {
 			s := northbound.NewState(in.Cluster)
-			fill(s, in)
+			s.Set(in)
 			s.Changes()
 		}
 	})
@@ -130,29 +130,11 @@ func BenchmarkCluster(b *testing.B) {
 			}
 			b.StartTimer()
 			s := northbound.NewState(in.Cluster)
-			fill(s, in)
+			s.Set(in)
 			s.Changes()
 			l := ovsdb.NewLedger(schema, northbound.Owner)
 			write(l.Replace(s.Rows(), ovsdb.Snapshot{}))
 			b.ReportMetric(float64(l.Len()), "rows")
 		}
 	})
-}
-
-func fill(s *northbound.State, in northbound.Input) {
-	for _, n := range in.Nodes {
-		s.SetNode(n)
-	}
-	for _, n := range in.Namespaces {
-		s.SetNamespace(n)
-	}
-	for _, p := range in.Policies {
-		s.SetPolicy(p)
-	}
-	for _, p := range in.Pods {
-		s.SetPod(p)
-	}
-	for _, service := range in.Services {
-		s.SetService(service)
-	}
 }

@@ -2,6 +2,7 @@ package northbound
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -41,14 +42,22 @@ func Fill(ctx context.Context, socket string, in Input) error {
 	if err != nil {
 		return err
 	}
-	results, err := client.Transact(ctx, Database, ovsdb.Select("NB_Global", []string{"_uuid"}))
-	if err != nil {
-		return fmt.Errorf("read the northbound database: %w", err)
+	for retried := false; ; retried = true {
+		results, err := client.Transact(ctx, Database, ovsdb.Select("NB_Global", []string{"_uuid"}))
+		if err != nil {
+			return fmt.Errorf("read the northbound database: %w", err)
+		}
+		exists := len(results[0].Rows) > 0
+		_, err = client.Transact(ctx, Database, append(slices.Clone(operations), Global(exists)...)...)
+		var refused *ovsdb.OperationError
+		if !exists && !retried && errors.As(err, &refused) && refused.Code == "constraint violation" {
+			continue // ovn-northd, which has just started, has inserted the one row of the table
+		}
+		if err != nil {
+			return fmt.Errorf("write the northbound database: %w", err)
+		}
+		return nil
 	}
-	if _, err := client.Transact(ctx, Database, append(operations, Global(len(results[0].Rows) > 0)...)...); err != nil {
-		return fmt.Errorf("write the northbound database: %w", err)
-	}
-	return nil
 }
 
 // Global returns the operations that set the options of the database's one row of NB_Global, and count one configuration more, which

@@ -54,9 +54,8 @@ type Service struct {
 	Slices  []*discoveryv1.EndpointSlice
 }
 
-// Rows returns the rows of the northbound database, for ovsdb.Plan with Owner, and the parts of policies that match nothing.
-func Rows(in Input) ([]ovsdb.Desired, []netpolicy.Problem) {
-	s := NewState(in.Cluster)
+// Set adds all objects of an input, or replaces those of the same names.
+func (s *State) Set(in Input) {
 	for _, n := range in.Nodes {
 		s.SetNode(n)
 	}
@@ -72,6 +71,12 @@ func Rows(in Input) ([]ovsdb.Desired, []netpolicy.Problem) {
 	for _, service := range in.Services {
 		s.SetService(service)
 	}
+}
+
+// Rows returns the rows of the northbound database, for ovsdb.Plan with Owner, and the parts of policies that match nothing.
+func Rows(in Input) ([]ovsdb.Desired, []netpolicy.Problem) {
+	s := NewState(in.Cluster)
+	s.Set(in)
 	s.Changes()
 	return s.Rows(), s.Problems()
 }
