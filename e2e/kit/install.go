@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -89,7 +90,7 @@ func Condition(n *operatorv1.Network, conditionType string) osv1.OperatorConditi
 }
 
 // Settled returns nil if Network/cluster is available, not progressing and not degraded, and its status speaks
-// of its present generation; else what is in the way.
+// of its present generation, and if the operator has recorded that the rollout is complete; else what is in the way.
 func (k *Kit) Settled(ctx context.Context) error {
 	n, err := k.Network(ctx)
 	if err != nil {
@@ -110,7 +111,17 @@ func (k *Kit) Settled(ctx context.Context) error {
 	if len(wrong) > 0 {
 		return fmt.Errorf("network: %s", strings.Join(wrong, "; "))
 	}
-	return nil
+	return k.confirmed(ctx)
+}
+
+// confirmed returns nil unless the operator has yet to record that what it applied works, which follows the conditions.
+func (k *Kit) confirmed(ctx context.Context) error {
+	record := &corev1.ConfigMap{}
+	err := k.Client.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: "applied-cluster"}, record)
+	if err == nil && record.Data["settling"] == "true" {
+		return errors.New("the record does not say yet that the rollout is complete")
+	}
+	return client.IgnoreNotFound(err)
 }
 
 // NodesReady returns nil if there are nodes and all are Ready; else those that are not.
