@@ -19,6 +19,7 @@ func TestAPeerThatIsNotOnTheLinkIsNamedInTheStatus(t *testing.T) {
 	if _, err := lab.Etcdctl(t.Context(), "cp-0", "put", key, value); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { explainReports(t) })
 	kit.Eventually(t, 2*time.Minute, "the condition names who cannot be reached by whom, why, and the way out", func(ctx context.Context) error {
 		return lab.Says(ctx, "FlannelDegraded", "True", "PeersOffLink",
 			"192.0.2.9", "10.244.253.0/24", "cp-0", "worker-0", "worker-1", "not on the link", "vxlan")
@@ -27,4 +28,20 @@ func TestAPeerThatIsNotOnTheLinkIsNamedInTheStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	kit.Eventually(t, time.Minute, "it is no fault any more when the peer is gone", lab.Settled)
+}
+
+// explainReports logs what agents have written and what they and the operator say, if the test failed: a condition alone does
+// not tell whose part is missing.
+func explainReports(t *testing.T) {
+	if !t.Failed() {
+		return
+	}
+	ctx := context.Background()
+	show := func(what, out string, err error) { t.Logf("%s (%v):\n%s", what, err, out) }
+	out, err := lab.Etcdctl(ctx, "cp-0", "get", "--prefix", "/coreos.com/network/")
+	show("etcd", out, err)
+	out, err = lab.Kubectl(ctx, "-n", kit.FlannelNamespace, "logs", "-l", "app=flanneld", "--prefix", "--tail=25")
+	show("agents", out, err)
+	out, err = lab.Kubectl(ctx, "-n", kit.OperatorNamespace, "logs", "deployment/"+kit.OperatorDeployment, "--tail=60")
+	show("operator", out, err)
 }
