@@ -2,6 +2,7 @@ package flannel
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,14 @@ func TestADeletedNamespaceOfTheNetworkComesBackWithAllThatWasInIt(t *testing.T) 
 			t.Fatalf("traffic while the namespace ends: %v", err)
 		}
 		return context.DeadlineExceeded
+	})
+	// The conditions follow a little later. etcd was made again, too: what is written into the one before is lost.
+	kit.Eventually(t, time.Minute, "every node has its lease in the new etcd", func(ctx context.Context) error {
+		leases, err := lab.Etcdctl(ctx, "cp-0", "get", "--prefix", "--keys-only", "/coreos.com/network/subnets/")
+		if err == nil && len(strings.Fields(leases)) != len(pods) {
+			err = fmt.Errorf("leases of %d nodes: %s", len(pods), leases)
+		}
+		return err
 	})
 	kit.Eventually(t, time.Minute, "the network is settled again", lab.Settled)
 	after, err := lab.Routes(t.Context(), "worker-0")
