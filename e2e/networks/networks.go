@@ -20,13 +20,15 @@ import (
 	"github.com/cluster-network-operator/cno/providers/toy"
 )
 
-// Variable is the environment variable with the type of the network to use. make passes NETWORK=TYPE on in it.
+// Variable is the environment variable with the name of the network to use. make passes NETWORK=TYPE on in it.
 const Variable = "NETWORK"
 
 // Network is a row of the table.
 type Network struct {
 	// Type is the value of spec.defaultNetwork.type.
 	Type operatorv1.NetworkType
+	// Variant distinguishes rows of one type; it is empty for the one with the network's defaults.
+	Variant string
 	// Object is the file with Network/cluster, a path in the checkout.
 	Object string
 	// Provider is the operator's side of the network. It is nil for a network of a third party.
@@ -45,6 +47,14 @@ type Network struct {
 	Unserved []string
 	// Left is a shell command that prints what the network has on a node and uninstalling must remove, beside the files of its agents.
 	Left string
+}
+
+// Name is the type, with the variant behind a dash: OVNKubernetes, OVNKubernetes-DualStack.
+func (n Network) Name() string {
+	if n.Variant == "" {
+		return string(n.Type)
+	}
+	return string(n.Type) + "-" + n.Variant
 }
 
 // Tiers is how much of the suite make e2e runs.
@@ -78,6 +88,11 @@ func rows() []Network {
 			Left:  "ip -o link | grep -e ovn -e br-int",
 		},
 		{
+			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "DualStack", Object: "e2e/networks/ovnkubernetes/dualstack.yaml",
+			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000", "--ip-family=dual"},
+			Left: "ip -o link | grep -e ovn -e br-int",
+		},
+		{
 			Type: "ThirdParty", Object: "e2e/networks/thirdparty/network.yaml",
 			Build: thirdPartyImage, Manifest: "e2e/networks/thirdparty/daemonset.yaml",
 		},
@@ -89,20 +104,20 @@ func rows() []Network {
 	}
 }
 
-// Find returns the network of a type; that of an empty type is the default.
+// Find returns the network of a name; that of an empty name is the default.
 func Find(name string) (Network, error) {
 	all := All()
 	if name == "" {
 		return all[0], nil
 	}
-	var types []string
+	var names []string
 	for _, n := range all {
-		if string(n.Type) == name {
+		if n.Name() == name {
 			return n, nil
 		}
-		types = append(types, string(n.Type))
+		names = append(names, n.Name())
 	}
-	return Network{}, fmt.Errorf("%s=%q is not in the table of networks: choose %s", Variable, name, strings.Join(types, ", "))
+	return Network{}, fmt.Errorf("%s=%q is not in the table of networks: choose %s", Variable, name, strings.Join(names, ", "))
 }
 
 // released is the provider of a network that releases have; nil if it is not built yet.

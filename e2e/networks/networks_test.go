@@ -34,7 +34,7 @@ func TestEveryReleasedNetworkIsInTheTable(t *testing.T) {
 
 func TestFilesOfTheTableAreOfTheirNetworks(t *testing.T) {
 	for _, n := range All() {
-		t.Run(string(n.Type), func(t *testing.T) {
+		t.Run(n.Name(), func(t *testing.T) {
 			text, err := n.YAML(checkout)
 			if err != nil {
 				t.Fatal(err)

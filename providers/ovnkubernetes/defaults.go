@@ -14,8 +14,12 @@ const (
 	defaultGenevePort = 6081
 	defaultJoin       = "100.64.0.0/16"
 	defaultTransit    = "100.88.0.0/16"
+	defaultJoin6      = "fd98::/64"
+	defaultTransit6   = "fd97::/64"
 	// masquerade has the address that a pod sees when it connects to itself through a Service, 169.254.169.5.
 	masquerade = "169.254.169.0/29"
+	// masquerade6 is the same of IPv6, with fd69::5.
+	masquerade6 = "fd69::/125"
 
 	// overhead is what the default MTU leaves of the nodes' MTU, as OpenShift's operator has it: enough for Geneve with its options over
 	// either IP family, and for VLAN tags.
@@ -37,11 +41,18 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 		c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}
 	}
 	c.RouteAdvertisements = cmp.Or(c.RouteAdvertisements, osv1.RouteAdvertisementsDisabled)
-	c.GatewayConfig = defaultGateway(c.GatewayConfig)
+	c.GatewayConfig = defaultGateway(c.GatewayConfig, hasIPv6(spec))
 	v4, was := orZero(c.IPv4), orZero(before.IPv4)
 	c.IPv4 = &osv1.IPv4OVNKubernetesConfig{
 		InternalJoinSubnet:          cmp.Or(v4.InternalJoinSubnet, c.V4InternalSubnet, was.InternalJoinSubnet, defaultJoin),
 		InternalTransitSwitchSubnet: cmp.Or(v4.InternalTransitSwitchSubnet, was.InternalTransitSwitchSubnet, defaultTransit),
+	}
+	if hasIPv6(spec) {
+		v6, was := orZero(c.IPv6), orZero(before.IPv6)
+		c.IPv6 = &osv1.IPv6OVNKubernetesConfig{
+			InternalJoinSubnet:          cmp.Or(v6.InternalJoinSubnet, c.V6InternalSubnet, was.InternalJoinSubnet, defaultJoin6),
+			InternalTransitSwitchSubnet: cmp.Or(v6.InternalTransitSwitchSubnet, was.InternalTransitSwitchSubnet, defaultTransit6),
+		}
 	}
 	return out
 }
@@ -58,13 +69,16 @@ func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster) *uint32 {
 }
 
 // defaultGateway completes the gateway's settings. There is one kind of gateway: leaving it out means that kind.
-func defaultGateway(g *osv1.GatewayConfig) *osv1.GatewayConfig {
+func defaultGateway(g *osv1.GatewayConfig, ipv6 bool) *osv1.GatewayConfig {
 	out := g.DeepCopy()
 	if out == nil {
 		out = &osv1.GatewayConfig{RoutingViaHost: true}
 	}
 	out.IPForwarding = cmp.Or(out.IPForwarding, osv1.IPForwardingGlobal)
 	out.IPv4.InternalMasqueradeSubnet = cmp.Or(out.IPv4.InternalMasqueradeSubnet, masquerade)
+	if ipv6 {
+		out.IPv6.InternalMasqueradeSubnet = cmp.Or(out.IPv6.InternalMasqueradeSubnet, masquerade6)
+	}
 	return out
 }
 

@@ -18,6 +18,9 @@ func (OVNKubernetes) Fields() []provider.Field {
 			Reason: "nodes with different ports do not reach one another until the last agent has restarted"},
 		{Path: config + ".policyAuditConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: noAudit, Unread: noAudit},
 		live(".v4InternalSubnet"), live(".ipv4.internalJoinSubnet"), live(".ipv4.internalTransitSwitchSubnet"),
+		live(".v6InternalSubnet"), live(".ipv6.internalJoinSubnet"), live(".ipv6.internalTransitSwitchSubnet"),
+		{Path: config + ".gatewayConfig.ipv6.internalMasqueradeSubnet", Class: provider.Live, Disruption: provider.NoDisruption,
+			Reason: "this version implements one value, which comes and goes with the IPv6 pools"},
 	}
 }
 

@@ -23,15 +23,20 @@ func New() OVNKubernetes { return OVNKubernetes{} }
 
 var _ provider.Provider = OVNKubernetes{}
 
-// Traits says what the network can do. OVN's load balancers serve pods; nodes and clients outside reach Services by kube-proxy. OVN can
-// carry a second family, but the nodes' routes and rules for IPv6 do not exist yet, so that IPv6 is refused rather than half done.
+// Traits says what the network can do. OVN's load balancers serve pods; nodes and clients outside reach Services by kube-proxy. Pods can
+// have IPv6 addresses beside IPv4 ones, not alone: see validateFamilies.
 func (OVNKubernetes) Traits() provider.Traits {
 	return provider.Traits{
 		Type:       operatorv1.NetworkTypeOVNKubernetes,
 		HostPrefix: true,
 		HostMTU:    true,
+		IPv6:       true,
+		DualStack:  true,
 		GrowPools:  true,
-		Policies:   provider.PolicySupport{Egress: true, IPBlockExceptions: true},
+		// Nodes get a block of the second family, and pods that start from then on an address of it.
+		ConvertDualStack: true,
+
+		Policies: provider.PolicySupport{Egress: true, IPBlockExceptions: true},
 	}
 }
 

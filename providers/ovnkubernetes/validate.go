@@ -2,6 +2,7 @@ package ovnkubernetes
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -12,13 +13,16 @@ import (
 )
 
 const (
-	minMTU = 576 // RFC 791: what every IPv4 host must take
-	maxMTU = 65535
+	minMTU  = 576  // RFC 791: what every IPv4 host must take
+	minMTU6 = 1280 // RFC 8200: the same of IPv6
+	maxMTU  = 65535
 	// maxHostPrefix is the longest prefix of a node's IPv4 block: the router and the management port need two of its addresses.
 	maxHostPrefix = 29
 
 	// ruleNotBuilt is the rule of settings that this version does not implement.
 	ruleNotBuilt = "ovn-not-built"
+	// ruleSubnetFamily is that internal subnets have the families of the cluster network.
+	ruleSubnetFamily = "ovn-internal-subnet-family"
 )
 
 var (
@@ -32,14 +36,36 @@ func (OVNKubernetes) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 		return nil
 	}
 	c := settings(spec)
-	errs := validatePools(spec.ClusterNetwork)
-	errs = append(errs, validateMTU(c.MTU)...)
+	errs := validateFamilies(spec)
+	errs = append(errs, validatePools(spec.ClusterNetwork)...)
+	errs = append(errs, validateMTU(c.MTU, hasIPv6(spec))...)
 	errs = append(errs, validatePort(c.GenevePort)...)
-	errs = append(errs, validateGateway(c.GatewayConfig)...)
+	errs = append(errs, validateGateway(c.GatewayConfig, hasIPv6(spec))...)
 	errs = append(errs, validateSubnets(spec)...)
 	errs = append(errs, validateIPsec(c.IPsecConfig)...)
 	errs = append(errs, validateAudit(c.PolicyAuditConfig)...)
 	return append(errs, validateNotBuilt(c)...)
+}
+
+// hasIPv6 reports whether pods have IPv6 addresses.
+func hasIPv6(spec *operatorv1.NetworkSpec) bool {
+	return spec != nil && slices.ContainsFunc(spec.ClusterNetwork, func(p operatorv1.ClusterNetworkEntry) bool {
+		network, err := netaddr.ParseCIDR(p.CIDR)
+		return err == nil && network.Addr().Is6()
+	})
+}
+
+// validateFamilies refuses clusters whose first family is IPv6: nodes would send tunnel packets to one another's IPv6 addresses.
+func validateFamilies(spec *operatorv1.NetworkSpec) field.ErrorList {
+	if len(spec.ClusterNetwork) == 0 {
+		return nil
+	}
+	network, err := netaddr.ParseCIDR(spec.ClusterNetwork[0].CIDR)
+	if err != nil || network.Addr().Is4() {
+		return nil
+	}
+	return field.ErrorList{notBuilt(clusterPath.Index(0).Child("cidr"), spec.ClusterNetwork[0].CIDR,
+		"makes IPv6 the first family of the cluster, which is not part of this version: tunnels between nodes are over IPv4; put an IPv4 network first")}
 }
 
 func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
@@ -64,12 +90,16 @@ func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	return errs
 }
 
-func validateMTU(mtu *uint32) field.ErrorList {
-	if mtu == nil || *mtu >= minMTU && *mtu <= maxMTU {
+func validateMTU(mtu *uint32, ipv6 bool) field.ErrorList {
+	least := uint32(minMTU)
+	if ipv6 {
+		least = minMTU6
+	}
+	if mtu == nil || *mtu >= least && *mtu <= maxMTU {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(configPath.Child("mtu"), *mtu,
-		fmt.Sprintf("invalid MTU %d: it must be between %d and %d bytes; leave it out for that of the nodes less %d", *mtu, minMTU, maxMTU, overhead)).WithOrigin("ovn-mtu-range")}
+		fmt.Sprintf("invalid MTU %d: it must be between %d and %d bytes; leave it out for that of the nodes less %d", *mtu, least, maxMTU, overhead)).WithOrigin("ovn-mtu-range")}
 }
 
 func validatePort(port *uint32) field.ErrorList {
@@ -81,7 +111,7 @@ func validatePort(port *uint32) field.ErrorList {
 }
 
 // validateGateway accepts the gateway that is built: pods leave through the node's routing table.
-func validateGateway(g *osv1.GatewayConfig) field.ErrorList {
+func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
 	if g == nil {
 		return nil
 	}
@@ -102,8 +132,11 @@ func validateGateway(g *osv1.GatewayConfig) field.ErrorList {
 	if s := g.IPv4.InternalMasqueradeSubnet; s != "" && s != masquerade {
 		errs = append(errs, notBuilt(at.Child("ipv4", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade)))
 	}
-	if s := g.IPv6.InternalMasqueradeSubnet; s != "" {
-		errs = append(errs, notBuilt(at.Child("ipv6", "internalMasqueradeSubnet"), s, "is for IPv6, which is not part of this version; leave it out"))
+	if s := g.IPv6.InternalMasqueradeSubnet; s != "" && !ipv6 {
+		errs = append(errs, field.Invalid(at.Child("ipv6", "internalMasqueradeSubnet"), s,
+			"is for IPv6, and spec.clusterNetwork has no IPv6 network; leave it out").WithOrigin(ruleSubnetFamily))
+	} else if s != "" && s != masquerade6 {
+		errs = append(errs, notBuilt(at.Child("ipv6", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade6)))
 	}
 	return errs
 }

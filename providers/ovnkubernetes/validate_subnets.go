@@ -16,6 +16,7 @@ type subnet struct {
 	name   string // in messages
 	text   string
 	chosen bool // by the user; the others are defaults
+	six    bool // it is for IPv6
 	prefix netip.Prefix
 }
 
@@ -24,34 +25,46 @@ type subnet struct {
 func validateSubnets(spec *operatorv1.NetworkSpec) field.ErrorList {
 	c := settings(spec)
 	v4, v6 := orZero(c.IPv4), orZero(c.IPv6)
-	var errs field.ErrorList
-	if old := c.V4InternalSubnet; old != "" && v4.InternalJoinSubnet != "" && old != v4.InternalJoinSubnet {
-		errs = append(errs, field.Invalid(configPath.Child("v4InternalSubnet"), old, fmt.Sprintf(
-			"v4InternalSubnet will be deprecated soon, until then it must be same as v4InternalJoinSubnet %s; remove v4InternalSubnet", v4.InternalJoinSubnet)).WithOrigin("ovn-internal-subnet-alias"))
-	}
-	for _, six := range []struct {
-		path *field.Path
-		text string
-	}{
-		{configPath.Child("v6InternalSubnet"), c.V6InternalSubnet},
-		{configPath.Child("ipv6", "internalJoinSubnet"), v6.InternalJoinSubnet},
-		{configPath.Child("ipv6", "internalTransitSwitchSubnet"), v6.InternalTransitSwitchSubnet},
-	} {
-		if six.text != "" {
-			errs = append(errs, notBuilt(six.path, six.text, fmt.Sprintf("%s and ClusterNetwork must have matching IP families: IPv6 is not part of this version; remove it", six.text)))
-		}
-	}
+	errs := validateAlias("v4InternalSubnet", c.V4InternalSubnet, "v4InternalJoinSubnet", v4.InternalJoinSubnet)
+	errs = append(errs, validateAlias("v6InternalSubnet", c.V6InternalSubnet, "v6InternalJoinSubnet", v6.InternalJoinSubnet)...)
 	subnets := []subnet{
-		subnetOf(configPath.Child("ipv4", "internalJoinSubnet"), "v4InternalJoinSubnet", v4.InternalJoinSubnet, defaultJoin),
+		joinOf("v4InternalSubnet", c.V4InternalSubnet, subnetOf(configPath.Child("ipv4", "internalJoinSubnet"), "v4InternalJoinSubnet", v4.InternalJoinSubnet, defaultJoin)),
 		subnetOf(configPath.Child("ipv4", "internalTransitSwitchSubnet"), "v4InternalTransitSwitchSubnet", v4.InternalTransitSwitchSubnet, defaultTransit),
 	}
-	if v4.InternalJoinSubnet == "" && c.V4InternalSubnet != "" {
-		subnets[0] = subnetOf(configPath.Child("v4InternalSubnet"), "v4InternalSubnet", c.V4InternalSubnet, "")
+	six := []subnet{
+		joinOf("v6InternalSubnet", c.V6InternalSubnet, subnetOf(configPath.Child("ipv6", "internalJoinSubnet"), "v6InternalJoinSubnet", v6.InternalJoinSubnet, defaultJoin6)),
+		subnetOf(configPath.Child("ipv6", "internalTransitSwitchSubnet"), "v6InternalTransitSwitchSubnet", v6.InternalTransitSwitchSubnet, defaultTransit6),
+	}
+	for i := range six {
+		six[i].six = true
+		switch {
+		case hasIPv6(spec):
+			subnets = append(subnets, six[i])
+		case six[i].chosen:
+			errs = append(errs, six[i].otherFamily("spec.clusterNetwork has no IPv6 network; remove it"))
+		}
 	}
 	for _, s := range subnets {
 		errs = append(errs, s.validate(spec.ClusterNetwork)...)
 	}
 	return append(errs, validateOverlaps(spec, subnets)...)
+}
+
+// validateAlias wants the deprecated setting for a join subnet to have the value of the one that replaced it.
+func validateAlias(alias, old, name, join string) field.ErrorList {
+	if old == "" || join == "" || old == join {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(configPath.Child(alias), old, fmt.Sprintf(
+		"%s will be deprecated soon, until then it must be same as %s %s; remove %s", alias, name, join, alias)).WithOrigin("ovn-internal-subnet-alias")}
+}
+
+// joinOf is the join subnet: that of the deprecated setting if only that is there.
+func joinOf(alias, old string, s subnet) subnet {
+	if s.chosen || old == "" {
+		return s
+	}
+	return subnetOf(configPath.Child(alias), alias, old, "")
 }
 
 func subnetOf(path *field.Path, name, text, standard string) subnet {
@@ -65,6 +78,17 @@ func subnetOf(path *field.Path, name, text, standard string) subnet {
 	return s
 }
 
+func (s subnet) family() string {
+	if s.six {
+		return "IPv6"
+	}
+	return "IPv4"
+}
+
+func (s subnet) otherFamily(wayOut string) *field.Error {
+	return field.Invalid(s.path, s.text, fmt.Sprintf("%s %s and ClusterNetwork must have matching IP families; %s", s.name, s.text, wayOut)).WithOrigin(ruleSubnetFamily)
+}
+
 // validate checks a subnet by itself, and its size: an address for each node that the pools have a block for, and three more.
 func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	if !s.chosen {
@@ -73,19 +97,19 @@ func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList
 	if _, err := netaddr.ParseCIDR(s.text); err != nil {
 		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("%s is invalid: %q %s", s.name, s.text, err)).WithOrigin("ovn-internal-subnet-syntax")}
 	}
-	if !s.prefix.Addr().Is4() {
-		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("%s %s and ClusterNetwork must have matching IP families; use an IPv4 network, or leave it out", s.name, s.text)).WithOrigin("ovn-internal-subnet-family")}
+	if s.prefix.Addr().Is6() != s.six {
+		return field.ErrorList{s.otherFamily(fmt.Sprintf("use an %s network, or leave it out", s.family()))}
 	}
 	if kind := netaddr.Special(s.prefix); kind != "" {
 		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("lies in the %s addresses, which cannot be routed; choose another network, or leave it out", kind)).WithOrigin("ovn-internal-subnet-special")}
 	}
 	var nodes uint64
 	for _, p := range pools {
-		if network, err := netaddr.ParseCIDR(p.CIDR); err == nil && network.Addr().Is4() {
+		if network, err := netaddr.ParseCIDR(p.CIDR); err == nil && network.Addr().Is6() == s.six {
 			nodes = netaddr.Add(nodes, netaddr.Blocks(network, p.HostPrefix))
 		}
 	}
-	if room := uint64(1) << (32 - s.prefix.Bits()); netaddr.Add(nodes, 3) >= room {
+	if room := uint64(1) << min(63, s.prefix.Addr().BitLen()-s.prefix.Bits()); netaddr.Add(nodes, 3) >= room {
 		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf(
 			"%s %s is not large enough for the maximum number of nodes which can be supported by ClusterNetwork: it has %d addresses, and spec.clusterNetwork has blocks for %d nodes; use a shorter prefix, or leave it out",
 			s.name, s.text, room, nodes)).WithOrigin("ovn-internal-subnet-size")}

@@ -22,6 +22,14 @@ func with(change func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec {
 	})
 }
 
+// dual is a network with both families and settings.
+func dual(change func(*osv1.OVNKubernetesConfig)) *operatorv1.NetworkSpec {
+	spec := with(change)
+	spec.ClusterNetwork = append(spec.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 64})
+	spec.ServiceNetwork = append(spec.ServiceNetwork, "fd02::/112")
+	return spec
+}
+
 // pools is a network with some pools, each a CIDR and a length.
 func pools(entries ...operatorv1.ClusterNetworkEntry) *operatorv1.NetworkSpec {
 	return network(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork = entries })
@@ -41,6 +49,11 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 		}),
 		"what the API server fills in": with(func(c *osv1.OVNKubernetesConfig) {
 			c.PolicyAuditConfig = &osv1.PolicyAuditConfig{RateLimit: new(uint32(20)), MaxFileSize: new(uint32(50)), MaxLogFiles: new(int32(5)), Destination: "null", SyslogFacility: "local0"}
+		}),
+		"both families": dual(func(*osv1.OVNKubernetesConfig) {}),
+		"both families, written out": dual(func(c *osv1.OVNKubernetesConfig) {
+			c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd90::/64", InternalTransitSwitchSubnet: "fd91::/64"}
+			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/125"}}
 		}),
 		"a pool where the join subnet is by default": network(func(s *operatorv1.NetworkSpec) {
 			s.ClusterNetwork[0].CIDR = "100.64.0.0/14"
@@ -95,7 +108,7 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"forwarding of some interfaces", own + "gatewayConfig.ipForwarding", ruleNotBuilt, "use Global", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingRestricted})},
 		{"a word", own + "gatewayConfig.ipForwarding", "ovn-ip-forwarding", "not a mode of forwarding", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: "Sometimes"})},
 		{"OpenShift's default", own + "gatewayConfig.ipv4.internalMasqueradeSubnet", ruleNotBuilt, "use 169.254.169.0/29", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.0.0/17"}})},
-		{"IPv6", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleNotBuilt, "leave it out", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}})},
+		{"IPv6 without an IPv6 pool", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleSubnetFamily, "leave it out", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}})},
 		{"two values of one setting", own + "v4InternalSubnet", "ovn-internal-subnet-alias", "v4InternalSubnet will be deprecated soon, until then it must be same as v4InternalJoinSubnet 100.65.0.0/16", with(func(c *osv1.OVNKubernetesConfig) {
 			c.V4InternalSubnet, c.IPv4 = "100.66.0.0/16", &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/16"}
 		})},
@@ -111,9 +124,26 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"its former field", own + "v4InternalSubnet", "ovn-internal-subnet-overlap", "v4InternalSubnet CIDR 172.30.0.0/16", with(func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "172.30.0.0/16" })},
 		{"join and transit, both chosen", own + "ipv4.internalTransitSwitchSubnet", "ovn-internal-subnet-overlap", "CIDRs 100.65.0.0/16 (v4InternalJoinSubnet)", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/16", InternalTransitSwitchSubnet: "100.65.0.0/16"})},
 		{"a join subnet in the default of the transit subnet", own + "ipv4.internalJoinSubnet", "ovn-internal-subnet-overlap", "CIDRs 100.88.0.0/16 (v4InternalTransitSwitchSubnet)", four(osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.88.0.0/16"})},
-		{"IPv6", own + "v6InternalSubnet", ruleNotBuilt, "fd98::/64 and ClusterNetwork must have matching IP families", with(func(c *osv1.OVNKubernetesConfig) { c.V6InternalSubnet = "fd98::/64" })},
-		{"IPv6", own + "ipv6.internalJoinSubnet", ruleNotBuilt, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64"})},
-		{"IPv6", own + "ipv6.internalTransitSwitchSubnet", ruleNotBuilt, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/64"})},
+		{"IPv6 without an IPv6 pool", own + "v6InternalSubnet", ruleSubnetFamily, "fd98::/64 and ClusterNetwork must have matching IP families", with(func(c *osv1.OVNKubernetesConfig) { c.V6InternalSubnet = "fd98::/64" })},
+		{"IPv6 without an IPv6 pool", own + "ipv6.internalJoinSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64"})},
+		{"IPv6 without an IPv6 pool", own + "ipv6.internalTransitSwitchSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/64"})},
+		{"IPv6 first", "spec.clusterNetwork[0].cidr", ruleNotBuilt, "put an IPv4 network first", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 64})},
+		{"an MTU that IPv6 does not admit", own + "mtu", "ovn-mtu-range", "between 1280 and", dual(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1279)) })},
+		{"a masquerade subnet that is not built", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleNotBuilt, "use fd69::/125", dual(func(c *osv1.OVNKubernetesConfig) {
+			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}}
+		})},
+		{"an IPv4 network for IPv6", own + "ipv6.internalJoinSubnet", ruleSubnetFamily, "use an IPv6 network", dual(func(c *osv1.OVNKubernetesConfig) {
+			c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "100.70.0.0/16"}
+		})},
+		{"an IPv6 subnet that is too small", own + "ipv6.internalTransitSwitchSubnet", "ovn-internal-subnet-size", "not large enough", dual(func(c *osv1.OVNKubernetesConfig) {
+			c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/120"}
+		})},
+		{"an IPv6 pool where the join subnet is by default", "spec.clusterNetwork[1].cidr", "ovn-internal-subnet-overlap", "ipv6.internalJoinSubnet", network(func(s *operatorv1.NetworkSpec) {
+			s.ClusterNetwork = append(s.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: "fd98::/48", HostPrefix: 64})
+		})},
+		{"two values for one subnet", own + "v6InternalSubnet", "ovn-internal-subnet-alias", "must be same as v6InternalJoinSubnet fd90::/64", dual(func(c *osv1.OVNKubernetesConfig) {
+			c.V6InternalSubnet, c.IPv6 = "fd91::/64", &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd90::/64"}
+		})},
 		{"what early versions of the API took for Full", own + "ipsecConfig", ruleNotBuilt, "set mode to Disabled", ipsec(osv1.IPsecConfig{})},
 		{"IPsec", own + "ipsecConfig.mode", ruleNotBuilt, "not encrypted; use Disabled", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeFull})},
 		{"IPsec", own + "ipsecConfig.mode", ruleNotBuilt, "use Disabled", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeExternal})},
@@ -212,6 +242,29 @@ func TestCheckChange(t *testing.T) {
 		}
 		if len(errs) != 1 || errs[0].Field+" "+errs[0].Origin != config+"."+tc.want || !strings.Contains(errs[0].Detail, tc.says) {
 			t.Errorf("%s: %v, want %s with %q", tc.why, errs.ToAggregate(), tc.want, tc.says)
+		}
+	}
+}
+
+// TestASecondFamilyIsAddedAndRemoved: what the second family brings into the settings is no change that is refused, in either direction.
+func TestASecondFamilyIsAddedAndRemoved(t *testing.T) {
+	f := facts.Cluster{HostMTU: 1500}
+	single := New().Default(with(func(*osv1.OVNKubernetesConfig) {}), nil, f)
+	added := New().Default(dual(func(*osv1.OVNKubernetesConfig) {}), single, f)
+	six := settings(added)
+	if six.IPv6 == nil || six.IPv6.InternalJoinSubnet != defaultJoin6 || six.IPv6.InternalTransitSwitchSubnet != defaultTransit6 || six.GatewayConfig.IPv6.InternalMasqueradeSubnet != masquerade6 {
+		t.Errorf("the defaults of IPv6 are missing: %+v, %+v", six.IPv6, six.GatewayConfig.IPv6)
+	}
+	removed := New().Default(with(func(*osv1.OVNKubernetesConfig) {}), added, f)
+	if diff := cmp.Diff(settings(single), settings(removed)); diff != "" {
+		t.Errorf("something is left of the second family (-want +got):\n%s", diff)
+	}
+	for why, change := range map[string][2]*operatorv1.NetworkSpec{"added": {single, added}, "removed": {added, removed}} {
+		if errs := New().Validate(change[1]); len(errs) > 0 {
+			t.Errorf("%s: %v", why, errs.ToAggregate())
+		}
+		if errs := New().CheckChange(change[0], change[1]); len(errs) > 0 {
+			t.Errorf("%s: %v", why, errs.ToAggregate())
 		}
 	}
 }

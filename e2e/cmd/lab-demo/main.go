@@ -43,7 +43,7 @@ func run(ctx context.Context, w io.Writer) error {
 	if err := kit.Run(ctx, w, network.Install(k)); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "From no cluster to a working network of the type %s in %s.\n\n", network.Type, time.Since(start).Round(time.Second))
+	fmt.Fprintf(w, "From no cluster to a working network of the type %s in %s.\n\n", network.Name(), time.Since(start).Round(time.Second))
 	if err := prove(ctx, w, k); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-// Command networks prints the types of the networks in the table of e2e/networks of which make e2e tests so much: none, quick or full.
+// Command networks prints the names of the networks in the table of e2e/networks of which make e2e tests so much: none, quick or full.
 package main
 
 import (
@@ -16,7 +16,7 @@ func main() {
 	}
 	for _, n := range networks.All() {
 		if n.Tiers == tiers {
-			_, _ = fmt.Fprintln(os.Stdout, n.Type)
+			_, _ = fmt.Fprintln(os.Stdout, n.Name())
 		}
 	}
 }

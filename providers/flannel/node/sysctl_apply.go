@@ -13,7 +13,7 @@ import (
 func enableForwarding(config agentconfig.Config) error {
 	err := sysctl.Set(config.ProcSys, "net/ipv4/ip_forward", "1")
 	if config.Network.DualStack() {
-		err = errors.Join(err, sysctl.Set(config.ProcSys, "net/ipv6/conf/all/forwarding", "1"))
+		err = errors.Join(err, sysctl.ForwardIPv6(config.ProcSys))
 	}
 	return err
 }

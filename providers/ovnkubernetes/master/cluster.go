@@ -171,6 +171,7 @@ func (c *cluster) networkOf(p *corev1.Pod, blocks []netip.Prefix) (topology.Pod,
 			}
 		}
 	}
+	blocks = familiesOf(preferred, blocks)
 	list, err := c.addresses.assign(p.UID, blocks, preferred)
 	if err != nil {
 		return topology.Pod{}, err
@@ -185,6 +186,19 @@ func (c *cluster) networkOf(p *corev1.Pod, blocks []netip.Prefix) (topology.Pod,
 		}
 	}
 	return out, nil
+}
+
+// familiesOf returns the blocks of the families in which a pod has addresses: a pod that was started before the cluster got its second
+// family has an interface without it, and one that was started before that family was removed keeps the other. All blocks are for pods
+// without addresses, or with none in a family that is left.
+func familiesOf(has []netip.Addr, blocks []netip.Prefix) []netip.Prefix {
+	kept := slices.DeleteFunc(slices.Clone(blocks), func(b netip.Prefix) bool {
+		return !slices.ContainsFunc(has, func(a netip.Addr) bool { return a.Is4() == b.Addr().Is4() })
+	})
+	if len(kept) == 0 {
+		return blocks
+	}
+	return kept
 }
 
 // release gives back the addresses of a pod, to those of its node that wait for one.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -275,6 +276,59 @@ func TestPodsGetAddressesAndKeepThem(t *testing.T) {
 		}
 		eventually.Holds(t, "the port is deleted", func() (string, bool) { have := w.port(a); return have, strings.TrimSpace(have) == "" })
 	})
+}
+
+// TestASecondFamilyComesAndGoes adds IPv6 to a cluster and removes it. Pods that run keep what their interfaces have.
+func TestASecondFamilyComesAndGoes(t *testing.T) {
+	server := apitest.Shared(t)
+	w := newWorld(t, server, "families")
+	both := w.config.Pools
+	restart := func(pools []nodeblocks.Pool) {
+		t.Helper()
+		w.stop()
+		w.config.Pools = pools
+		w.start()
+		w.waitOpen(true)
+	}
+	blocks := func(want int) {
+		t.Helper()
+		eventually.Holds(t, fmt.Sprintf("the node has %d blocks", want), func() (string, bool) {
+			have := w.blocks("families1")
+			return fmt.Sprint(have), len(have) == want
+		})
+	}
+	has := func(p *corev1.Pod, want ...string) {
+		t.Helper()
+		eventually.Holds(t, fmt.Sprintf("pod %s has %v", p.Name, want), func() (string, bool) {
+			var have []string
+			for _, a := range w.network(p).Addresses {
+				have = append(have, a.Addr().String())
+			}
+			return fmt.Sprint(have), slices.Equal(have, want)
+		})
+		w.waitPort(p, w.network(p))
+	}
+	restart(both[:1])
+	w.node("families1", "192.0.2.1")
+	blocks(1)
+	ns := server.Namespace(t)
+	old := w.pod(ns, "old", "families1")
+	four := w.network(old).Addresses[0].Addr().String()
+	has(old, four)
+
+	restart(both)
+	blocks(2)
+	later := w.pod(ns, "later", "families1")
+	if n := w.network(later); len(n.Addresses) != 2 {
+		t.Fatalf("a pod that was started afterwards has %v", n.Addresses)
+	}
+	has(old, four)
+
+	remains := w.network(later).Addresses[0].Addr().String()
+	restart(both[:1])
+	blocks(1)
+	has(later, remains)
+	has(old, four)
 }
 
 // TestNoAddressIsGivenTwice creates and deletes pods in a small block, restarts the master meanwhile, and fills the block.

@@ -118,7 +118,7 @@ func (d *daemonState) managementSettings(m management) error {
 	// Replies may take another way than the kernel would choose: loose reverse path filtering.
 	errs := []error{sysctl.Set(root, "net/ipv4/ip_forward", "1"), sysctl.Set(root, "net/ipv4/conf/"+topology.ManagementLink+"/rp_filter", "2")}
 	if slices.ContainsFunc(m.addresses, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
-		errs = append(errs, sysctl.Set(root, "net/ipv6/conf/"+topology.ManagementLink+"/disable_ipv6", "0"), sysctl.Set(root, "net/ipv6/conf/all/forwarding", "1"))
+		errs = append(errs, sysctl.Set(root, "net/ipv6/conf/"+topology.ManagementLink+"/disable_ipv6", "0"), sysctl.ForwardIPv6(root))
 	}
 	return errors.Join(errs...)
 }
