@@ -87,15 +87,21 @@ func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, e
 	return in.Complete(append(problems, wrong...)), nil
 }
 
-// Advice returns what is allowed in a configuration and probably not meant.
+// Advice returns what is allowed in a configuration and probably not meant, among it annotations of a Network whose values have no effect.
 func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
 	spec, _ := in.Spec()
 	if spec == nil {
 		return nil
 	}
+	var without []Problem
+	if in.Network != nil {
+		for _, message := range pipeline.AnnotationProblems(in.Network.Annotations) {
+			without = append(without, Problem{File: in.File, Field: "metadata.annotations", Rule: "annotation", Message: message})
+		}
+	}
 	res, _ := p.Run(ctx, pipeline.Input{Desired: spec}, pipeline.Validate) // Validate returns the error
 	advice, _ := in.Problems(res.Advice)
-	return advice
+	return append(without, advice...)
 }
 
 // Judge returns everything that is wrong with what Configuration has read: the problems of its form, and those of Validate if it

@@ -70,7 +70,19 @@ type HSR struct {
 	Port1 string `json:"port1" nm:"required"`
 	Port2 string `json:"port2" nm:"required"`
 	// SupervisionAddress is reported by NMState.
-	SupervisionAddress string `json:"supervision-address,omitempty"`
-	MulticastSpec      uint8  `json:"multicast-spec" nm:"required"`
-	Protocol           string `json:"protocol" nm:"required,words=hsr|prp"`
+	SupervisionAddress string      `json:"supervision-address,omitempty"`
+	MulticastSpec      uint8       `json:"multicast-spec" nm:"required"`
+	Protocol           HSRProtocol `json:"protocol" nm:"required"`
+}
+
+// HSRProtocol is how frames are doubled: HSR as of 2010, or PRP.
+type HSRProtocol string
+
+func (HSRProtocol) words() ([]string, bool) { return []string{"hsr", "prp"}, false }
+
+// refused has both spellings that are in use for the version of 2012.
+func (HSRProtocol) refused() map[string]string {
+	const why = "NMState knows from version 2.2.57 on, and is not supported here: it needs NetworkManager 1.56, and older ones drop or ignore it; " +
+		"use hsr (the version of 2010) on all devices of the ring, or create the interface after the boot with ip link add type hsr version 1"
+	return map[string]string{"hsr-2012": why, "hsr2012": why}
 }

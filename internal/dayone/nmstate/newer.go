@@ -15,6 +15,10 @@ func newerKey(object any, key string) (since, why string) {
 		if key == "fec" {
 			return later, "NetworkManager 1.42 ignores it; set it with ethtool --set-fec, for example in a unit of systemd"
 		}
+	case HSR:
+		if key == "interlink" {
+			return later, "it needs NetworkManager 1.56; create the interface after the boot with ip link add type hsr interlink NAME"
+		}
 	case Route:
 		if key == "vrf-name" {
 			return later, "write the routing table of the VRF as table-id"
