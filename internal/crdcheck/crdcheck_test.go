@@ -83,11 +83,11 @@ func TestVersionThatIsNotThere(t *testing.T) {
 func TestLineOfAField(t *testing.T) {
 	text := []byte("kind: Thing\nspec:\n  high: 1\n  words:\n  - One\n  - Two\n")
 	for path, want := range map[string]int{"spec.high": 3, "spec.words[1]": 6, "spec.words[7]": 4, "spec.low": 2, "": 1, "status": 1} {
-		if got := Line(text, path); got != want {
+		if got := ReadLines(text).Of(path); got != want {
 			t.Errorf("%q is on line %d, want %d", path, got, want)
 		}
 	}
-	if got := Line([]byte("a: ["), "a"); got != 0 {
+	if got := ReadLines([]byte("a: [")).Of("a"); got != 0 {
 		t.Errorf("line %d of what is no YAML", got)
 	}
 }

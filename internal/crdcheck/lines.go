@@ -12,14 +12,25 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// Line returns the line on which the field at a path is written in a YAML document, or that of the closest field around it;
-// 0 if the document cannot be read.
-func Line(document []byte, path string) int {
+// Lines knows where the fields of a YAML document are written. The zero value is that of a document that cannot be read.
+type Lines struct{ root *yaml.Node }
+
+// ReadLines reads a document once, for any number of paths.
+func ReadLines(document []byte) Lines {
 	var node yaml.Node
 	if yaml.Unmarshal(document, &node) != nil || len(node.Content) == 0 {
+		return Lines{}
+	}
+	return Lines{node.Content[0]}
+}
+
+// Of returns the line on which the field at a path is written, or that of the closest field around it; 0 if the document cannot
+// be read.
+func (l Lines) Of(path string) int {
+	if l.root == nil {
 		return 0
 	}
-	at, line := node.Content[0], 0
+	at, line := l.root, 0
 	for _, step := range ParsePath(path) {
 		for at.Kind == yaml.AliasNode {
 			at = at.Alias
@@ -31,7 +42,7 @@ func Line(document []byte, path string) int {
 		at, line = value, key.Line
 	}
 	if line == 0 {
-		line = node.Content[0].Line
+		line = l.root.Line
 	}
 	return line
 }

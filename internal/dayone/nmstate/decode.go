@@ -15,7 +15,6 @@ type decoder struct {
 	lines    map[string]int
 	problems Problems
 	nodes    int
-	fields   map[reflect.Type][]field
 }
 
 func (d *decoder) errorf(n *yaml.Node, path, format string, args ...any) {

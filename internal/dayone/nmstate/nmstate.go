@@ -14,7 +14,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"reflect"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -81,7 +80,7 @@ func Parse(name string, data []byte) (*Document, Problems) {
 // Decode is Parse for a value that is read already; nil is a document that asks for nothing.
 func Decode(name string, node *yaml.Node) (*Document, Problems) {
 	doc := &Document{Name: name, lines: map[string]int{}}
-	d := &decoder{name: name, lines: doc.lines, fields: map[reflect.Type][]field{}}
+	d := &decoder{name: name, lines: doc.lines}
 	if node != nil {
 		d.decodeInto(node, "", doc)
 	}

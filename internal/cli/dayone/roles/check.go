@@ -19,6 +19,11 @@ type place struct {
 	object []byte
 	// first is the line on which the object begins; 0 if it has no lines of its own.
 	first int
+	lines func() crdcheck.Lines
+}
+
+func newPlace(path string, object []byte, first int) place {
+	return place{path, object, first, sync.OnceValue(func() crdcheck.Lines { return crdcheck.ReadLines(object) })}
 }
 
 // problem is an error about a field, with its line.
@@ -28,10 +33,14 @@ func (p place) problem(err *field.Error) nmstate.Problem {
 
 // line is that of a field in the file; 0 if it has none.
 func (p place) line(field string) int {
-	if line := crdcheck.Line(p.object, field); p.first > 0 && line > 0 {
-		return p.first - 1 + line
+	if p.first == 0 {
+		return 0
 	}
-	return 0
+	line := p.lines().Of(field)
+	if line == 0 {
+		return 0
+	}
+	return p.first - 1 + line
 }
 
 // check returns what the CRD has against a HostNetworkConfig: the same that the API server would say.

@@ -14,7 +14,7 @@ import (
 )
 
 func (r *Reader) hostNetworkConfig(path string, document []byte, first int) {
-	in := place{path, document, first}
+	in := newPlace(path, document, first)
 	rendered, config, problems := renderObject(in)
 	r.found.Problems = append(r.found.Problems, problems...)
 	r.found.WithoutBridge = r.found.WithoutBridge || config.Spec.WithoutBridge
@@ -32,7 +32,7 @@ func IsHostNetworkConfig(text []byte) bool {
 
 // PreBoot returns the documents of a HostNetworkConfig for the time before the boot, whether or not it asks for that phase.
 func PreBoot(path string, object []byte) ([]Host, nmstate.Problems) {
-	in := place{path, object, 1}
+	in := newPlace(path, object, 1)
 	rendered, config, problems := renderObject(in, networkv1.PreBoot)
 	return hostsOf(in, rendered, config), problems
 }
