@@ -103,7 +103,7 @@ func TestMistakesInJSONAreShownAtTheirPlace(t *testing.T) {
 		{"a comma too many, in the third line", "{\n  \"type\": \"bridge\",\n  }", `is not valid JSON: invalid character '}' looking for beginning of object key string, at 3:3, near "  }"`},
 		{"columns are counted in characters", `{"näme": x}`, `is not valid JSON: invalid character 'x' looking for beginning of value, at 1:10, near "{\"näme\": x}"`},
 		{"cut off", `{"type": "bridge"`, `is not valid JSON: it ends too early, at 1:18, near "{\"type\": \"bridge\""`},
-		{"two of them", bridge + "\n" + bridge, `has text after the JSON object, at 2:1, near "{\"cniVersion\": \"1.0."`},
+		{"two of them", bridge + "\n" + bridge, `has text after the JSON value, at 2:1, near "{\"cniVersion\": \"1.0."`},
 		{"a list", "[]", `is not a JSON object; write {"cniVersion": ..., "type": ...}`},
 		{"no plugin", `{"plugins": []}`, `names no plugin; add "type", or "plugins" with a list of plugins`},
 	} {
