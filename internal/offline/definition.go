@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -106,8 +107,8 @@ func below(path, root string) bool {
 func twice(inputs []Input) []Problem {
 	var problems []Problem
 	for i, in := range inputs {
-		first := slices.IndexFunc(inputs[:i], func(o Input) bool { return (o.Network != nil) == (in.Network != nil) })
-		if first >= 0 {
+		first := slices.IndexFunc(inputs[:i], func(o Input) bool { return o.Pod == nil && (o.Network != nil) == (in.Network != nil) })
+		if first >= 0 && in.Pod == nil {
 			problems = append(problems, Problem{File: in.File, Rule: "duplicate-object",
 				Message: fmt.Sprintf("%s is defined twice, in %s and in %s; a cluster has one, so remove one of them", in.Name(), inputs[first].place(), in.place())})
 		}
@@ -117,8 +118,11 @@ func twice(inputs []Input) []Problem {
 
 // Name is the kind and the name of the object.
 func (in Input) Name() string {
-	if in.Network != nil {
+	switch {
+	case in.Network != nil:
 		return "Network/" + in.Network.Name
+	case in.Pod != nil:
+		return "Pod/" + cmp.Or(in.Pod.Name, in.Pod.GenerateName)
 	}
 	return "NetworkConfig/" + in.Config.Name
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -41,11 +42,13 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Input is one configuration from a file: exactly one of Network and Config is set.
+// Input is one object from a file: exactly one of Network, Config and Pod is set.
 type Input struct {
 	File    string
 	Network *operatorv1.Network
 	Config  *networkoperatorv1.NetworkConfig
+	// Pod is only set by Files that read Pods.
+	Pod *corev1.Pod
 	// Object is what the file says, word for word, without a value for what it leaves out.
 	Object map[string]any
 
@@ -63,7 +66,11 @@ func (in Input) Acknowledged() string {
 }
 
 // Files opens files by name. "-" is standard input.
-type Files struct{ Stdin io.Reader }
+type Files struct {
+	Stdin io.Reader
+	// Pods makes Configurations read Pods, too. They can be validated, and nothing else.
+	Pods bool
+}
 
 // Open opens a file for reading.
 func (f Files) Open(name string) (io.ReadCloser, error) {
@@ -91,8 +98,8 @@ func (f Files) ReadAll(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Configurations reads every Network and NetworkConfig in files of one or more YAML or JSON documents. Documents
-// of other kinds are an error, since nothing would be said about them. Problems of form (unknown fields, values
+// Configurations reads every Network and NetworkConfig in files of one or more YAML or JSON documents, and Pods if
+// they are wanted. Documents of other kinds are an error, since nothing would be said about them. Problems of form (unknown fields, values
 // of a wrong type) are returned beside what could be read.
 func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
 	var inputs []Input
@@ -102,7 +109,7 @@ func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		found, wrong, err := decode(name, data)
+		found, wrong, err := decode(name, data, f.Pods)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -130,7 +137,7 @@ func (f Files) Configuration(names []string) (Input, []Problem, error) {
 	return chosen, problems, nil
 }
 
-func decode(name string, data []byte) ([]Input, []Problem, error) {
+func decode(name string, data []byte, pods bool) ([]Input, []Problem, error) {
 	var inputs []Input
 	var problems []Problem
 	docs := k8syaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -145,7 +152,7 @@ func decode(name string, data []byte) ([]Input, []Problem, error) {
 		if blank(doc) {
 			continue
 		}
-		in, wrong, err := decodeDocument(name, doc)
+		in, wrong, err := decodeDocument(name, doc, pods)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %s, document %d: %w", ErrUnusable, name, n, err)
 		}
@@ -169,7 +176,7 @@ func blank(doc []byte) bool {
 // kinds are the objects that are understood, by apiVersion and kind.
 var kinds = []string{operatorv1.GroupVersion.String() + " Network", networkoperatorv1.GroupVersion.String() + " NetworkConfig"}
 
-func decodeDocument(file string, doc []byte) (*Input, []Problem, error) {
+func decodeDocument(file string, doc []byte, pods bool) (*Input, []Problem, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(doc)
 	if err != nil {
 		return nil, nil, err
@@ -181,16 +188,22 @@ func decodeDocument(file string, doc []byte) (*Input, []Problem, error) {
 	apiVersion, kind := in.Object["apiVersion"], in.Object["kind"]
 	var into any
 	var group string
-	switch fmt.Sprint(apiVersion, " ", kind) {
-	case kinds[0]:
+	known := kinds
+	if pods {
+		known = append(slices.Clone(kinds), podKind)
+	}
+	switch id := fmt.Sprint(apiVersion, " ", kind); {
+	case pods && id == podKind:
+		return decodePod(in, asJSON)
+	case id == kinds[0]:
 		in.Network = &operatorv1.Network{}
 		into, group = in.Network, operatorv1.GroupVersion.Group
-	case kinds[1]:
+	case id == kinds[1]:
 		in.Config = &networkoperatorv1.NetworkConfig{}
 		into, group = in.Config, networkoperatorv1.GroupVersion.Group
 	default:
 		return nil, nil, fmt.Errorf("apiVersion %q, kind %q is not a configuration; it must be one of: %s",
-			Text(apiVersion), Text(kind), strings.Join(kinds, ", "))
+			Text(apiVersion), Text(kind), strings.Join(known, ", "))
 	}
 	form, other, err := checkDefinition(file, group, in.Object)
 	if err != nil {

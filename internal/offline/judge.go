@@ -75,6 +75,9 @@ func (in Input) Problems(err error) (problems []Problem, ok bool) {
 
 // Validate returns everything that is wrong with a configuration on its own.
 func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, error) {
+	if in.Pod != nil {
+		return in.podProblems(), nil
+	}
 	spec, problems := in.Spec()
 	if spec == nil {
 		return in.Complete(problems), nil
@@ -89,6 +92,9 @@ func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, e
 
 // Advice returns what is allowed in a configuration and probably not meant, among it annotations of a Network whose values have no effect.
 func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
+	if in.Pod != nil {
+		return in.podAdvice()
+	}
 	spec, _ := in.Spec()
 	if spec == nil {
 		return nil
@@ -130,7 +136,7 @@ func (f Files) Applied(name string) (spec *operatorv1.NetworkSpec, revision int,
 	if yaml.Unmarshal(data, &record) == nil && record.Kind == "ConfigMap" {
 		return appliedOf(name, record.Data)
 	}
-	inputs, problems, err := decode(name, data)
+	inputs, problems, err := decode(name, data, false)
 	if err == nil && len(problems) == 0 && len(inputs) == 1 {
 		if spec, wrong := inputs[0].Spec(); len(wrong) == 0 {
 			return spec, 0, nil

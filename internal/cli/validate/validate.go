@@ -32,6 +32,8 @@ func New(p pipeline.Pipeline) *cobra.Command {
 rules of the CRD) and as the operator would, without a cluster. All errors are shown at once.
 What can only be known in a cluster (the MTU of nodes, their addresses) is not checked.
 
+Of Pods, the annotation k8s.v1.cni.cncf.io/networks, which asks for further networks, is checked.
+
 Exit status: 0 valid, 1 invalid, 2 the input cannot be read, or the command line is wrong.`,
 		Example:           "  cno validate -f network.yaml\n  cno validate -f - -o json < network.yaml",
 		Args:              cobra.NoArgs,
@@ -51,7 +53,7 @@ Exit status: 0 valid, 1 invalid, 2 the input cannot be read, or the command line
 }
 
 func validate(cmd *cobra.Command, p pipeline.Pipeline, files []string) (findings, error) {
-	inputs, problems, err := offline.Files{Stdin: cmd.InOrStdin()}.Configurations(files)
+	inputs, problems, err := offline.Files{Stdin: cmd.InOrStdin(), Pods: true}.Configurations(files)
 	if err != nil {
 		return findings{}, err
 	}

@@ -104,3 +104,50 @@ func TestWhatCannotBeJudgedHasItsOwnStatus(t *testing.T) {
 		}
 	}
 }
+
+const pod = `apiVersion: v1
+kind: Pod
+metadata: {name: a, namespace: ns, annotations: {k8s.v1.cni.cncf.io/networks: 'NETWORKS'}}
+spec: {hostNetwork: HOST, containers: []}
+`
+
+func TestTheNetworksOfAPodAreValidated(t *testing.T) {
+	const field = "metadata.annotations[k8s.v1.cni.cncf.io/networks]"
+	for name, c := range map[string]struct {
+		networks, host string
+		status         int
+		want           []string
+	}{
+		"no networks": {"", "true", exit.OK, []string{"valid"}},
+		"valid networks, which are not attached": {"a,b@data", "false", exit.OK,
+			[]string{"warning: -: " + field + ": this version of the operator attaches no further networks", "valid"}},
+		"two errors": {`[{"name":"a","mac":"zz"},{"name":"b","name":"c"}]`, "false", exit.Refused, []string{
+			"-: " + field + `[0].mac: "zz" must be a hardware address of six bytes`,
+			"-: " + field + `[1].name: "name" is a repeated key`}},
+		"the network of the host": {"a", "true", exit.Refused,
+			[]string{"-: spec.hostNetwork: \"true\" a Pod of the host's network gets no further networks"}},
+	} {
+		status, out, stderr := validate1(strings.NewReplacer("NETWORKS", c.networks, "HOST", c.host).Replace(pod), "-f", "-")
+		if status != c.status {
+			t.Errorf("%s: status %d: %s%s", name, status, out, stderr)
+		}
+		for _, line := range c.want {
+			if !strings.Contains("\n"+out, "\n"+line) {
+				t.Errorf("%s: %s\nwant %s", name, out, line)
+			}
+		}
+	}
+}
+
+func TestPodsAndANetworkInOneFile(t *testing.T) {
+	a := strings.NewReplacer("NETWORKS", "a@", "HOST", "false").Replace(pod)
+	b := strings.NewReplacer("NETWORKS", "a@lo", "HOST", "false", "name: a,", "generateName: b-,").Replace(pod)
+	status, out, stderr := validate1(a+"---\n"+network+"---\n"+b, "-f", "-")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if status != exit.Refused || len(lines) != 2 || !strings.Contains(lines[0], ", in Pod/a (") || !strings.Contains(lines[1], ", in Pod/b- (") {
+		t.Errorf("status %d: %s%s", status, out, stderr)
+	}
+	if status, out, stderr := validate1(network+"---\n"+a+"---\n"+network, "-f", "-"); status != exit.Refused || !strings.Contains(out, "Network/cluster is defined twice") {
+		t.Errorf("status %d: %s%s", status, out, stderr)
+	}
+}

@@ -1,0 +1,121 @@
+package selection
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
+)
+
+// keys reads a value of each key of a network. Keys with a dot are extensions of others, and have no meaning here.
+var keys = map[string]func(s *Selection, value any, at *field.Path) field.ErrorList{
+	"name": func(s *Selection, v any, at *field.Path) field.ErrorList { return text(&s.Name, v, at, validateLabel) },
+	"namespace": func(s *Selection, v any, at *field.Path) field.ErrorList {
+		return text(&s.Namespace, v, at, validateLabel)
+	},
+	"interface": func(s *Selection, v any, at *field.Path) field.ErrorList {
+		return text(&s.Interface, v, at, validateInterface)
+	},
+	"ips": readIPs,
+	"mac": func(s *Selection, v any, at *field.Path) field.ErrorList { return text(&s.MAC, v, at, validateMAC) },
+	"infiniband-guid": func(s *Selection, v any, at *field.Path) field.ErrorList {
+		return text(&s.InfinibandGUID, v, at, validateGUID)
+	},
+	"cni-args":      readArgs,
+	"portMappings":  readPortMappings,
+	"bandwidth":     readBandwidth,
+	"default-route": readDefaultRoute,
+	"ipam-claim-reference": func(s *Selection, v any, at *field.Path) field.ErrorList {
+		return text(&s.IPAMClaim, v, at, validateClaim)
+	},
+}
+
+func parseJSON(annotation, podNamespace string, at *field.Path) ([]Selection, field.ErrorList) {
+	value, errs := strictjson.Parse(annotation, at)
+	if value == nil {
+		return nil, errs
+	}
+	list, ok := value.([]any)
+	if !ok {
+		return nil, append(errs, field.Forbidden(at, `is not a list; write [{"name": ...}], or names separated by commas`))
+	}
+	if tooMany := tooMany(len(list), at); len(tooMany) > 0 {
+		return nil, append(errs, tooMany...)
+	}
+	var selections []Selection
+	for i, element := range list {
+		o, ok := element.(*strictjson.Object)
+		if !ok {
+			errs = append(errs, wrongType(at.Index(i), element, `an object with "name"`))
+			continue
+		}
+		s := Selection{Namespace: podNamespace, Interface: generated(i)}
+		errs = append(errs, readNetwork(&s, o, at.Index(i))...)
+		selections = append(selections, s)
+	}
+	return selections, errs
+}
+
+func readNetwork(s *Selection, o *strictjson.Object, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range o.Keys {
+		read, ok := keys[key]
+		switch {
+		case ok:
+			errs = append(errs, read(s, o.Values[key], at.Child(key))...)
+		case !strings.Contains(key, "."):
+			errs = append(errs, unknownKey(at, key, keys))
+		}
+	}
+	if _, ok := o.Values["name"]; !ok {
+		errs = append(errs, field.Required(at.Child("name"), "must be the name of a NetworkAttachmentDefinition"))
+	}
+	if s.IPAMClaim != "" && len(s.IPs) > 0 {
+		errs = append(errs, field.Forbidden(at.Child("ipam-claim-reference"), "cannot be used together with ips; remove one of them"))
+	}
+	return errs
+}
+
+// unknownKey is the error of a key that the standard does not define.
+func unknownKey[V any](at *field.Path, key string, known map[string]V) *field.Error {
+	var names []string
+	for name := range known {
+		if strings.EqualFold(name, key) {
+			return field.Invalid(at, short(key), fmt.Sprintf("is not a key; did you mean %s?", name))
+		}
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return field.Invalid(at, short(key), "is not a key; must be one of "+strings.Join(names, ", "))
+}
+
+// wrongType is the error of a value of another JSON type.
+func wrongType(at *field.Path, value any, want string) *field.Error {
+	kind := "a number"
+	switch value.(type) {
+	case nil:
+		kind = "null"
+	case string:
+		kind = "a string"
+	case bool:
+		kind = "true or false"
+	case []any:
+		kind = "a list"
+	case *strictjson.Object:
+		kind = "an object"
+	}
+	return field.Forbidden(at, fmt.Sprintf("is %s; must be %s", kind, want))
+}
+
+// text reads a string and checks it.
+func text(into *string, value any, at *field.Path, validate func(string, *field.Path) field.ErrorList) field.ErrorList {
+	s, ok := value.(string)
+	if !ok {
+		return field.ErrorList{wrongType(at, value, "a string")}
+	}
+	*into = s
+	return validate(s, at)
+}

@@ -1,0 +1,188 @@
+// Package selection reads which further networks a pod asks for: the annotation k8s.v1.cni.cncf.io/networks in both forms
+// of the Network Custom Resource Definition De-facto Standard 1.3. It is strict, since a pod must not start without a
+// network, or with other settings than it asked for. It is pure: whether the networks exist is not its concern.
+package selection
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
+)
+
+const (
+	// Annotation is the annotation of a pod that asks for networks.
+	Annotation = "k8s.v1.cni.cncf.io/networks"
+	// Rule is the origin of all errors of Parse.
+	Rule = "network-selection"
+	// MaxNetworks is how many networks a pod may ask for.
+	MaxNetworks = 32
+	// MaxSize is the size of the annotation in bytes.
+	MaxSize = 64 << 10
+)
+
+// Selection is one network that a pod asks for. Fields that the pod leaves out have their zero values, except Namespace
+// and Interface.
+type Selection struct {
+	// Namespace and Name are those of the NetworkAttachmentDefinition. Namespace is the pod's if the pod names none.
+	Namespace, Name string
+	// Interface is the interface in the pod: the one that the pod names, or net1, net2, ... by the place in the list.
+	Interface string
+	// IPs are addresses as the pod writes them, with or without a prefix length.
+	IPs []string
+	// MAC is a hardware address of six bytes, InfinibandGUID one of eight, as the pod writes them.
+	MAC, InfinibandGUID string
+	// CNIArgs are merged into args.cni of the configuration. Numbers are of type json.Number.
+	CNIArgs map[string]any
+	// PortMappings are host ports for this interface.
+	PortMappings []PortMapping
+	// Bandwidth limits this interface; nil is no limit.
+	Bandwidth *Bandwidth
+	// DefaultRoute is true if the pod has the key default-route: its default route is then the one of this network. With
+	// no Gateways these are those that the network has itself.
+	DefaultRoute bool
+	Gateways     []netip.Addr
+	// IPAMClaim is the name of an IPAMClaim in the pod's namespace.
+	IPAMClaim string
+}
+
+// PortMapping is a port of the node that leads to a port of the pod.
+type PortMapping struct {
+	HostPort, ContainerPort int32
+	// Protocol is tcp, udp or sctp; tcp if the pod names none.
+	Protocol string
+}
+
+// Bandwidth has limits in bits and bits per second; 0 is no limit.
+type Bandwidth struct {
+	IngressRate, IngressBurst, EgressRate, EgressBurst int64
+}
+
+// Parse reads the annotation of a pod. A blank annotation, or an empty list, asks for no network. All errors are
+// returned at once, each with the index in the list and the key; there are no selections then.
+func Parse(annotation, podNamespace string) ([]Selection, field.ErrorList) {
+	at := field.NewPath("metadata", "annotations").Key(Annotation)
+	selections, errs := parse(annotation, podNamespace, at)
+	if len(errs) == 0 {
+		errs = validateTogether(selections, at)
+	}
+	if len(errs) > 0 {
+		return nil, errs.WithOrigin(Rule)
+	}
+	return selections, nil
+}
+
+func parse(annotation, podNamespace string, at *field.Path) ([]Selection, field.ErrorList) {
+	text := strings.TrimSpace(annotation)
+	switch {
+	case len(annotation) > MaxSize:
+		return nil, field.ErrorList{field.Forbidden(at, fmt.Sprintf("has %d bytes; at most %d are allowed", len(annotation), MaxSize))}
+	case text == "":
+		return nil, nil
+	case strings.ContainsAny(text[:1], `[{"`):
+		return parseJSON(annotation, podNamespace, at)
+	}
+	return parseShort(text, podNamespace, at)
+}
+
+func tooMany(count int, at *field.Path) field.ErrorList {
+	if count <= MaxNetworks {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(at, fmt.Sprintf("asks for %d networks; at most %d are allowed", count, MaxNetworks))}
+}
+
+// parseShort reads [namespace/]name[@interface], separated by commas.
+func parseShort(text, podNamespace string, at *field.Path) ([]Selection, field.ErrorList) {
+	items := strings.Split(text, ",")
+	if errs := tooMany(len(items), at); len(errs) > 0 {
+		return nil, errs
+	}
+	var selections []Selection
+	var errs field.ErrorList
+	for i, item := range items {
+		item = strings.TrimSpace(item)
+		item, iface, named := strings.Cut(item, "@")
+		namespace, name, qualified := strings.Cut(item, "/")
+		if !qualified {
+			namespace, name = podNamespace, item
+		}
+		s := Selection{Namespace: namespace, Name: name, Interface: generated(i)}
+		errs = append(errs, validateLabel(name, at.Index(i).Child("name"))...)
+		if qualified {
+			errs = append(errs, validateLabel(namespace, at.Index(i).Child("namespace"))...)
+		}
+		if named {
+			s.Interface = iface
+			errs = append(errs, validateInterface(iface, at.Index(i).Child("interface"))...)
+		}
+		selections = append(selections, s)
+	}
+	return selections, errs
+}
+
+// generated is the interface of the network at index i for which the pod names none.
+func generated(i int) string { return fmt.Sprintf("net%d", i+1) }
+
+func validateLabel(name string, at *field.Path) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(at, "must be a name of at most 63 lower-case letters, digits and hyphens")}
+	}
+	if len(utilvalidation.IsDNS1123Label(name)) > 0 {
+		return field.ErrorList{field.Invalid(at, short(name), "must be a name of at most 63 lower-case letters, digits and hyphens, which begins and ends with a letter or digit")}
+	}
+	return nil
+}
+
+func validateInterface(name string, at *field.Path) field.ErrorList {
+	if name == "eth0" || name == "lo" {
+		return field.ErrorList{field.Invalid(at, name, "is an interface that every pod has; use another name, or none for net1, net2, ... by the place in the list")}
+	}
+	errs := agentfile.ValidateInterface(at, name)
+	for _, e := range errs {
+		e.BadValue = short(name)
+	}
+	// The kernel replaces %d by a number, so that the interface would have another name than the pod asked for.
+	unusual := func(r rune) bool { return r <= ' ' || r > '~' || r == '%' || r == '@' }
+	if len(errs) == 0 && strings.ContainsFunc(name, unusual) {
+		errs = append(errs, field.Invalid(at, name, "must be printable ASCII characters without % and @"))
+	}
+	return errs
+}
+
+// short is a value as errors show it.
+func short(value string) string {
+	const most = 64
+	if len(value) <= most {
+		return value
+	}
+	return strings.ToValidUTF8(value[:most], "") + "..."
+}
+
+// validateTogether checks what two networks of a pod cannot both have.
+func validateTogether(selections []Selection, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	interfaces := map[string]int{}
+	routes := map[bool]int{}
+	for i, s := range selections {
+		if first, ok := interfaces[s.Interface]; ok {
+			errs = append(errs, field.Invalid(at.Index(i).Child("interface"), s.Interface,
+				fmt.Sprintf("is also the interface of the network at index %d; a network that names no interface gets net1, net2, ... by its place in the list", first)))
+		} else {
+			interfaces[s.Interface] = i
+		}
+		for _, g := range s.Gateways {
+			if first, ok := routes[g.Is4()]; ok && first != i {
+				errs = append(errs, field.Invalid(at.Index(i).Child("default-route"), g.String(),
+					fmt.Sprintf("the network at index %d has the default route of this IP family; only one network can have it", first)))
+			} else {
+				routes[g.Is4()] = i
+			}
+		}
+	}
+	return errs
+}

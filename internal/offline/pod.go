@@ -1,0 +1,60 @@
+package offline
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/selection"
+)
+
+// podKind is the apiVersion and the kind of Pods.
+const podKind = "v1 Pod"
+
+func decodePod(in *Input, asJSON []byte) (*Input, []Problem, error) {
+	in.Pod = &corev1.Pod{}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, in.Pod); err != nil {
+		return nil, nil, fmt.Errorf("not a Pod: %w", err)
+	}
+	return in, nil, nil
+}
+
+// selections are the networks for which a Pod asks. A Pod without a namespace is created in the one of the kubeconfig, and default
+// stands for it.
+func (in Input) selections() ([]selection.Selection, field.ErrorList) {
+	namespace := in.Pod.Namespace
+	if namespace == "" {
+		namespace = corev1.NamespaceDefault
+	}
+	return selection.Parse(in.Pod.Annotations[selection.Annotation], namespace)
+}
+
+// podProblems returns the errors in what a Pod asks of networks; the rest of a Pod is the API server's to check.
+func (in Input) podProblems() []Problem {
+	asked, errs := in.selections()
+	var problems []Problem
+	for _, e := range errs {
+		p := in.fieldProblem(e)
+		p.Message += in.inPod()
+		problems = append(problems, p)
+	}
+	if len(asked)+len(errs) > 0 && in.Pod.Spec.HostNetwork {
+		problems = append(problems, Problem{File: in.File, Field: "spec.hostNetwork", Value: "true", Rule: selection.Rule,
+			Message: "a Pod of the host's network gets no further networks; remove the annotation " + selection.Annotation + in.inPod()})
+	}
+	return problems
+}
+
+func (in Input) podAdvice() []Problem {
+	asked, _ := in.selections()
+	if len(asked) == 0 {
+		return nil
+	}
+	return []Problem{{File: in.File, Field: "metadata.annotations[" + selection.Annotation + "]", Rule: selection.Rule,
+		Message: "this version of the operator attaches no further networks; unless another program does, the Pod starts without them" + in.inPod()}}
+}
+
+// inPod names the Pod at the end of a message, since a file can have several.
+func (in Input) inPod() string { return ", in " + in.Name() }
