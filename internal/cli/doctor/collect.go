@@ -54,6 +54,8 @@ type collected struct {
 	// refused are the writes that the API server refused in a dry run, webhooks the configuration of each webhook.
 	refused  []refused
 	webhooks map[string]string
+	// hostPods are the pods of all namespaces that are on the network of their node.
+	hostPods []hostPod
 	// forbidden are the sections that the user has no permission to read.
 	forbidden map[string]bool
 }
@@ -89,6 +91,7 @@ func (c *collector) collect(ctx context.Context, limit time.Duration) (*collecte
 	_ = group.Wait() // each section says itself what it misses
 	c.readLease(ctx, found)
 	c.readInventory(ctx, found)
+	c.readHostPods(ctx, found)
 	c.tryWrites(ctx, found)
 	c.readLogs(ctx, found)
 	slices.Sort(found.missing)

@@ -60,6 +60,7 @@ func judge(f *collected, namespace string, now time.Time) []Finding {
 		all = append(all, judgeWorkloads(name, without(f.objects[name], name == namespace+"/deployments" && (!working || spare)), f, known)...)
 	}
 	all = append(all, judgeNodes(nodes, known)...)
+	all = append(all, judgeAddresses(f.hostPods, nodes, known.gone)...)
 	all = append(all, judgeChecks(f.objects[section{resource: checks}.name()], known)...)
 	order := []Severity{Critical, Warning, Note}
 	slices.SortStableFunc(all, func(a, b Finding) int {
