@@ -2,6 +2,7 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -75,6 +76,17 @@ func (k kept) expression() string {
 // cleaners are the users by whom Kubernetes deletes what was in a namespace, or what belonged to an object.
 const cleaners = `request.userInfo.username.startsWith("system:serviceaccount:kube-system:") || request.userInfo.username in ["system:kube-controller-manager", "system:apiserver"]`
 
+// networksOf is a CEL map from the namespaces that one type of network needs to that type.
+func networksOf(operands provider.Operands) string {
+	entries := map[string]string{}
+	for _, n := range operands.Namespaces {
+		if n.Network != "" && n.Protected && !n.Installed {
+			entries[n.Name] = fmt.Sprintf("%q: %q", n.Name, n.Network)
+		}
+	}
+	return "{" + strings.Join(slices.Sorted(maps.Values(entries)), ", ") + "}"
+}
+
 // deletions refuses to delete what a network in use depends on.
 func deletions(operands provider.Operands) admissionv1.ValidatingAdmissionPolicy {
 	var rules []admissionv1.NamedRuleWithOperations
@@ -87,8 +99,10 @@ func deletions(operands provider.Operands) admissionv1.ValidatingAdmissionPolicy
 	out.Spec.MatchConditions = append(out.Spec.MatchConditions,
 		admissionv1.MatchCondition{Name: "not-kubernetes-itself", Expression: "!(" + cleaners + ")"},
 		admissionv1.MatchCondition{Name: "of-the-network", Expression: strings.Join(any, " ||\n")})
+	out.Spec.Variables = []admissionv1.Variable{{Name: "of", Expression: networksOf(operands)}}
 	out.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf("oldObject.metadata.?annotations[?%q].orValue('') == 'true'", AllowDeletion),
+		Expression: fmt.Sprintf("oldObject.metadata.?annotations[?%q].orValue('') == 'true' || request.resource.resource == 'namespaces' &&"+
+			" variables.of[?oldObject.metadata.name].orValue(params.data[?%[2]q].orValue('')) != params.data[?%[2]q].orValue('')", AllowDeletion, keyType),
 		MessageExpression: fmt.Sprintf("request.resource.resource + ' ' + oldObject.metadata.name + ': must not be deleted while a network of type ' + params.data['spec.defaultNetwork.type'] + "+
 			"' is in use: the network would keep running, but no longer be managed. To remove the network from every node, run: cno uninstall. To delete this object only, annotate it with %s=true (deletion-in-use)'",
 			AllowDeletion),

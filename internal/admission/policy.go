@@ -35,6 +35,11 @@ func Policies(fields []provider.Field, operands provider.Operands) ([]admissionv
 		deletions(operands),
 		serviceCIDRs(),
 	}
+	for _, a := range operands.Annotators {
+		if len(a.Reserved) > 0 {
+			policies = append(policies, reserved(a))
+		}
+	}
 	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	for _, p := range policies {
 		allow := admissionv1.AllowAction

@@ -6,6 +6,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -40,6 +41,11 @@ type Annotator struct {
 	Resources []string
 	// Prefix begins the annotations that it may set and remove.
 	Prefix string
+	// Network is the type of the network whose account it is.
+	Network operatorv1.NetworkType
+	// Reserved are annotations, by resource, that no other account may set, change or remove while that network is in use: nodes
+	// follow them.
+	Reserved map[string]string
 }
 
 // Image is an image that the operator finds in its environment.
@@ -55,6 +61,8 @@ type OperandNamespace struct {
 	Name string
 	// Protected is true if its deletion interrupts traffic, so that an admission policy refuses it while the network is in use.
 	Protected bool
+	// Network, if not empty, is the type of network with which it is protected; otherwise it is with any.
+	Network operatorv1.NetworkType
 	// Installed is true if the namespace is created with the operator (config/rbac): the operator has a role there, and reads ConfigMaps
 	// and Secrets.
 	Installed bool

@@ -3,8 +3,10 @@ package ovnkubernetes
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // The names of DaemonSets, which are the labels app of their pods, and of roles.
@@ -22,7 +24,7 @@ func (OVNKubernetes) Operands() provider.Operands {
 	rules := append(provider.RulesOf(assets, "clusterrole-master"), provider.RulesOf(assets, "clusterrole-node")...)
 	rules = append(rules, provider.RulesOf(assets, "clusterrole-leader")...)
 	return provider.Operands{
-		Namespaces:          []provider.OperandNamespace{{Name: agentconfig.Namespace, Protected: true}},
+		Namespaces:          []provider.OperandNamespace{{Name: agentconfig.Namespace, Protected: true, Network: operatorv1.NetworkTypeOVNKubernetes}},
 		ClusterRoles:        []string{masterRole, nodeRole, leaderRole},
 		ClusterRoleBindings: []string{masterRole, nodeRole},
 		Agents: []provider.Agent{
@@ -35,8 +37,11 @@ func (OVNKubernetes) Operands() provider.Operands {
 		Rules: append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{"network.operator.openshift.io"}, Resources: []string{"operatorpkis"}, Verbs: []string{"create", "patch", "delete"},
 		}),
-		Annotators: []provider.Annotator{{Namespace: agentconfig.Namespace, Name: "ovn-kubernetes-master", Resources: []string{"nodes", "pods"}, Prefix: "k8s.ovn.org/"}},
-		Images:     []provider.Image{{Variable: Image, Name: "ovn"}},
+		Annotators: []provider.Annotator{{
+			Namespace: agentconfig.Namespace, Name: "ovn-kubernetes-master", Resources: []string{"nodes", "pods"}, Prefix: "k8s.ovn.org/",
+			Network: operatorv1.NetworkTypeOVNKubernetes, Reserved: map[string]string{"nodes": topology.NodeSubnets, "pods": topology.PodNetworks},
+		}},
+		Images: []provider.Image{{Variable: Image, Name: "ovn"}},
 	}
 }
 
