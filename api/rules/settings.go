@@ -71,14 +71,14 @@ var settings = []Rule{
 	},
 	{
 		ID: "workload-placement", At: []string{"Network spec.workloads[]"}, Field: ".nodeSelector",
-		Valid: `!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master',
+		Valid: `!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master', 'ovnkube-metrics',
 			'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.nodeSelector) || self.nodeSelector.size() == 0`,
 		Sentence: "must not be set for %s: the operator decides which nodes it runs on; remove it",
 		Args:     []string{"self.name"},
 	},
 	{
 		ID: "workload-placement", At: []string{"Network spec.workloads[]"}, Field: ".affinity",
-		Valid: `!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master',
+		Valid: `!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master', 'ovnkube-metrics',
 			'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.affinity)`,
 		Sentence: "must not be set for %s: the operator decides which nodes it runs on; remove it",
 		Args:     []string{"self.name"},

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -134,10 +135,29 @@ func checkExpression(t *testing.T, where, expression string) {
 			if !slices.Contains(ownMetrics(t), name) {
 				t.Errorf("%s: no program here has the metric %s", where, name)
 			}
+		case strings.HasPrefix(name, "ovnkube_"):
+			if !agentMetric(t, name) {
+				t.Errorf("%s: no program of OVN-Kubernetes has the metric %s", where, name)
+			}
 		case !slices.Contains(words, name) && !others.MatchString(name):
 			t.Errorf("%s: %s is neither a metric of this project nor one of those that are known", where, name)
 		}
 	}
+}
+
+// agentMetric reports whether an agent or a master of OVN-Kubernetes has a metric: its source has the part of the name behind that of the program.
+func agentMetric(t *testing.T, name string) bool {
+	t.Helper()
+	for program, file := range map[string]string{"ovnkube_node_": "providers/ovnkubernetes/node/metrics.go", "ovnkube_master_": "providers/ovnkubernetes/master/metrics.go"} {
+		if metric, is := strings.CutPrefix(name, program); is {
+			source, err := os.ReadFile(filepath.Join(root, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return strings.Contains(string(source), strconv.Quote(strings.TrimSuffix(metric, "_bucket")))
+		}
+	}
+	return false
 }
 
 // ownMetrics returns the names of metrics that the source of this project has.

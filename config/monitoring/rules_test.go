@@ -35,6 +35,16 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		leads2    = `etcd_server_has_leader{job="flannel-etcd",node="cp-1"}`
 		size      = `etcd_mvcc_db_total_size_in_bytes{job="flannel-etcd",node="cp-0"}`
 		quota     = `etcd_server_quota_backend_bytes{job="flannel-etcd",node="cp-0"}`
+		ovnAgents = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-ovn-kubernetes",daemonset="ovnkube"}`
+		ovnUp     = `up{job="ovnkube",node="a"}`
+		ovnFails  = `ovnkube_node_problems{job="ovnkube",node="a"}`
+		masters   = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-ovn-kubernetes",daemonset="ovnkube-master"}`
+		masterUp  = `up{job="ovnkube-master",node="cp-0"}`
+		leadsOVN  = `ovnkube_master_leader{job="ovnkube-master",node="cp-0"}`
+		followOVN = `ovnkube_master_leader{job="ovnkube-master",node="cp-1"}`
+		fast      = `ovnkube_master_programming_seconds_bucket{job="ovnkube-master",node="cp-0",kind="pod",le="1"}`
+		slow      = `ovnkube_master_programming_seconds_bucket{job="ovnkube-master",node="cp-0",kind="pod",le="16"}`
+		all       = `ovnkube_master_programming_seconds_bucket{job="ovnkube-master",node="cp-0",kind="pod",le="+Inf"}`
 		proxyUp   = `up{job="kube-proxy",namespace="openshift-kube-proxy",node="a"}`
 		queued    = `kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{job="kube-proxy",namespace="openshift-kube-proxy",node="a",ip_family="IPv4"}`
 		synced    = `kubeproxy_sync_proxy_rules_last_timestamp_seconds{job="kube-proxy",namespace="openshift-kube-proxy",node="a",ip_family="IPv4"}`
@@ -86,6 +96,16 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "one sync failed", After: 30 * minute, Series: series{nftables: "0x10 1x60"}},
 		{Name: "a certificate expires within a day", After: 20 * minute, Series: series{leaf: "80000x2000"}, Firing: []string{"NetworkCertificateExpires"}},
 		{Name: "a trusted CA expires within a week", After: 2 * time.Hour, Series: series{trusted: "500000x2000"}, Firing: []string{"NetworkTrustedCAExpires"}},
+		{Name: "OVN-Kubernetes works", After: 30 * minute, Series: series{ovnAgents: "3x60", ovnUp: always, ovnFails: never, masters: "2x60", masterUp: always, leadsOVN: always, followOVN: never}},
+		{Name: "the agent of OVN-Kubernetes cannot be scraped", After: 20 * minute, Series: series{ovnAgents: "3x60", ovnUp: never}, Firing: []string{"NetworkOVNNodeDown"}},
+		{Name: "no agent of OVN-Kubernetes is scraped", After: 20 * minute, Series: series{ovnAgents: "3x60"}, Firing: []string{"NetworkOVNNodeDown"}},
+		{Name: "a node cannot be configured", After: 20 * minute, Series: series{ovnFails: "2x60"}, Firing: []string{"NetworkOVNNodeFails"}},
+		{Name: "a node is configured late", After: 20 * minute, Series: series{ovnFails: "2x10 0x60"}},
+		{Name: "no master leads", After: 10 * minute, Series: series{leadsOVN: never, followOVN: never, masters: "2x60", masterUp: always}, Firing: []string{"NetworkOVNWithoutLeader"}},
+		{Name: "no master is scraped", After: 10 * minute, Series: series{masters: "2x60", masterUp: never}, Firing: []string{"NetworkOVNWithoutLeader"}},
+		{Name: "another master takes over", After: 10 * minute, Series: series{leadsOVN: "1x3 0x60", followOVN: "0x4 1x60", masters: "2x60", masterUp: always}},
+		{Name: "a hundredth of the changes is slow", After: 30 * minute, Series: series{fast: "0+95x60", slow: "0+100x60", all: "0+100x60"}, Firing: []string{"NetworkOVNProgrammingSlow"}},
+		{Name: "changes are fast", After: 30 * minute, Series: series{fast: "0+100x60", slow: "0+100x60", all: "0+100x60"}},
 		{Name: "flannel's etcd has no leader", After: 10 * minute, Series: series{leads: never, leads2: never}, Firing: []string{"NetworkEtcdWithoutLeader"}},
 		{Name: "one member of flannel's etcd is cut off", After: 10 * minute, Series: series{leads: never, leads2: always}},
 		{Name: "flannel's etcd elects a leader", After: 10 * minute, Series: series{leads: "1x3 0x3 1x60"}},

@@ -34,6 +34,8 @@ const (
 	KubeProxyPort = 9102
 	FlanneldPort  = 9109
 	EtcdPort      = 9110
+	OVNNodePort   = 9111 // of ovn-node
+	OVNMasterPort = 9112 // of ovn-master
 )
 
 // Env are the variables that the operator sets in proxies.

@@ -58,6 +58,7 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 			pods.set(d, agentconfig.KeyClusterNetwork, agentconfig.KeyServiceNetwork, agentconfig.KeyAPIServer, agentconfig.KeySouth)
 		})
 	}
+	addMetrics(&list, f)
 	objects, err := list.Result()
 	if err != nil {
 		return provider.Output{}, err

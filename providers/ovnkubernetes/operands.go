@@ -4,6 +4,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
@@ -13,6 +14,8 @@ import (
 const (
 	masterName = "ovnkube-master"
 	nodeName   = "ovnkube"
+	// metricsName is the name of the proxies of metrics.
+	metricsName = "ovnkube-metrics"
 
 	masterRole = "openshift-ovn-kubernetes-master"
 	nodeRole   = "openshift-ovn-kubernetes-node"
@@ -26,7 +29,7 @@ func (OVNKubernetes) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: agentconfig.Namespace, Protected: true, Network: operatorv1.NetworkTypeOVNKubernetes}},
 		ClusterRoles:        []string{masterRole, nodeRole, leaderRole},
-		ClusterRoleBindings: []string{masterRole, nodeRole},
+		ClusterRoleBindings: []string{masterRole, nodeRole, metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents: []provider.Agent{
 			{Namespace: agentconfig.Namespace, Name: nodeName, Files: []string{
 				agentconfig.PluginConfDir + "/10-ovn-kubernetes.conflist", agentconfig.StateDir, agentconfig.SwitchDataDir,
@@ -45,10 +48,11 @@ func (OVNKubernetes) Operands() provider.Operands {
 	}
 }
 
-// Workloads are the masters and the agents.
+// Workloads are the masters, the agents, and the proxies of their metrics.
 func (OVNKubernetes) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: masterName, Placed: true, Rolling: true, Env: variables()},
 		{Name: nodeName, Placed: true, Rolling: true, Env: variables()},
+		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
 	}
 }

@@ -1,0 +1,35 @@
+package ovnkubernetes
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+)
+
+// addMetrics adds the proxies of the metrics of ovn-node and ovn-master. Proxies on nodes without a master have nothing to serve for it, and
+// Prometheus does not try them: targets are the masters. They run the operator's own image. Where that is not known, they are omitted: the
+// network does not depend on them.
+func addMetrics(list *manifest.List, f facts.Cluster) {
+	image, err := f.Images.Get(facts.OperatorImage, "OVN-Kubernetes' metrics")
+	if err != nil {
+		return
+	}
+	endpoint := func(app string, port int32, health string) metricsproxy.Endpoint {
+		upstream, err := netip.ParseAddrPort(health)
+		if err != nil {
+			list.Fail(fmt.Errorf("read the address of the metrics of %s: %w", app, err))
+		}
+		return metricsproxy.Endpoint{App: app, Port: port, Upstream: upstream}
+	}
+	list.Append(metricsproxy.Objects(metricsproxy.Options{
+		Namespace: agentconfig.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,
+		Endpoints: []metricsproxy.Endpoint{
+			endpoint(nodeName, metricsproxy.OVNNodePort, agentconfig.HealthNode),
+			endpoint(masterName, metricsproxy.OVNMasterPort, agentconfig.HealthMaster),
+		},
+	}))
+}
