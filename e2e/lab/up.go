@@ -28,6 +28,9 @@ func Up(ctx context.Context, h Host, t topology.Topology, images []string) (*Lab
 	if _, err := Open(h); !errors.Is(err, ErrNone) {
 		return nil, errors.Join(ErrRunning, err)
 	}
+	if err := raiseLimit(inotifyFile, inotifyInstances); err != nil {
+		return nil, fmt.Errorf("raise the limit of inotify instances: %w", err)
+	}
 	l := &Lab{host: h, record: Record{Topology: t, Images: images, State: h.Layout.State()}}
 	if err := l.save(); err != nil {
 		return nil, err
