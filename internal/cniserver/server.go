@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -55,6 +56,8 @@ type Server struct {
 
 	store store
 	queue *queue
+	// serving is set once store and queue are.
+	serving atomic.Bool
 }
 
 // errReplaced cancels the ADD of a sandbox whose pod has a newer one.
@@ -73,6 +76,7 @@ func (s *Server) Serve(ctx context.Context, l *net.UnixListener) error {
 		return errors.Join(err, l.Close())
 	}
 	s.Sweep(ctx)
+	s.serving.Store(true)
 	var requests sync.WaitGroup
 	defer requests.Wait()
 	for {
@@ -331,6 +335,36 @@ func (s *Server) Sweep(ctx context.Context) {
 			s.Log.Error("an attachment of an earlier process is not removed", "container", r.Call.ContainerID, "interface", r.Call.IfName, "error", err)
 		}
 	}
+}
+
+// Each calls visit with every attachment that is complete and whose network namespace exists, with what its ADD returned, in the turn of its
+// sandbox: no request of it runs meanwhile. Before the server serves there are none. The error has all errors.
+func (s *Server) Each(ctx context.Context, visit func(context.Context, Call, *current.Result) error) error {
+	if !s.serving.Load() {
+		return nil
+	}
+	records, err := s.store.all()
+	errs := []error{err}
+	for _, r := range records {
+		errs = append(errs, s.each(ctx, r.Call, visit))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Server) each(ctx context.Context, call Call, visit func(context.Context, Call, *current.Result) error) error {
+	leave, err := s.queue.enter(ctx, call.ContainerID)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	r, err := s.store.get(call.key())
+	if err != nil || r == nil || r.Result == nil {
+		return err
+	}
+	if id, err := namespaceID(r.Call.NetNS); err != nil || id != r.NetNSID {
+		return nil //nolint:nilerr // the sandbox is gone, which Sweep, DEL or GC notice
+	}
+	return visit(ctx, r.Call, r.Result)
 }
 
 // parse reads what the runtime passes. All that is wrong with it is reported at once.

@@ -88,6 +88,7 @@ type node struct {
 	dir    string
 	toy    *toy
 	failed chan error
+	server *Server
 	stop   func()
 }
 
@@ -119,6 +120,7 @@ func (n *node) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{Handler: n.toy, Dir: filepath.Join(n.dir, "attachments"), Log: slog.New(slog.DiscardHandler), AtOnce: 4,
 		Failed: func(_ Pod, err error) { n.failed <- err }}
+	n.server = s
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(ctx, l) }()
 	var once sync.Once
@@ -402,6 +404,36 @@ func TestOnlyAFewRequestsRunAtOnce(t *testing.T) {
 	all.Wait()
 	if most > 4 || n.records() != 40 {
 		t.Errorf("%d at once, %d attachments", most, n.records())
+	}
+}
+
+// TestEachVisitsTheAttachmentsThatExist: those whose ADD has succeeded, and whose sandbox still exists.
+func TestEachVisitsTheAttachmentsThatExist(t *testing.T) {
+	n := newNode(t)
+	for _, container := range []string{"whole", "gone"} {
+		n.netns(container)
+		if r := n.ask(n.request(cniproto.Add, container)); r.Error != nil {
+			t.Fatal(r.Error)
+		}
+	}
+	n.netns("failed")
+	n.toy.add = func(context.Context, Call) error { return errors.New("no") }
+	if r := n.ask(n.request(cniproto.Add, "failed")); r.Error == nil {
+		t.Fatal("the ADD did not fail")
+	}
+	if err := os.Remove(filepath.Join(n.dir, "netns-gone")); err != nil {
+		t.Fatal(err)
+	}
+	var visited []string
+	err := n.server.Each(t.Context(), func(_ context.Context, c Call, r *current.Result) error {
+		visited = append(visited, fmt.Sprint(c.ContainerID, " ", len(r.IPs)))
+		return errors.New("the visit's own")
+	})
+	if !slices.Equal(visited, []string{"whole 1"}) || err == nil || !strings.Contains(err.Error(), "the visit's own") {
+		t.Errorf("visited %v: %v", visited, err)
+	}
+	if err := (&Server{}).Each(t.Context(), nil); err != nil {
+		t.Errorf("a server that does not serve yet: %v", err)
 	}
 }
 

@@ -70,6 +70,7 @@ type daemonState struct {
 	place     place
 	vswitch   *vswitch
 	objects   *objects
+	server    *cniserver.Server
 	board     *agent.Board[status]
 	beat      agent.Beat
 	changed   agent.Trigger
@@ -106,7 +107,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	server := &cniserver.Server{
+	d.server = &cniserver.Server{
 		Handler: &pods{
 			ready:   func() (bool, <-chan struct{}) { v, changed := d.board.Get(); return v.Status.ready, changed },
 			objects: d.objects, vswitch: d.vswitch, place: d.place, userspace: userspace,
@@ -133,7 +134,7 @@ func Run(ctx context.Context, o Options) error {
 		if !d.vswitch.synced(ctx) {
 			return listener.Close()
 		}
-		return server.Serve(ctx, listener)
+		return d.server.Serve(ctx, listener)
 	})
 	group.Go(func() error {
 		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
@@ -158,7 +159,7 @@ func (d *daemonState) apply(ctx context.Context) error {
 	}
 	underlayErr := d.connectUnderlay(ctx)
 	d.board.Note(topicUnderlay, underlayErr)
-	portsErr := d.prune(ctx)
+	portsErr := errors.Join(d.prune(ctx), d.restore(ctx))
 	d.board.Note(topicPorts, portsErr)
 	if waiting != nil {
 		return errors.Join(underlayErr, portsErr) // the Node is watched

@@ -72,8 +72,7 @@ func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, erro
 	if err != nil {
 		return nil, err
 	}
-	ids := map[string]string{idInterface: topology.PodPort(pod.Namespace, pod.Name), idVersion: uid, idMAC: given.MAC.String(), idSandbox: c.ContainerID}
-	if err := p.wire(ctx, l.name, ids); err != nil {
+	if err := p.wire(ctx, l.name, podIDs(c, given, uid)); err != nil {
 		return nil, err
 	}
 	if err := p.awaitWiring(ctx, l.name, pod); err != nil {
@@ -122,6 +121,12 @@ func (p *pods) late(ctx context.Context, pod cniserver.Pod, what string, err err
 		p.events.failed(pod, err)
 	}
 	return err
+}
+
+// podIDs are the external IDs of a pod's interface, by which ovn-controller binds it to the pod's logical port.
+func podIDs(c cniserver.Call, given topology.Pod, uid string) map[string]string {
+	pod := c.Pod()
+	return map[string]string{idInterface: topology.PodPort(pod.Namespace, pod.Name), idVersion: uid, idMAC: given.MAC.String(), idSandbox: c.ContainerID}
 }
 
 // wire makes the interface a port of the integration bridge. Ports of earlier sandboxes of the pod are removed first: two with the same

@@ -63,6 +63,18 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 		}
 		one.pod("after")
 	})
+	t.Run("the database of Open vSwitch is lost", func(t *testing.T) {
+		one.stop("ovs-server")
+		if err := os.Remove(filepath.Join(one.dir, "ovs", "conf.db")); err != nil {
+			t.Fatal(err)
+		}
+		one.start("ovs-server")
+		reaches(t, a.Namespace, far.addr(), podMTU)
+		reaches(t, one.at, a.addr(), podMTU)
+		if err := a.check(); err != nil {
+			t.Errorf("CHECK: %v", err)
+		}
+	})
 	t.Run("ovn-controller ends and leaves the flows", func(t *testing.T) {
 		one.stop("ovn-controller")
 		if out, err := a.Try("ping", "-n", "-c", "3", "-i", "0.2", "-W", "5", far.addr().String()); err != nil {

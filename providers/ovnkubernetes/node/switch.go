@@ -7,9 +7,13 @@ import (
 	"maps"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
+	current "github.com/containernetworking/cni/pkg/types/100"
+
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
@@ -241,6 +245,41 @@ func (d *daemonState) watchDaemon(ctx context.Context) {
 		stop()
 		_ = conn.Close()
 	}
+}
+
+// restore adds the ports of pods that are missing in Open vSwitch while the pods' links exist: its database was lost. Pods keep their interfaces,
+// and get their connections back.
+func (d *daemonState) restore(ctx context.Context) error {
+	links, err := d.place.links()
+	if err != nil {
+		return err
+	}
+	ports := d.vswitch.ports()
+	missing := map[string]bool{}
+	for name := range links {
+		if _, exists := ports[name]; !exists && strings.HasPrefix(name, linkPrefix) {
+			missing[name] = true
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return d.server.Each(ctx, func(ctx context.Context, c cniserver.Call, _ *current.Result) error {
+		name := linkName(c)
+		if _, exists := d.vswitch.port(name); exists || !missing[name] {
+			return nil
+		}
+		given, uid, err := d.objects.pod(c.Pod())
+		if err != nil {
+			return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
+		}
+		d.Log.Warn("the port of a pod is missing in Open vSwitch and is added again", "port", name, "pod", c.Pod().Namespace+"/"+c.Pod().Name)
+		configuration, err := d.vswitch.configuration(ctx)
+		if err != nil {
+			return err
+		}
+		return configuration.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: podIDs(c, given, uid)})
+	})
 }
 
 // prune removes the ports of pods whose interface does not exist any more: it went with the pod's network namespace.
