@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 )
 
 // Validate returns everything that is wrong with a specification. The rules are those of this project's definition of the kind, with
@@ -37,11 +38,10 @@ func validateMacvlan(m *networkv1.MacvlanConfig, addresses int, path *field.Path
 	}
 	if m.Mode == networkv1.MacvlanModePassthru && addresses > 1 {
 		errs = append(errs, field.Invalid(path.Child("mode"), m.Mode,
-			"gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address"))
+			"gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address").WithOrigin("egressrouter-passthru"))
 	}
 	if !interfaceName.MatchString(m.Master) || m.Master == "." || m.Master == ".." {
-		errs = append(errs, field.Invalid(path.Child("master"), m.Master,
-			"is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1"))
+		errs = append(errs, invalid(path.Child("master"), m.Master, "egressrouter-master"))
 	}
 	return errs
 }
@@ -88,8 +88,8 @@ func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.
 	prefix, err := parseCIDR(a.IP)
 	if err != nil {
 		errs = append(errs, field.Invalid(path.Child("ip"), a.IP, err.Error()))
-	} else if wrong := notAHost(prefix); wrong != "" {
-		errs = append(errs, field.Invalid(path.Child("ip"), a.IP, wrong))
+	} else if wrong := notAHost(prefix); wrong != nil {
+		errs = append(errs, wrong.at(path.Child("ip"), a.IP))
 	}
 	if a.Gateway == "" {
 		return prefix, append(errs, field.Required(path.Child("gateway"),
@@ -97,41 +97,55 @@ func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.
 	}
 	gateway, err := parseIP(a.Gateway)
 	if err != nil {
-		return prefix, append(errs, field.Invalid(path.Child("gateway"), a.Gateway,
-			"is not an IP address; write that of the router of the network, without a prefix, e.g. 192.168.12.1"))
+		return prefix, append(errs, invalid(path.Child("gateway"), a.Gateway, "egressrouter-gateway"))
 	}
-	if wrong := notAGateway(gateway, prefix); prefix.IsValid() && wrong != "" {
-		errs = append(errs, field.Invalid(path.Child("gateway"), a.Gateway, wrong))
+	if wrong := notAGateway(gateway, prefix); prefix.IsValid() && wrong != nil {
+		errs = append(errs, wrong.at(path.Child("gateway"), a.Gateway))
 	}
 	return prefix, errs
 }
 
+// violation is a rule that a value does not obey, and what is wrong with it.
+type violation struct{ rule, detail string }
+
+// violated is the violation of a rule of the definition.
+func violated(rule string, args ...any) *violation { return &violation{rule, rules.Detail(rule, args...)} }
+
+func (v violation) at(path *field.Path, value any) *field.Error {
+	return field.Invalid(path, value, v.detail).WithOrigin(v.rule)
+}
+
+func invalid(path *field.Path, value any, rule string, args ...any) *field.Error {
+	return violated(rule, args...).at(path, value)
+}
+
 // notAHost says why a router cannot have an address.
-func notAHost(p netip.Prefix) string {
+func notAHost(p netip.Prefix) *violation {
 	hostBits := p.Addr().BitLen() - p.Bits()
 	switch {
 	case !p.Addr().IsGlobalUnicast():
-		return "cannot be the address of a router; write a unicast address that is not loopback or link-local, e.g. 192.168.12.99/24"
+		return violated("egressrouter-address-special")
 	case hostBits > 1 && p == p.Masked():
-		return "is the network, not an address in it; write the one that the router is to have"
+		return violated("egressrouter-address-network")
 	case hostBits > 1 && p.Addr().Is4() && !p.Contains(p.Addr().Next()):
-		return "is the broadcast address of the network; write the one that the router is to have"
+		// CEL has no arithmetic on addresses.
+		return &violation{"egressrouter-address-broadcast", "is the broadcast address of the network; write the one that the router is to have"}
 	}
-	return ""
+	return nil
 }
 
 // notAGateway says why an address cannot be that of the next router of a network.
-func notAGateway(gateway netip.Addr, of netip.Prefix) string {
+func notAGateway(gateway netip.Addr, of netip.Prefix) *violation {
 	switch {
 	case gateway.Is4() != of.Addr().Is4():
-		return fmt.Sprintf("is IPv%d, and the address %s is IPv%d; write a gateway of the same family", familyOf(gateway), of, familyOf(of.Addr()))
+		return violated("egressrouter-gateway-family", familyOf(gateway), of, familyOf(of.Addr()))
 	case gateway == of.Addr():
-		return "is the address of this router itself; write that of the next one"
+		return violated("egressrouter-gateway-own")
 	case gateway.Is6() && gateway.IsLinkLocalUnicast(), of.Contains(gateway):
-		return ""
+		return nil
 	case gateway.Is6():
-		return fmt.Sprintf("is not inside %s; write the address that the router has in that network, or its link-local one", of.Masked())
+		return violated("egressrouter-gateway-outside", of.Masked(), ", or its link-local one")
 	default:
-		return fmt.Sprintf("is not inside %s; write the address that the router has in that network", of.Masked())
+		return violated("egressrouter-gateway-outside", of.Masked(), "")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 )
 
 // largestPort is the largest number of a port of TCP, UDP and SCTP.
@@ -17,7 +18,7 @@ const largestPort = 65535
 
 func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Path) (errs field.ErrorList) {
 	if len(r.RedirectRules) == 0 && r.FallbackIP == "" {
-		return field.ErrorList{field.Required(path, "has neither redirectRules nor a fallbackIP, so that nothing would be sent on; add a rule for each port, a fallbackIP for all ports, or both")}
+		return field.ErrorList{field.Required(path, rules.Detail("egressrouter-no-destination")).WithOrigin("egressrouter-no-destination")}
 	}
 	type connection struct {
 		port     int32
@@ -44,7 +45,7 @@ func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Pa
 func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) field.ErrorList {
 	errs := validateDestination(r.DestinationIP, have, path.Child("destinationIP"), "remove the rule")
 	if r.Port < 1 || r.Port > largestPort {
-		errs = append(errs, field.Invalid(path.Child("port"), r.Port, "is not a port; use 1 to 65535. To send all ports to one destination, use fallbackIP"))
+		errs = append(errs, invalid(path.Child("port"), r.Port, "egressrouter-port"))
 	}
 	protocols := []networkv1.ProtocolType{networkv1.ProtocolTypeTCP, networkv1.ProtocolTypeUDP, networkv1.ProtocolTypeSCTP}
 	if !slices.Contains(protocols, r.Protocol) {
@@ -52,11 +53,10 @@ func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) 
 	}
 	// Left out is 0.
 	if r.TargetPort < 0 || r.TargetPort > largestPort {
-		errs = append(errs, field.Invalid(path.Child("targetPort"), r.TargetPort, "is not a port; use 1 to 65535, or leave it out to use port"))
+		errs = append(errs, invalid(path.Child("targetPort"), r.TargetPort, "egressrouter-target-port"))
 	}
 	if r.TargetPort != 0 && r.TargetPort != r.Port && strings.Contains(r.DestinationIP, ":") {
-		errs = append(errs, field.Invalid(path.Child("targetPort"), r.TargetPort, fmt.Sprintf(
-			"differs from port %d, which the egress-router plug-in cannot do for an IPv6 destination: it would send to another address. Remove targetPort, or use the same port", r.Port)))
+		errs = append(errs, invalid(path.Child("targetPort"), r.TargetPort, "egressrouter-target-port-ipv6", r.Port))
 	}
 	return errs
 }
@@ -65,9 +65,9 @@ func validateDestination(value string, have families, path *field.Path, otherwis
 	a, err := parseIP(value)
 	switch {
 	case err != nil:
-		return field.ErrorList{field.Invalid(path, value, "is not an IP address; write one without a prefix or a port, e.g. 203.0.113.26")}
+		return field.ErrorList{invalid(path, value, "egressrouter-destination")}
 	case !a.IsGlobalUnicast():
-		return field.ErrorList{field.Invalid(path, value, "cannot be reached through a router; write a unicast address that is not loopback or link-local, e.g. 203.0.113.26")}
+		return field.ErrorList{invalid(path, value, "egressrouter-unreachable")}
 	case !have.has(a):
 		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf(
 			"is IPv%d, and the router has no IPv%d address; add one to spec.addresses, or %s", familyOf(a), familyOf(a), otherwise))}
