@@ -1,6 +1,7 @@
 package networks
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
@@ -236,5 +238,38 @@ func TestOverridesWaitForTheEndOfAMigration(t *testing.T) {
 	_, err := p.Run(t.Context(), pipeline.Input{Desired: network(operatorv1.Workload{Name: "flanneld", PriorityClassName: "network"}), Applied: applied, Cluster: cluster}, pipeline.Check)
 	if !pipeline.RefusalsOf(err).Has(pipeline.RuleDuringMigration) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTheRulesOfWorkloadsNameThemAll: the API server's rules list the workloads by what their networks and components say of them.
+func TestTheRulesOfWorkloadsNameThemAll(t *testing.T) {
+	var placed, fixed []string
+	for _, w := range Registry().Workloads() {
+		if w.Placed {
+			placed = append(placed, w.Name)
+		}
+		if !w.Rolling {
+			fixed = append(fixed, w.Name)
+		}
+	}
+	named := regexp.MustCompile(`'([a-z-]+)'`)
+	checked := 0
+	for _, r := range rules.All() {
+		want, concerned := map[string][]string{"workload-placement": placed, "workload-update-strategy": fixed}[r.ID]
+		if !concerned || !strings.Contains(r.Valid, "self.name in") {
+			continue
+		}
+		checked++
+		var names []string
+		for _, match := range named.FindAllStringSubmatch(r.Valid, -1) {
+			names = append(names, match[1])
+		}
+		slices.Sort(names)
+		if diff := cmp.Diff(want, names); diff != "" {
+			t.Errorf("rule %s for %s (-the networks say +the rule has):\n%s", r.ID, r.Field, diff)
+		}
+	}
+	if checked != 3 {
+		t.Errorf("%d rules list workloads, want 3", checked)
 	}
 }
