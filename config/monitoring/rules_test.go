@@ -31,6 +31,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		desired   = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-kube-proxy",daemonset="openshift-kube-proxy"}`
 		agents    = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-flannel",daemonset="flanneld"}`
 		agentUp   = `up{job="flanneld",node="a"}`
+		connected = `flanneld_etcd_connected{job="flanneld",node="a"}`
+		other     = `flanneld_etcd_connected{job="flanneld",node="b"}`
 		leads     = `etcd_server_has_leader{job="flannel-etcd",node="cp-0"}`
 		leads2    = `etcd_server_has_leader{job="flannel-etcd",node="cp-1"}`
 		size      = `etcd_mvcc_db_total_size_in_bytes{job="flannel-etcd",node="cp-0"}`
@@ -82,6 +84,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "flannel's agents run", After: 20 * minute, Series: series{agents: "3x60", agentUp: always}},
 		{Name: "the agent of a node cannot be scraped", After: 20 * minute, Series: series{agents: "3x60", agentUp: never}, Firing: []string{"NetworkFlanneldDown"}},
 		{Name: "the agent of a node restarts", After: 20 * minute, Series: series{agents: "3x60", agentUp: "1x5 0x5 1x60"}},
+		{Name: "an agent does not reach etcd", After: 20 * minute, Series: series{connected: never, other: always}, Firing: []string{"NetworkFlanneldDisconnected"}},
+		{Name: "an agent reconnects", After: 20 * minute, Series: series{connected: "0x10 1x60", other: always}},
 		{Name: "no agent is scraped", After: 20 * minute, Series: series{agents: "3x60"}, Firing: []string{"NetworkFlanneldDown"}},
 		{Name: "kube-proxy runs", After: 30 * minute, Series: series{desired: "3x60", proxyUp: always, queued: "0+60x60", synced: "0+60x60", nftables: never, iptables: never}},
 		{Name: "kube-proxy of a node cannot be scraped", After: 20 * minute, Series: series{desired: "3x60", proxyUp: never}, Firing: []string{"NetworkKubeProxyDown"}},
