@@ -109,7 +109,9 @@ func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.
 type violation struct{ rule, detail string }
 
 // violated is the violation of a rule of the definition.
-func violated(rule string, args ...any) *violation { return &violation{rule, rules.Detail(rule, args...)} }
+func violated(rule string, args ...any) *violation {
+	return &violation{rule, rules.Detail(rule, args...)}
+}
 
 func (v violation) at(path *field.Path, value any) *field.Error {
 	return field.Invalid(path, value, v.detail).WithOrigin(v.rule)
