@@ -337,21 +337,24 @@ func (s *Server) Sweep(ctx context.Context) {
 	}
 }
 
-// Each calls visit with every attachment that is complete and whose network namespace exists, with what its ADD returned, in the turn of its
-// sandbox: no request of it runs meanwhile. Before the server serves there are none. The error has all errors.
-func (s *Server) Each(ctx context.Context, visit func(context.Context, Call, *current.Result) error) error {
+// Each calls visit with every attachment for which match is true, whose ADD has succeeded and whose network namespace exists, in the turn of its
+// sandbox: no request of it runs meanwhile. It does not wait for an ADD that runs. Before the server serves there are no attachments. The
+// error has all errors.
+func (s *Server) Each(ctx context.Context, match func(Call) bool, visit func(context.Context, Call) error) error {
 	if !s.serving.Load() {
 		return nil
 	}
 	records, err := s.store.all()
 	errs := []error{err}
 	for _, r := range records {
-		errs = append(errs, s.each(ctx, r.Call, visit))
+		if r.Result != nil && match(r.Call) {
+			errs = append(errs, s.each(ctx, r.Call, visit))
+		}
 	}
 	return errors.Join(errs...)
 }
 
-func (s *Server) each(ctx context.Context, call Call, visit func(context.Context, Call, *current.Result) error) error {
+func (s *Server) each(ctx context.Context, call Call, visit func(context.Context, Call) error) error {
 	leave, err := s.queue.enter(ctx, call.ContainerID)
 	if err != nil {
 		return err
@@ -364,7 +367,7 @@ func (s *Server) each(ctx context.Context, call Call, visit func(context.Context
 	if id, err := namespaceID(r.Call.NetNS); err != nil || id != r.NetNSID {
 		return nil //nolint:nilerr // the sandbox is gone, which Sweep, DEL or GC notice
 	}
-	return visit(ctx, r.Call, r.Result)
+	return visit(ctx, r.Call)
 }
 
 // parse reads what the runtime passes. All that is wrong with it is reported at once.

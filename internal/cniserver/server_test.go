@@ -425,15 +425,35 @@ func TestEachVisitsTheAttachmentsThatExist(t *testing.T) {
 		t.Fatal(err)
 	}
 	var visited []string
-	err := n.server.Each(t.Context(), func(_ context.Context, c Call, r *current.Result) error {
-		visited = append(visited, fmt.Sprint(c.ContainerID, " ", len(r.IPs)))
+	visit := func(_ context.Context, c Call) error {
+		visited = append(visited, c.ContainerID)
 		return errors.New("the visit's own")
-	})
-	if !slices.Equal(visited, []string{"whole 1"}) || err == nil || !strings.Contains(err.Error(), "the visit's own") {
+	}
+	if err := n.server.Each(t.Context(), func(Call) bool { return false }, visit); err != nil || len(visited) > 0 {
+		t.Errorf("none matches, and visited are %v: %v", visited, err)
+	}
+	every := func(Call) bool { return true }
+	if err := n.server.Each(t.Context(), every, visit); !slices.Equal(visited, []string{"whole"}) || err == nil || !strings.Contains(err.Error(), "the visit's own") {
 		t.Errorf("visited %v: %v", visited, err)
 	}
-	if err := (&Server{}).Each(t.Context(), nil); err != nil {
+	if err := (&Server{}).Each(t.Context(), every, visit); err != nil {
 		t.Errorf("a server that does not serve yet: %v", err)
+	}
+
+	// The ADD of another sandbox does not end before Each has.
+	n.netns("slow")
+	begun, end := make(chan struct{}), make(chan struct{})
+	n.toy.add = func(context.Context, Call) error { close(begun); <-end; return nil }
+	answered := make(chan cniproto.Response, 1)
+	go func() { answered <- n.ask(n.request(cniproto.Add, "slow")) }()
+	<-begun
+	visited = nil
+	if err := n.server.Each(t.Context(), every, visit); err == nil || !slices.Equal(visited, []string{"whole"}) {
+		t.Errorf("during an ADD, visited %v: %v", visited, err)
+	}
+	close(end)
+	if r := <-answered; r.Error != nil {
+		t.Error(r.Error)
 	}
 }
 

@@ -111,6 +111,16 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		reaches(t, newer.Namespace, far.addr(), podMTU)
+		// The former sandbox still exists. The agent looks after ports before routes.
+		before := one.ports()
+		one.at.Run("ip", "route", "delete", clusterNetwork)
+		eventually.Holds(t, "the agent has compared everything", func() (string, bool) {
+			routes := one.at.Run("ip", "route", "show", clusterNetwork)
+			return routes, strings.Contains(routes, "dev ovn-k8s-mp0")
+		})
+		if now := one.ports(); now != before {
+			t.Errorf("the former sandbox has its port again; ports were\n%sand are\n%s", before, now)
+		}
 		if err := p.del(); err != nil {
 			t.Errorf("DEL of the earlier sandbox: %v", err)
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	current "github.com/containernetworking/cni/pkg/types/100"
-
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
@@ -248,38 +246,49 @@ func (d *daemonState) watchDaemon(ctx context.Context) {
 }
 
 // restore adds the ports of pods that are missing in Open vSwitch while the pods' links exist: its database was lost. Pods keep their interfaces,
-// and get their connections back.
+// and get their connections back. A former sandbox of a pod whose newer one has the pod's logical port stays without a port.
 func (d *daemonState) restore(ctx context.Context) error {
 	links, err := d.place.links()
 	if err != nil {
 		return err
 	}
 	ports := d.vswitch.ports()
-	missing := map[string]bool{}
+	lost := map[string]bool{}
 	for name := range links {
 		if _, exists := ports[name]; !exists && strings.HasPrefix(name, linkPrefix) {
-			missing[name] = true
+			lost[name] = true
 		}
 	}
-	if len(missing) == 0 {
+	if len(lost) == 0 {
 		return nil
 	}
-	return d.server.Each(ctx, func(ctx context.Context, c cniserver.Call, _ *current.Result) error {
-		name := linkName(c)
-		if _, exists := d.vswitch.port(name); exists || !missing[name] {
-			return nil
-		}
-		given, uid, err := d.objects.pod(c.Pod())
-		if err != nil {
-			return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
-		}
-		d.Log.Warn("the port of a pod is missing in Open vSwitch and is added again", "port", name, "pod", c.Pod().Namespace+"/"+c.Pod().Name)
-		configuration, err := d.vswitch.configuration(ctx)
-		if err != nil {
-			return err
-		}
-		return configuration.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: podIDs(c, given, uid)})
+	wired := map[string]bool{} // logical ports
+	for _, i := range ports {
+		wired[i.ids[idInterface]] = true
+	}
+	return d.server.Each(ctx, func(c cniserver.Call) bool { return lost[linkName(c)] }, func(ctx context.Context, c cniserver.Call) error {
+		return d.restorePort(ctx, c, wired)
 	})
+}
+
+// restorePort adds the port of an attachment unless its logical port is wired, and notes that it is.
+func (d *daemonState) restorePort(ctx context.Context, c cniserver.Call, wired map[string]bool) error {
+	given, uid, err := d.objects.pod(c.Pod())
+	if err != nil {
+		return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
+	}
+	ids := podIDs(c, given, uid)
+	if wired[ids[idInterface]] {
+		return nil
+	}
+	wired[ids[idInterface]] = true
+	name := linkName(c)
+	d.Log.Warn("the port of a pod is missing in Open vSwitch and is added again", "port", name, "pod", ids[idInterface])
+	configuration, err := d.vswitch.configuration(ctx)
+	if err != nil {
+		return err
+	}
+	return configuration.EnsurePort(ctx, integration, ovs.Port{Name: name, ExternalIDs: ids})
 }
 
 // prune removes the ports of pods whose interface does not exist any more: it went with the pod's network namespace.
