@@ -1,5 +1,10 @@
 package rules
 
+// placed are the workloads whose nodes the operator chooses, as a list of CEL. The networks and components say which they are, and a test
+// compares it with that.
+const placed = `['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master',
+	'ovnkube-metrics', 'network-check-target', 'cni-sysctl-allowlist-ds']`
+
 // settings are the rules of the settings of networks but flannel, of kube-proxy and of workloads.
 var settings = []Rule{
 	mtuOfIPv6("ovn-mtu-range", "ovnKubernetesConfig", "NetworkConfig", "clusterNetworks"),
@@ -71,15 +76,13 @@ var settings = []Rule{
 	},
 	{
 		ID: "workload-placement", At: []string{"Network spec.workloads[]"}, Field: ".nodeSelector",
-		Valid: `!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master', 'ovnkube-metrics',
-			'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.nodeSelector) || self.nodeSelector.size() == 0`,
+		Valid:    `!(self.name in ` + placed + `) || !has(self.nodeSelector) || self.nodeSelector.size() == 0`,
 		Sentence: "must not be set for %s: the operator decides which nodes it runs on; remove it",
 		Args:     []string{"self.name"},
 	},
 	{
 		ID: "workload-placement", At: []string{"Network spec.workloads[]"}, Field: ".affinity",
-		Valid: `!(self.name in ['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'ovnkube', 'ovnkube-master', 'ovnkube-metrics',
-			'network-check-target', 'cni-sysctl-allowlist-ds']) || !has(self.affinity)`,
+		Valid:    `!(self.name in ` + placed + `) || !has(self.affinity)`,
 		Sentence: "must not be set for %s: the operator decides which nodes it runs on; remove it",
 		Args:     []string{"self.name"},
 	},

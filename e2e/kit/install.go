@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/applied"
 )
 
 // Names of what is installed.
@@ -117,11 +118,15 @@ func (k *Kit) Settled(ctx context.Context) error {
 // confirmed returns nil unless the operator has yet to record that what it applied works, which follows the conditions.
 func (k *Kit) confirmed(ctx context.Context) error {
 	record := &corev1.ConfigMap{}
-	err := k.Client.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: "applied-cluster"}, record)
-	if err == nil && record.Data["settling"] == "true" {
-		return errors.New("the record does not say yet that the rollout is complete")
+	err := k.Client.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: applied.ConfigMapName}, record)
+	if err != nil {
+		return client.IgnoreNotFound(err)
 	}
-	return client.IgnoreNotFound(err)
+	r, err := applied.Decode(record.Data)
+	if err == nil && r.Settling {
+		err = errors.New("the record does not say yet that the rollout is complete")
+	}
+	return err
 }
 
 // NodesReady returns nil if there are nodes and all are Ready; else those that are not.

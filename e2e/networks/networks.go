@@ -74,6 +74,9 @@ func All() []Network {
 	return slices.DeleteFunc(rows(), func(n Network) bool { return n.Provider == nil && n.Manifest == "" })
 }
 
+// leftByOVN prints the interfaces of OVN-Kubernetes.
+const leftByOVN = "ip -o link | grep -e ovn -e br-int"
+
 func rows() []Network {
 	return []Network{
 		{
@@ -85,12 +88,12 @@ func rows() []Network {
 			Tiers: Quick,
 			// Tests of Kubernetes send UDP packets of two kilobytes.
 			LabUp: []string{"--mtu=9000"},
-			Left:  "ip -o link | grep -e ovn -e br-int",
+			Left:  leftByOVN,
 		},
 		{
 			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "DualStack", Object: "e2e/networks/ovnkubernetes/dualstack.yaml",
 			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000", "--ip-family=dual"},
-			Left: "ip -o link | grep -e ovn -e br-int",
+			Left: leftByOVN,
 		},
 		{
 			Type: "ThirdParty", Object: "e2e/networks/thirdparty/network.yaml",

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -78,13 +77,14 @@ const cleaners = `request.userInfo.username.startsWith("system:serviceaccount:ku
 
 // networksOf is a CEL map from the namespaces that one type of network needs to that type.
 func networksOf(operands provider.Operands) string {
-	entries := map[string]string{}
+	var entries []string
 	for _, n := range operands.Namespaces {
 		if n.Network != "" && n.Protected && !n.Installed {
-			entries[n.Name] = fmt.Sprintf("%q: %q", n.Name, n.Network)
+			entries = append(entries, fmt.Sprintf("%q: %q", n.Name, n.Network))
 		}
 	}
-	return "{" + strings.Join(slices.Sorted(maps.Values(entries)), ", ") + "}"
+	slices.Sort(entries)
+	return "{" + strings.Join(slices.Compact(entries), ", ") + "}"
 }
 
 // deletions refuses to delete what a network in use depends on.

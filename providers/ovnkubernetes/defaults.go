@@ -35,7 +35,7 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 	c, before := settings(out).DeepCopy(), settings(prev)
 	out.DefaultNetwork.OVNKubernetesConfig = c
 
-	c.MTU = defaultMTU(c, before, f)
+	c.MTU = defaultMTU(c, before, f, hasIPv6(spec))
 	c.GenevePort = firstSet(c.GenevePort, before.GenevePort, new(uint32(defaultGenevePort)))
 	if c.IPsecConfig == nil {
 		c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}
@@ -58,11 +58,11 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 }
 
 // defaultMTU is what the nodes support, less the overhead. It is nil while that is not known: the pipeline waits for it.
-func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster) *uint32 {
+func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster, ipv6 bool) *uint32 {
 	if set := firstSet(c.MTU, before.MTU); set != nil {
 		return set
 	}
-	if mtu := f.HostMTU - overhead; mtu >= minMTU {
+	if mtu := f.HostMTU - overhead; mtu >= int(leastMTU(ipv6)) {
 		return new(uint32(min(mtu, maxMTU)))
 	}
 	return nil

@@ -1,7 +1,6 @@
 package ovnkubernetes
 
 import (
-	"fmt"
 	"net/netip"
 
 	"github.com/cluster-network-operator/cno/internal/facts"
@@ -18,18 +17,11 @@ func addMetrics(list *manifest.List, f facts.Cluster) {
 	if err != nil {
 		return
 	}
-	endpoint := func(app string, port int32, health string) metricsproxy.Endpoint {
-		upstream, err := netip.ParseAddrPort(health)
-		if err != nil {
-			list.Fail(fmt.Errorf("read the address of the metrics of %s: %w", app, err))
-		}
-		return metricsproxy.Endpoint{App: app, Port: port, Upstream: upstream}
-	}
 	list.Append(metricsproxy.Objects(metricsproxy.Options{
 		Namespace: agentconfig.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,
 		Endpoints: []metricsproxy.Endpoint{
-			endpoint(nodeName, metricsproxy.OVNNodePort, agentconfig.HealthNode),
-			endpoint(masterName, metricsproxy.OVNMasterPort, agentconfig.HealthMaster),
+			{App: nodeName, Port: metricsproxy.OVNNodePort, Upstream: netip.MustParseAddrPort(agentconfig.HealthNode)},
+			{App: masterName, Port: metricsproxy.OVNMasterPort, Upstream: netip.MustParseAddrPort(agentconfig.HealthMaster)},
 		},
 	}))
 }

@@ -90,11 +90,16 @@ func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	return errs
 }
 
-func validateMTU(mtu *uint32, ipv6 bool) field.ErrorList {
-	least := uint32(minMTU)
+// leastMTU is the smallest MTU of pods in bytes.
+func leastMTU(ipv6 bool) uint32 {
 	if ipv6 {
-		least = minMTU6
+		return minMTU6
 	}
+	return minMTU
+}
+
+func validateMTU(mtu *uint32, ipv6 bool) field.ErrorList {
+	least := leastMTU(ipv6)
 	if mtu == nil || *mtu >= least && *mtu <= maxMTU {
 		return nil
 	}

@@ -192,6 +192,10 @@ func TestDefaults(t *testing.T) {
 		c.MTU, c.GenevePort = new(uint32(1300)), new(uint32(7000))
 		c.IPv4 = &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.65.0.0/16", InternalTransitSwitchSubnet: "100.89.0.0/16"}
 	}
+	both := func(c *osv1.OVNKubernetesConfig) {
+		c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64", InternalTransitSwitchSubnet: "fd97::/64"}
+		c.GatewayConfig.IPv6.InternalMasqueradeSubnet = "fd69::/125"
+	}
 	for _, tc := range []struct {
 		why        string
 		spec, prev *operatorv1.NetworkSpec
@@ -203,6 +207,8 @@ func TestDefaults(t *testing.T) {
 		{"more than an interface takes", network(nil), nil, 70000, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(65535)) })},
 		{"the nodes' MTU is not known yet", network(nil), nil, 0, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = nil })},
 		{"... or leaves too little", network(nil), nil, 600, filled(func(c *osv1.OVNKubernetesConfig) { c.MTU = nil })},
+		{"... or too little for IPv6", dual(func(*osv1.OVNKubernetesConfig) {}), nil, 1379, filled(func(c *osv1.OVNKubernetesConfig) { both(c); c.MTU = nil })},
+		{"just enough for IPv6", dual(func(*osv1.OVNKubernetesConfig) {}), nil, 1380, filled(func(c *osv1.OVNKubernetesConfig) { both(c); c.MTU = new(uint32(1280)) })},
 		{"what was determined once stays", network(nil), with(other), 9000, filled(other)},
 		{"what is set", with(other), with(func(c *osv1.OVNKubernetesConfig) { *c = *filled(func(*osv1.OVNKubernetesConfig) {}) }), 9000, filled(other)},
 		{"the former field of the join subnet", with(func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "100.66.0.0/16" }), nil, 1500,

@@ -24,7 +24,7 @@ func Validate(spec *networkv1.EgressRouterSpec) field.ErrorList {
 	errs = append(errs, validateMacvlan(&spec.NetworkInterface.Macvlan, len(spec.Addresses), root.Child("networkInterface", "macvlan"))...)
 	errs = append(errs, validateAddresses(spec.Addresses, root.Child("addresses"))...)
 	if spec.Redirect == nil {
-		return append(errs, field.Required(root.Child("redirect"), "mode Redirect needs redirectRules, a fallbackIP, or both"))
+		return append(errs, field.Required(root.Child("redirect"), "mode Redirect needs redirectRules, a fallbackIP, or both").WithOrigin("egressrouter-redirect"))
 	}
 	return append(errs, validateRedirect(spec.Redirect, familiesOf(spec.Addresses), root.Child("redirect"))...)
 }
@@ -62,7 +62,7 @@ func (f families) has(a netip.Addr) bool { return a.Is4() && f.ipv4 || a.Is6() &
 
 func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Path) (errs field.ErrorList) {
 	if len(addresses) == 0 {
-		return field.ErrorList{field.Required(path, "the router needs at least one address, e.g. {ip: 192.168.12.99/24, gateway: 192.168.12.1}")}
+		return field.ErrorList{field.Required(path, "the router needs at least one address, e.g. {ip: 192.168.12.99/24, gateway: 192.168.12.1}").WithOrigin("egressrouter-addresses")}
 	}
 	first := map[int]string{}
 	for i, a := range addresses {
@@ -74,7 +74,7 @@ func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Pa
 		family := familyOf(prefix.Addr())
 		if other, ok := first[family]; ok {
 			errs = append(errs, field.Invalid(path.Index(i).Child("ip"), a.IP, fmt.Sprintf(
-				"there may be at most one address per family, and %s is not the only one of IPv%d; remove the others, and create a router for each of them", other, family)))
+				"there may be at most one address per family, and %s is not the only one of IPv%d; remove the others, and create a router for each of them", other, family)).WithOrigin("egressrouter-address-families"))
 			continue
 		}
 		first[family] = a.IP
@@ -87,13 +87,13 @@ func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.
 	var errs field.ErrorList
 	prefix, err := parseCIDR(a.IP)
 	if err != nil {
-		errs = append(errs, field.Invalid(path.Child("ip"), a.IP, err.Error()))
+		errs = append(errs, field.Invalid(path.Child("ip"), a.IP, err.Error()).WithOrigin("egressrouter-address"))
 	} else if wrong := notAHost(prefix); wrong != nil {
 		errs = append(errs, wrong.at(path.Child("ip"), a.IP))
 	}
 	if a.Gateway == "" {
 		return prefix, append(errs, field.Required(path.Child("gateway"),
-			fmt.Sprintf("write the address of the router of the network of %s, since everything that the pod sends goes there", a.IP)))
+			fmt.Sprintf("write the address of the router of the network of %s, since everything that the pod sends goes there", a.IP)).WithOrigin("egressrouter-gateway-required"))
 	}
 	gateway, err := parseIP(a.Gateway)
 	if err != nil {

@@ -32,18 +32,18 @@ func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Pa
 		c := connection{rule.Port, rule.Protocol, strings.Contains(rule.DestinationIP, ":")}
 		if seen[c] {
 			errs = append(errs, field.Invalid(at.Child("port"), rule.Port, fmt.Sprintf(
-				"%s port %d is redirected more than once, and only the first rule counts; remove all but one", rule.Protocol, rule.Port)))
+				"%s port %d is redirected more than once, and only the first rule counts; remove all but one", rule.Protocol, rule.Port)).WithOrigin("egressrouter-port-twice"))
 		}
 		seen[c] = true
 	}
 	if r.FallbackIP != "" {
-		errs = append(errs, validateDestination(r.FallbackIP, have, path.Child("fallbackIP"), "remove the fallback")...)
+		errs = append(errs, validateDestination(r.FallbackIP, have, path.Child("fallbackIP"), "egressrouter-fallback", "remove the fallback")...)
 	}
 	return errs
 }
 
 func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) field.ErrorList {
-	errs := validateDestination(r.DestinationIP, have, path.Child("destinationIP"), "remove the rule")
+	errs := validateDestination(r.DestinationIP, have, path.Child("destinationIP"), "egressrouter-destination", "remove the rule")
 	if r.Port < 1 || r.Port > largestPort {
 		errs = append(errs, invalid(path.Child("port"), r.Port, "egressrouter-port"))
 	}
@@ -61,16 +61,17 @@ func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) 
 	return errs
 }
 
-func validateDestination(value string, have families, path *field.Path, otherwise string) field.ErrorList {
+// validateDestination checks where packets are sent. rule is what an address must be, otherwise the other way out than another address.
+func validateDestination(value string, have families, path *field.Path, rule, otherwise string) field.ErrorList {
 	a, err := parseIP(value)
 	switch {
 	case err != nil:
-		return field.ErrorList{invalid(path, value, "egressrouter-destination")}
+		return field.ErrorList{invalid(path, value, rule)}
 	case !a.IsGlobalUnicast():
 		return field.ErrorList{invalid(path, value, "egressrouter-unreachable")}
 	case !have.has(a):
 		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf(
-			"is IPv%d, and the router has no IPv%d address; add one to spec.addresses, or %s", familyOf(a), familyOf(a), otherwise))}
+			"is IPv%d, and the router has no IPv%d address; add one to spec.addresses, or %s", familyOf(a), familyOf(a), otherwise)).WithOrigin(rule + "-family")}
 	}
 	return nil
 }

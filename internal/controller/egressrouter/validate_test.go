@@ -92,6 +92,9 @@ func TestEverythingThatIsWrongIsFoundWhereItIs(t *testing.T) {
 				if e.Detail == "" {
 					t.Errorf("no way out: %v", e)
 				}
+				if e.Origin == "" && e.Type != field.ErrorTypeNotSupported { // of which the API server's own check is the rule
+					t.Errorf("no rule: %v", e)
+				}
 			}
 			for _, path := range row.wrong {
 				if !found[path] {

@@ -2,6 +2,7 @@ package sysctl
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,7 +15,7 @@ func ForwardIPv6(root string) error {
 	const dir = "net/ipv6/conf"
 	interfaces, err := os.ReadDir(filepath.Join(root, dir))
 	if err != nil {
-		return err
+		return fmt.Errorf("list the kernel's settings of interfaces: %w", err)
 	}
 	var errs []error
 	for _, i := range interfaces {
