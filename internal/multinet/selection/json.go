@@ -1,7 +1,7 @@
 package selection
 
 import (
-	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,7 +49,7 @@ func parseJSON(annotation, podNamespace string, at *field.Path) ([]Selection, fi
 	for i, element := range list {
 		o, ok := element.(*strictjson.Object)
 		if !ok {
-			errs = append(errs, wrongType(at.Index(i), element, `an object with "name"`))
+			errs = append(errs, strictjson.WrongType(at.Index(i), element, `an object with "name"`))
 			continue
 		}
 		s := Selection{Namespace: podNamespace, Interface: generated(i)}
@@ -67,7 +67,7 @@ func readNetwork(s *Selection, o *strictjson.Object, at *field.Path) field.Error
 		case ok:
 			errs = append(errs, read(s, o.Values[key], at.Child(key))...)
 		case !strings.Contains(key, "."):
-			errs = append(errs, unknownKey(at, key, keys))
+			errs = append(errs, strictjson.UnknownKey(at, key, slices.Collect(maps.Keys(keys))))
 		}
 	}
 	if _, ok := o.Values["name"]; !ok {
@@ -79,42 +79,11 @@ func readNetwork(s *Selection, o *strictjson.Object, at *field.Path) field.Error
 	return errs
 }
 
-// unknownKey is the error of a key that the standard does not define.
-func unknownKey[V any](at *field.Path, key string, known map[string]V) *field.Error {
-	var names []string
-	for name := range known {
-		if strings.EqualFold(name, key) {
-			return field.Invalid(at, short(key), fmt.Sprintf("is not a key; did you mean %s?", name))
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return field.Invalid(at, short(key), "is not a key; must be one of "+strings.Join(names, ", "))
-}
-
-// wrongType is the error of a value of another JSON type.
-func wrongType(at *field.Path, value any, want string) *field.Error {
-	kind := "a number"
-	switch value.(type) {
-	case nil:
-		kind = "null"
-	case string:
-		kind = "a string"
-	case bool:
-		kind = "true or false"
-	case []any:
-		kind = "a list"
-	case *strictjson.Object:
-		kind = "an object"
-	}
-	return field.Forbidden(at, fmt.Sprintf("is %s; must be %s", kind, want))
-}
-
 // text reads a string and checks it.
 func text(into *string, value any, at *field.Path, validate func(string, *field.Path) field.ErrorList) field.ErrorList {
 	s, ok := value.(string)
 	if !ok {
-		return field.ErrorList{wrongType(at, value, "a string")}
+		return field.ErrorList{strictjson.WrongType(at, value, "a string")}
 	}
 	*into = s
 	return validate(s, at)

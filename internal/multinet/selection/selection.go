@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
 const (
@@ -133,7 +134,7 @@ func validateLabel(name string, at *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(at, "must be a name of at most 63 lower-case letters, digits and hyphens")}
 	}
 	if len(utilvalidation.IsDNS1123Label(name)) > 0 {
-		return field.ErrorList{field.Invalid(at, short(name), "must be a name of at most 63 lower-case letters, digits and hyphens, which begins and ends with a letter or digit")}
+		return field.ErrorList{field.Invalid(at, strictjson.Short(name), "must be a name of at most 63 lower-case letters, digits and hyphens, which begins and ends with a letter or digit")}
 	}
 	return nil
 }
@@ -144,7 +145,7 @@ func validateInterface(name string, at *field.Path) field.ErrorList {
 	}
 	errs := agentfile.ValidateInterface(at, name)
 	for _, e := range errs {
-		e.BadValue = short(name)
+		e.BadValue = strictjson.Short(name)
 	}
 	// The kernel replaces %d by a number, so that the interface would have another name than the pod asked for.
 	unusual := func(r rune) bool { return r <= ' ' || r > '~' || r == '%' || r == '@' }
@@ -152,15 +153,6 @@ func validateInterface(name string, at *field.Path) field.ErrorList {
 		errs = append(errs, field.Invalid(at, name, "must be printable ASCII characters without % and @"))
 	}
 	return errs
-}
-
-// short is a value as errors show it.
-func short(value string) string {
-	const most = 64
-	if len(value) <= most {
-		return value
-	}
-	return strings.ToValidUTF8(value[:most], "") + "..."
 }
 
 // validateTogether checks what two networks of a pod cannot both have.

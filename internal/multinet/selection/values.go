@@ -3,8 +3,10 @@ package selection
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
@@ -16,7 +18,7 @@ import (
 func readIPs(s *Selection, value any, at *field.Path) field.ErrorList {
 	list, ok := value.([]any)
 	if !ok {
-		return field.ErrorList{wrongType(at, value, "a list of addresses")}
+		return field.ErrorList{strictjson.WrongType(at, value, "a list of addresses")}
 	}
 	if len(list) == 0 {
 		return field.ErrorList{field.Required(at, "must have at least one address; remove the key if the network chooses the address")}
@@ -51,7 +53,7 @@ func addressOf(ip string) netip.Addr {
 
 func validateIP(ip string, at *field.Path) field.ErrorList {
 	if !usable(addressOf(ip)) {
-		return field.ErrorList{field.Invalid(at, short(ip), "must be the address of an interface, with or without a prefix length, for example 192.0.2.10/24")}
+		return field.ErrorList{field.Invalid(at, strictjson.Short(ip), "must be the address of an interface, with or without a prefix length, for example 192.0.2.10/24")}
 	}
 	return nil
 }
@@ -65,7 +67,7 @@ func validateMAC(mac string, at *field.Path) field.ErrorList {
 	hw, err := net.ParseMAC(mac)
 	switch {
 	case err != nil || len(hw) != 6:
-		return field.ErrorList{field.Invalid(at, short(mac), "must be a hardware address of six bytes, for example 02:00:00:00:00:01")}
+		return field.ErrorList{field.Invalid(at, strictjson.Short(mac), "must be a hardware address of six bytes, for example 02:00:00:00:00:01")}
 	case hw[0]&1 == 1:
 		return field.ErrorList{field.Invalid(at, mac, "is a multicast address; the first byte must be even")}
 	case [6]byte(hw) == [6]byte{}:
@@ -76,14 +78,14 @@ func validateMAC(mac string, at *field.Path) field.ErrorList {
 
 func validateGUID(guid string, at *field.Path) field.ErrorList {
 	if hw, err := net.ParseMAC(guid); err != nil || len(hw) != 8 {
-		return field.ErrorList{field.Invalid(at, short(guid), "must be a GUID of eight bytes, for example 02:00:00:00:00:00:00:01")}
+		return field.ErrorList{field.Invalid(at, strictjson.Short(guid), "must be a GUID of eight bytes, for example 02:00:00:00:00:00:00:01")}
 	}
 	return nil
 }
 
 func validateClaim(name string, at *field.Path) field.ErrorList {
 	if len(utilvalidation.IsDNS1123Subdomain(name)) > 0 {
-		return field.ErrorList{field.Invalid(at, short(name), "must be the name of an IPAMClaim")}
+		return field.ErrorList{field.Invalid(at, strictjson.Short(name), "must be the name of an IPAMClaim")}
 	}
 	return nil
 }
@@ -91,7 +93,7 @@ func validateClaim(name string, at *field.Path) field.ErrorList {
 func readArgs(s *Selection, value any, at *field.Path) field.ErrorList {
 	o, ok := value.(*strictjson.Object)
 	if !ok {
-		return field.ErrorList{wrongType(at, value, "an object")}
+		return field.ErrorList{strictjson.WrongType(at, value, "an object")}
 	}
 	s.CNIArgs = o.Map()
 	return nil
@@ -100,7 +102,7 @@ func readArgs(s *Selection, value any, at *field.Path) field.ErrorList {
 func readDefaultRoute(s *Selection, value any, at *field.Path) field.ErrorList {
 	list, ok := value.([]any)
 	if !ok {
-		return field.ErrorList{wrongType(at, value, "a list of gateways, which may be empty")}
+		return field.ErrorList{strictjson.WrongType(at, value, "a list of gateways, which may be empty")}
 	}
 	s.DefaultRoute = true
 	var errs field.ErrorList
@@ -109,7 +111,7 @@ func readDefaultRoute(s *Selection, value any, at *field.Path) field.ErrorList {
 		errs = append(errs, text(&gateway, element, at.Index(i), func(v string, at *field.Path) field.ErrorList {
 			addr, err := netip.ParseAddr(v)
 			if err != nil || !usable(addr) {
-				return field.ErrorList{field.Invalid(at, short(v), "must be the address of a gateway, without a prefix length")}
+				return field.ErrorList{field.Invalid(at, strictjson.Short(v), "must be the address of a gateway, without a prefix length")}
 			}
 			s.Gateways = append(s.Gateways, addr)
 			return nil
@@ -122,11 +124,11 @@ func readDefaultRoute(s *Selection, value any, at *field.Path) field.ErrorList {
 func number(into *int64, value any, at *field.Path, lowest, highest int64) field.ErrorList {
 	n, ok := value.(json.Number)
 	if !ok {
-		return field.ErrorList{wrongType(at, value, "a number")}
+		return field.ErrorList{strictjson.WrongType(at, value, "a number")}
 	}
 	i, err := n.Int64()
 	if err != nil || i < lowest || i > highest {
-		return field.ErrorList{field.Invalid(at, short(n.String()), fmt.Sprintf("must be a whole number from %d to %d", lowest, highest))}
+		return field.ErrorList{field.Invalid(at, strictjson.Short(n.String()), fmt.Sprintf("must be a whole number from %d to %d", lowest, highest))}
 	}
 	*into = i
 	return nil
@@ -138,13 +140,13 @@ const highestPort = 1<<16 - 1
 func readPortMappings(s *Selection, value any, at *field.Path) field.ErrorList {
 	list, ok := value.([]any)
 	if !ok {
-		return field.ErrorList{wrongType(at, value, "a list of port mappings")}
+		return field.ErrorList{strictjson.WrongType(at, value, "a list of port mappings")}
 	}
 	var errs field.ErrorList
 	for i, element := range list {
 		o, ok := element.(*strictjson.Object)
 		if !ok {
-			errs = append(errs, wrongType(at.Index(i), element, "an object with hostPort and containerPort"))
+			errs = append(errs, strictjson.WrongType(at.Index(i), element, "an object with hostPort and containerPort"))
 			continue
 		}
 		m, wrong := readPortMapping(o, at.Index(i))
@@ -162,7 +164,7 @@ func readPortMapping(o *strictjson.Object, at *field.Path) (PortMapping, field.E
 		port, known := ports[key]
 		switch {
 		case !known:
-			errs = append(errs, unknownKey(at, key, ports))
+			errs = append(errs, strictjson.UnknownKey(at, key, slices.Collect(maps.Keys(ports))))
 		case port != nil:
 			errs = append(errs, number(port, o.Values[key], at.Child(key), 1, highestPort)...)
 		default:
@@ -182,13 +184,13 @@ func validateProtocol(protocol string, at *field.Path) field.ErrorList {
 	case "tcp", "udp", "sctp":
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, short(protocol), "must be TCP, UDP or SCTP")}
+	return field.ErrorList{field.Invalid(at, strictjson.Short(protocol), "must be TCP, UDP or SCTP")}
 }
 
 func readBandwidth(s *Selection, value any, at *field.Path) field.ErrorList {
 	o, ok := value.(*strictjson.Object)
 	if !ok {
-		return field.ErrorList{wrongType(at, value, "an object with ingressRate or egressRate")}
+		return field.ErrorList{strictjson.WrongType(at, value, "an object with ingressRate or egressRate")}
 	}
 	b := &Bandwidth{}
 	limits := map[string]*int64{"ingressRate": &b.IngressRate, "ingressBurst": &b.IngressBurst, "egressRate": &b.EgressRate, "egressBurst": &b.EgressBurst}
@@ -196,7 +198,7 @@ func readBandwidth(s *Selection, value any, at *field.Path) field.ErrorList {
 	for _, key := range o.Keys {
 		limit, known := limits[key]
 		if !known {
-			errs = append(errs, unknownKey(at, key, limits))
+			errs = append(errs, strictjson.UnknownKey(at, key, slices.Collect(maps.Keys(limits))))
 			continue
 		}
 		errs = append(errs, number(limit, o.Values[key], at.Child(key), 0, 1<<62)...)

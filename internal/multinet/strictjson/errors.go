@@ -1,0 +1,46 @@
+package strictjson
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// WrongType is the error of a value of another JSON type than want, for example "a string".
+func WrongType(at *field.Path, value any, want string) *field.Error {
+	kind := "a number"
+	switch value.(type) {
+	case nil:
+		kind = "null"
+	case string:
+		kind = "a string"
+	case bool:
+		kind = "true or false"
+	case []any:
+		kind = "a list"
+	case *Object:
+		kind = "an object"
+	}
+	return field.Forbidden(at, fmt.Sprintf("is %s; must be %s", kind, want))
+}
+
+// UnknownKey is the error of a key of the object at a path that is not one of those that are known.
+func UnknownKey(at *field.Path, key string, known []string) *field.Error {
+	for _, name := range known {
+		if strings.EqualFold(name, key) {
+			return field.Invalid(at, Short(key), fmt.Sprintf("is not a key; did you mean %s?", name))
+		}
+	}
+	return field.Invalid(at, Short(key), "is not a key; must be one of "+strings.Join(slices.Sorted(slices.Values(known)), ", "))
+}
+
+// Short is a value as errors show it.
+func Short(value string) string {
+	const most = 64
+	if len(value) <= most {
+		return value
+	}
+	return strings.ToValidUTF8(value[:most], "") + "..."
+}
