@@ -62,16 +62,20 @@ func (l *Lab) each(target string, f func(n topology.Node, unit string) error) er
 	return nil
 }
 
-// SetCable plugs a node's network cable in or pulls it.
-func (l *Lab) SetCable(node string, plugged bool) error {
-	if _, err := l.record.Topology.Node(node); err != nil {
+// SetCable plugs the network cable of a device of a node or a host outside in, or pulls it. An empty device is
+// the first one.
+func (l *Lab) SetCable(node, device string, plugged bool) error {
+	if _, err := l.record.Topology.Machine(node); err != nil {
 		return err
+	}
+	if device == "" {
+		device = underlay.Device
 	}
 	p, err := l.init(underlay.Name)
 	if err != nil {
 		return err
 	}
-	return underlay.SetCable(p.PID, node, plugged)
+	return underlay.SetCable(p.PID, node, device, plugged)
 }
 
 // powerOff ends everything on the node at once and forgets its network; its
@@ -94,7 +98,7 @@ func (l *Lab) powerOff(ctx context.Context, n topology.Node) error {
 		return err
 	}
 	if outside, err := l.init(underlay.Name); err == nil {
-		if err := underlay.Detach(outside.PID, n.Name); err != nil {
+		if err := underlay.Detach(outside.PID, l.record.Topology, n); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/underlay"
 )
 
-// Command makes a command that runs on a node, with the node's programs in its
+// Command makes a command that runs on a node or a host outside, with the node's programs in its
 // path. The underlay may be named too: then the command runs on the machine, in
 // the network that the nodes hang off, as a host outside the cluster.
 //
@@ -20,7 +20,7 @@ import (
 // command: give what may not end by itself a process group to kill.
 func (l *Lab) Command(ctx context.Context, node, program string, args ...string) (*exec.Cmd, error) {
 	if node != underlay.Name {
-		if _, err := l.record.Topology.Node(node); err != nil {
+		if _, err := l.record.Topology.Machine(node); err != nil {
 			return nil, err
 		}
 	}

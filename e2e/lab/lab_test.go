@@ -15,7 +15,7 @@ import (
 )
 
 func TestParseTarget(t *testing.T) {
-	lab, err := topology.New(topology.Options{ControlPlanes: 2, Workers: 1, Family: topology.IPv4})
+	lab, err := topology.New(topology.Options{ControlPlanes: 2, Workers: 1, Family: topology.IPv4, Links: 2, DHCP: []int{2}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,13 @@ func TestParseTarget(t *testing.T) {
 		"cp-1/etcd":        {nodes: []string{"cp-1"}, unit: "etcd"},
 		"worker-0/etcd":    {fails: `worker-0 runs no "etcd"`},
 		"worker-9/kubelet": {fails: `no node is called "worker-9"`},
-		"nonsense":         {fails: `"nonsense" is neither a node (cp-0, cp-1, worker-0) nor a component (etcd, `},
+		"outside1":         {nodes: []string{"outside1"}},
+		"outside2/dnsmasq": {nodes: []string{"outside2"}, unit: "dnsmasq"},
+		"dnsmasq":          {nodes: []string{"outside2"}, unit: "dnsmasq"},
+		// DHCP was asked for on the other link only.
+		"outside1/dnsmasq": {fails: `outside1 runs no "dnsmasq"`},
+		"outside1/kubelet": {fails: `outside1 runs no "kubelet"`},
+		"nonsense":         {fails: `"nonsense" is neither a node (cp-0, cp-1, worker-0, outside1, outside2) nor a component (etcd, `},
 		// The lab was told not to run it.
 		"kube-proxy": {fails: "neither"},
 	}

@@ -30,7 +30,7 @@ func (l *Lab) makeUnderlay() error {
 	}
 	t := l.record.Topology
 	spec := underlay.Spec{
-		Family: t.Family, MTU: t.MTU, Port: topology.APIPort,
+		Family: t.Family, Links: t.Links, MTU: t.MTU, Port: topology.APIPort,
 		Cgroup: l.branch(underlay.Name), Cgroups: groups,
 	}
 	for _, cp := range t.ControlPlanes() {
@@ -70,8 +70,8 @@ func (l *Lab) writeKubeconfig() error {
 	return nil
 }
 
-// makeNode writes the node's disk, starts its first process and lays its
-// cable. What the disk holds from an earlier life, beside the lab's own files,
+// makeNode writes the disk of a node or a host outside, starts its first process and lays its
+// cables. What the disk holds from an earlier life, beside the lab's own files,
 // stays on it.
 func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 	outside, err := l.init(underlay.Name)
@@ -81,8 +81,10 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 	if err := l.format(n); err != nil {
 		return err
 	}
-	if err := l.prepareImages(ctx, n); err != nil {
-		return err
+	if n.Role != topology.Outside {
+		if err := l.prepareImages(ctx, n); err != nil {
+			return err
+		}
 	}
 	groups, err := cgroup.Mounted()
 	if err != nil {
@@ -116,6 +118,9 @@ func (l *Lab) makeNode(ctx context.Context, n topology.Node) error {
 }
 
 func (l *Lab) format(n topology.Node) error {
+	if n.Role == topology.Outside {
+		return machine.Format(l.host.Layout.Disk(n.Name), config.OutsideFiles(n))
+	}
 	cluster, err := loadCluster(l.host.Layout.PKI())
 	if err != nil {
 		return err

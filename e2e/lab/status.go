@@ -35,7 +35,8 @@ type UnitStatus struct {
 type Status struct {
 	// Underlay is the process that holds the underlay, 0 if it is gone.
 	Underlay int
-	Nodes    []NodeStatus
+	// Nodes are the nodes of the cluster and the hosts outside.
+	Nodes []NodeStatus
 	// APIError says why the API server could not be asked, nil if it was.
 	APIError error
 }
@@ -48,7 +49,7 @@ func (l *Lab) Status(ctx context.Context) (Status, error) {
 	}
 	ready, err := l.ready(ctx)
 	s.APIError = err
-	for _, n := range l.record.Topology.Nodes {
+	for _, n := range l.record.Topology.Machines() {
 		node := NodeStatus{Node: n, Ready: ready[n.Name]}
 		if p, err := l.init(n.Name); err == nil {
 			node.PID = p.PID

@@ -18,22 +18,22 @@ type Target struct {
 }
 
 // ParseTarget understands NODE, UNIT, which stands for that unit on every node
-// that runs it, and NODE/UNIT.
+// that runs it, and NODE/UNIT. A host outside may take the place of a node.
 func ParseTarget(t topology.Topology, s string) (Target, error) {
 	if name, unit, ok := strings.Cut(s, "/"); ok {
-		n, err := t.Node(name)
+		n, err := t.Machine(name)
 		if err != nil {
 			return Target{}, err
 		}
 		_, err = config.Unit(t, n, unit)
 		return Target{Nodes: []topology.Node{n}, Unit: unit}, err
 	}
-	if n, err := t.Node(s); err == nil {
+	if n, err := t.Machine(s); err == nil {
 		return Target{Nodes: []topology.Node{n}}, nil
 	}
 	target := Target{Unit: s}
 	var units []string
-	for _, n := range t.Nodes {
+	for _, n := range t.Machines() {
 		for _, u := range config.Units(t, n) {
 			if u.Name == s {
 				target.Nodes = append(target.Nodes, n)
@@ -45,7 +45,7 @@ func ParseTarget(t topology.Topology, s string) (Target, error) {
 	}
 	if len(target.Nodes) == 0 {
 		return Target{}, fmt.Errorf("%q is neither a node (%s) nor a component (%s) nor NODE/COMPONENT",
-			s, strings.Join(t.Names(), ", "), strings.Join(units, ", "))
+			s, strings.Join(topology.Topology{Nodes: t.Machines()}.Names(), ", "), strings.Join(units, ", "))
 	}
 	return target, nil
 }

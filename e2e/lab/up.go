@@ -111,7 +111,7 @@ func (l *Lab) do(ctx context.Context, a plan.Action) error {
 	if a.Node == "" {
 		return l.doForAll(ctx, a.Verb)
 	}
-	n, err := l.record.Topology.Node(a.Node)
+	n, err := l.record.Topology.Machine(a.Node)
 	if err != nil {
 		return err
 	}

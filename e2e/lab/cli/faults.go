@@ -14,6 +14,22 @@ type fault struct {
 	do         func(ctx context.Context, l *lab.Lab, target string) error
 }
 
+// cableCommand pulls a cable or plugs it in.
+func cableCommand(h *lab.Host, name, short string, plugged bool) *cobra.Command {
+	return &cobra.Command{
+		Use:   name + " NODE [DEVICE]",
+		Short: short,
+		Args:  cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			device := ""
+			if len(args) > 1 {
+				device = args[1]
+			}
+			return changing(cmd.Context(), h, func(l *lab.Lab) error { return l.SetCable(args[0], device, plugged) })
+		},
+	}
+}
+
 func faultCommands(h *lab.Host) []*cobra.Command {
 	faults := []fault{
 		{"stop NODE|COMPONENT|NODE/COMPONENT", "Power a node off, or end a component and keep it down",
@@ -22,12 +38,11 @@ func faultCommands(h *lab.Host) []*cobra.Command {
 			func(ctx context.Context, l *lab.Lab, t string) error { return l.Start(ctx, t) }},
 		{"kill NODE|COMPONENT|NODE/COMPONENT", "Kill a component as a crash would; it restarts automatically",
 			func(ctx context.Context, l *lab.Lab, t string) error { return l.Kill(ctx, t) }},
-		{"unplug NODE", "Pull the network cable of a node",
-			func(_ context.Context, l *lab.Lab, t string) error { return l.SetCable(t, false) }},
-		{"plug NODE", "Plug the network cable of a node in again",
-			func(_ context.Context, l *lab.Lab, t string) error { return l.SetCable(t, true) }},
 	}
-	commands := make([]*cobra.Command, 0, len(faults))
+	commands := []*cobra.Command{
+		cableCommand(h, "unplug", "Pull the network cable of a node, that of eth0 if no device is named", false),
+		cableCommand(h, "plug", "Plug the network cable of a node in again", true),
+	}
 	for _, f := range faults {
 		commands = append(commands, &cobra.Command{
 			Use:   f.use,

@@ -30,8 +30,8 @@ func loadImageCommand(h *lab.Host) *cobra.Command {
 func execCommand(h *lab.Host) *cobra.Command {
 	return &cobra.Command{
 		Use:     "exec NODE -- COMMAND [ARGUMENT...]",
-		Short:   "Run a command on a node, or in the network outside the cluster (NODE is then underlay)",
-		Example: "  lab exec worker-0 -- ip route\n  lab exec underlay -- ping -c1 10.89.0.11",
+		Short:   "Run a command on a node, on a host outside (outside1, ...), or in the network outside the cluster (NODE is then underlay)",
+		Example: "  lab exec worker-0 -- ip route\n  lab exec underlay -- ping -c1 10.89.0.11\n  lab exec outside1 -- ip neighbour",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := lab.Open(*h)

@@ -47,6 +47,8 @@ func upCommand(h *lab.Host) *cobra.Command {
 	flags.StringVar(&f.family, "ip-family", string(topology.IPv4), "IP family of nodes and services: 4, 6 or dual")
 	flags.StringVar(&f.network, "network", noNetwork, "file with the network configuration to take the service network from, and to apply")
 	flags.StringSliceVar(&f.images, "image", nil, "docker-archive with an image that every node gets; may be given several times")
+	flags.IntVar(&f.Links, "links", 0, "number of further networks, each with an interface of every node (eth1, ...) and a host outside (outside1, ...)")
+	flags.IntSliceVar(&f.DHCP, "dhcp", nil, "numbers of the links on which the host outside serves addresses by DHCP, for example 1,2")
 	flags.IntVar(&f.MTU, "mtu", 0, "MTU of the links between nodes, in bytes (default: the kernel's, 1500)")
 	flags.BoolVar(&f.KubeProxy, "kube-proxy", false, "run kube-proxy on every node, for networks that bring none")
 	flags.BoolVar(&f.OpenShift, "openshift", false, "serve OpenShift's kinds and make the objects that its clusters are born with")

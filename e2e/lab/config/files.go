@@ -56,20 +56,29 @@ func Files(n Node) ([]machine.File, error) {
 	return files, nil
 }
 
+// OutsideFiles lists the files of a host outside the cluster. It reaches its link only, and has no name server.
+func OutsideFiles(host topology.Node) []machine.File {
+	return append(names(host.Name, host), machine.File{Path: "/etc/resolv.conf", Mode: public})
+}
+
 // identity is what tells the node who and where it is. Its name server is the
 // underlay, where no one listens: names outside the cluster fail at once.
 func identity(n Node) []machine.File {
+	resolv := fmt.Sprintf("nameserver %s\n", n.Family.Gateways()[0])
+	return append(names(n.Name, n.Nodes...), machine.File{Path: "/etc/resolv.conf", Mode: public, Data: []byte(resolv)})
+}
+
+// names are the files with the name of a machine, and with the addresses of those that it reaches.
+func names(name string, reached ...topology.Node) []machine.File {
 	hosts := bytes.NewBufferString("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n")
-	for _, other := range n.Nodes {
-		for _, a := range other.Addresses {
-			fmt.Fprintf(hosts, "%s %s\n", a, other.Name)
+	for _, n := range reached {
+		for _, a := range n.Addresses {
+			fmt.Fprintf(hosts, "%s %s\n", a, n.Name)
 		}
 	}
-	resolv := fmt.Sprintf("nameserver %s\n", n.Family.Gateways()[0])
 	return []machine.File{
-		{Path: "/etc/hostname", Mode: public, Data: []byte(n.Name + "\n")},
+		{Path: "/etc/hostname", Mode: public, Data: []byte(name + "\n")},
 		{Path: "/etc/hosts", Mode: public, Data: hosts.Bytes()},
-		{Path: "/etc/resolv.conf", Mode: public, Data: []byte(resolv)},
 	}
 }
 

@@ -11,10 +11,13 @@ import (
 // KubeProxy is the name of the service proxy's unit, where the lab runs it.
 const KubeProxy = "kube-proxy"
 
-// Units lists the programs of a node of the topology in the order they are
+// Units lists the programs of a node, or of a host outside, of the topology in the order they are
 // started.
 func Units(t topology.Topology, node topology.Node) []supervisor.Unit {
 	n := Node{Topology: t, Node: node}
+	if n.Role == topology.Outside {
+		return outsideUnits(n)
+	}
 	var units []supervisor.Unit
 	if n.Role == topology.ControlPlane {
 		units = append(units, etcdUnit(n), apiServerUnit(n), controllerManagerUnit(n), schedulerUnit(n))

@@ -25,6 +25,7 @@ var requirements = []requirement{
 	{"nsenter", "util-linux"},
 	{"mount", "mount"},
 	{"ping", "iputils-ping"},
+	{"dnsmasq", "dnsmasq-base"},
 }
 
 // Ensure installs what is missing. Without the rights to do so, its error names

@@ -17,12 +17,12 @@ func TestMissing(t *testing.T) {
 			return "", errors.New("not found")
 		}
 	}
-	if got := Missing(lookPath("runc", "ip", "iptables", "nft", "conntrack", "ethtool", "nsenter", "mount", "ping")); got != nil {
+	if got := Missing(lookPath("runc", "ip", "iptables", "nft", "conntrack", "ethtool", "nsenter", "mount", "ping", "dnsmasq")); got != nil {
 		t.Errorf("with everything there, %v is missing", got)
 	}
 	// Packages are named, not programs.
 	want := []string{"iproute2", "nftables"}
-	if diff := cmp.Diff(want, Missing(lookPath("runc", "iptables", "conntrack", "ethtool", "nsenter", "mount", "ping"))); diff != "" {
+	if diff := cmp.Diff(want, Missing(lookPath("runc", "iptables", "conntrack", "ethtool", "nsenter", "mount", "ping", "dnsmasq"))); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -16,7 +16,7 @@ import (
 type Verb string
 
 const (
-	// MakeUnderlay starts the network between the nodes.
+	// MakeUnderlay starts the network between the nodes, and the further links.
 	MakeUnderlay Verb = "make the underlay"
 	// MakeNode starts a node: its namespaces, its disk, its cable.
 	MakeNode Verb = "make the node"
@@ -86,8 +86,8 @@ func Up(t topology.Topology) Plan {
 	}
 	return Plan{
 		{{Verb: MakeUnderlay}},
-		forNodes(t.Nodes, Action{Verb: MakeNode}),
-		append(start(t, t.ControlPlanes(), config.Etcd), start(t, t.Nodes, config.Containerd)...),
+		forNodes(t.Machines(), Action{Verb: MakeNode}),
+		slices.Concat(start(t, t.ControlPlanes(), config.Etcd), start(t, t.Nodes, config.Containerd), start(t, t.OutsideHosts(), config.Dnsmasq)),
 		start(t, t.ControlPlanes(), config.APIServer),
 		// Images are imported while the API server starts: both take seconds.
 		append(forNodes(t.ControlPlanes(), Action{Verb: AwaitAPI}), forNodes(t.Nodes, Action{Verb: LoadImages})...),
@@ -97,10 +97,17 @@ func Up(t topology.Topology) Plan {
 	}
 }
 
-// Node brings one node of a lab that is up into being, or back after it was
+// Node brings one node of a lab that is up into being, or a node or host outside back after it was
 // powered off.
 func Node(t topology.Topology, n topology.Node) Plan {
 	one := []topology.Node{n}
+	if n.Role == topology.Outside {
+		plan := Plan{forNodes(one, Action{Verb: MakeNode})}
+		if units := start(t, one, config.Dnsmasq); len(units) > 0 {
+			plan = append(plan, units)
+		}
+		return plan
+	}
 	plan := Plan{forNodes(one, Action{Verb: MakeNode}), start(t, one, config.Containerd)}
 	if n.Role == topology.ControlPlane {
 		plan = append(plan, start(t, one, config.Etcd), start(t, one, config.APIServer), forNodes(one, Action{Verb: AwaitAPI}))

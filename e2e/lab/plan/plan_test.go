@@ -31,6 +31,29 @@ func TestOpenShiftIsThereBeforeTheLabIsUp(t *testing.T) {
 	}
 }
 
+// TestHostsOutsideComeUpBesideTheNodes also shows that nothing of a cluster runs on them.
+func TestHostsOutsideComeUpBesideTheNodes(t *testing.T) {
+	lab := newTopology(t, 1, 0)
+	lab.Links = []topology.Link{{Number: 1}, {Number: 2, DHCP: true}}
+	got := strings.SplitN(describe(Up(lab)), "\n", 4)
+	want := []string{
+		"make the underlay",
+		"make the node of cp-0, make the node of outside1, make the node of outside2",
+		"start etcd of cp-0, start containerd of cp-0, start dnsmasq of outside2",
+	}
+	if diff := cmp.Diff(want, got[:3]); diff != "" {
+		t.Error(diff)
+	}
+	if strings.Contains(got[3], "outside") {
+		t.Errorf("afterwards: %s", got[3])
+	}
+	for i, want := range []string{"make the node of outside1", "make the node of outside2\nstart dnsmasq of outside2"} {
+		if diff := cmp.Diff(want, describe(Node(lab, lab.OutsideHosts()[i]))); diff != "" {
+			t.Errorf("after a power cut:\n%s", diff)
+		}
+	}
+}
+
 func TestNode(t *testing.T) {
 	lab := newTopology(t, 1, 1)
 	tests := map[string]string{

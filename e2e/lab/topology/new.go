@@ -32,7 +32,11 @@ type Options struct {
 	// ServiceNetwork is the cluster's service network, one prefix a family;
 	// empty means the lab's own choice.
 	ServiceNetwork []netip.Prefix
-	// MTU is that of the links between nodes, in bytes; 0 means the kernel's default.
+	// Links is how many networks there are beside the underlay, DHCP lists the numbers of those whose host outside
+	// serves addresses.
+	Links int
+	DHCP  []int
+	// MTU is that of the underlay and of all links, in bytes; 0 means the kernel's default.
 	MTU       int
 	KubeProxy bool
 	OpenShift bool
@@ -44,10 +48,10 @@ func New(o Options) (Topology, error) {
 	if len(service) == 0 {
 		service = o.Family.defaultServiceNetwork()
 	}
-	if err := errors.Join(checkCounts(o), checkServices(o.Family, service), checkMTU(o.MTU)); err != nil {
+	if err := errors.Join(checkCounts(o), checkServices(o, service), checkLinks(o), checkMTU(o.MTU)); err != nil {
 		return Topology{}, err
 	}
-	t := Topology{Family: o.Family, ServiceNetwork: service, MTU: o.MTU, KubeProxy: o.KubeProxy, OpenShift: o.OpenShift}
+	t := Topology{Family: o.Family, ServiceNetwork: service, Links: links(o), MTU: o.MTU, KubeProxy: o.KubeProxy, OpenShift: o.OpenShift}
 	for range o.ControlPlanes {
 		t = t.add(ControlPlane)
 	}
@@ -75,9 +79,9 @@ func checkMTU(mtu int) error {
 	return nil
 }
 
-func checkServices(f Family, service []netip.Prefix) error {
+func checkServices(o Options, service []netip.Prefix) error {
 	var errs []error
-	underlay := f.Underlay()
+	f, underlay := o.Family, o.Family.Underlay()
 	if len(service) != len(underlay) {
 		errs = append(errs, fmt.Errorf("service network %v: a lab of IP family %q takes %d", service, f, len(underlay)))
 	}
@@ -94,6 +98,13 @@ func checkServices(f Family, service []netip.Prefix) error {
 		for _, u := range underlay {
 			if u.Overlaps(p) {
 				errs = append(errs, fmt.Errorf("service network %s overlaps the nodes' own network %s", p, u))
+			}
+		}
+		for _, l := range links(o) {
+			for _, n := range l.Networks() {
+				if n.Overlaps(p) {
+					errs = append(errs, fmt.Errorf("service network %s overlaps the network %s of link %d", p, n, l.Number))
+				}
 			}
 		}
 	}

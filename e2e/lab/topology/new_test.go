@@ -64,6 +64,18 @@ func TestNewNamesEveryMistakeAtOnce(t *testing.T) {
 			Options{ControlPlanes: 1, Family: IPv4, MTU: 1279},
 			[]string{"an MTU of 1279 bytes between nodes: it has to be 1280 to 65535"},
 		},
+		"more links than there are networks": {
+			Options{ControlPlanes: 1, Family: IPv4, Links: 10},
+			[]string{"10 links: a lab has 0 to 9"},
+		},
+		"DHCP on links that there are not": {
+			Options{ControlPlanes: 1, Family: IPv4, Links: 1, DHCP: []int{1, 0, 2}},
+			[]string{"DHCP on link 0: this lab has 1 links", "DHCP on link 2"},
+		},
+		"services where a link is": {
+			Options{ControlPlanes: 1, Family: IPv4, Links: 2, ServiceNetwork: prefixes("10.90.2.0/24")},
+			[]string{"overlaps the network 10.90.2.0/24 of link 2"},
+		},
 		"services where the nodes are": {
 			Options{ControlPlanes: 1, Family: IPv4, ServiceNetwork: prefixes("10.0.0.0/8")},
 			[]string{"overlaps the nodes' own network 10.89.0.0/24"},

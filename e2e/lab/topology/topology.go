@@ -6,6 +6,7 @@ package topology
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -18,13 +19,16 @@ const (
 	ControlPlane Role = "control-plane"
 	// Worker nodes run nothing but a kubelet and its pods.
 	Worker Role = "worker"
+	// Outside hosts are no nodes of the cluster: they are what pods reach on a Link.
+	Outside Role = "outside"
 )
 
-// Node is one machine of the lab.
+// Node is one machine of the lab: a node of the cluster, or a host outside.
 type Node struct {
 	Name string `json:"name"`
 	Role Role   `json:"role"`
-	// Addresses holds the node's underlay addresses, the primary family first.
+	// Addresses holds those of the first interface, on the underlay or, for a host outside, on its link; the primary
+	// family first.
 	Addresses []netip.Addr `json:"addresses"`
 }
 
@@ -38,7 +42,9 @@ type Topology struct {
 	Nodes []Node `json:"nodes"`
 	// ServiceNetwork holds one prefix a family, the primary family first.
 	ServiceNetwork []netip.Prefix `json:"serviceNetwork"`
-	// MTU is that of the links between nodes, in bytes; 0 is the kernel's default of 1500.
+	// Links are the networks beside the underlay, by number.
+	Links []Link `json:"links,omitempty"`
+	// MTU is that of the underlay and of all links, in bytes; 0 is the kernel's default of 1500.
 	MTU int `json:"mtu,omitempty"`
 	// KubeProxy makes the lab itself run kube-proxy on every node, for
 	// clusters on which no one else brings a service proxy.
@@ -48,14 +54,22 @@ type Topology struct {
 	OpenShift bool `json:"openShift,omitempty"`
 }
 
-// Node returns the named node.
-func (t Topology) Node(name string) (Node, error) {
-	for _, n := range t.Nodes {
+// Node returns the named node of the cluster.
+func (t Topology) Node(name string) (Node, error) { return named(t.Nodes, name) }
+
+// Machines lists the nodes of the cluster and then the hosts outside.
+func (t Topology) Machines() []Node { return slices.Concat(t.Nodes, t.OutsideHosts()) }
+
+// Machine returns the named node of the cluster or host outside.
+func (t Topology) Machine(name string) (Node, error) { return named(t.Machines(), name) }
+
+func named(nodes []Node, name string) (Node, error) {
+	for _, n := range nodes {
 		if n.Name == name {
 			return n, nil
 		}
 	}
-	return Node{}, fmt.Errorf("no node is called %q, there are %s", name, strings.Join(t.Names(), ", "))
+	return Node{}, fmt.Errorf("no node is called %q, there are %s", name, strings.Join(Topology{Nodes: nodes}.Names(), ", "))
 }
 
 // Names lists the nodes' names in the order of Nodes.

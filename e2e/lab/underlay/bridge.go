@@ -1,7 +1,8 @@
 // Package underlay is the network between the nodes: one Linux bridge in a
 // network namespace of its own, to which every node has a cable. The bridge has
 // the address of the nodes' default routes and stands for the world outside the
-// cluster. The process that holds the namespace also carries connections from
+// cluster. Further links are further bridges in that namespace, which are
+// switches without addresses: every node and one host outside are on each. The process that holds the namespace also carries connections from
 // the machine's loopback address to the API servers, so that nothing is added
 // to the machine's own network.
 package underlay
@@ -13,6 +14,7 @@ import (
 	"net/netip"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
@@ -22,7 +24,8 @@ import (
 const (
 	// Name is what commands call the underlay where they take a node's name.
 	Name = "underlay"
-	// Device is the nodes' name for their end of the cable.
+	// Device is the nodes' name for their end of the first cable: that to the
+	// underlay, or of a host outside to its link.
 	Device = "eth0"
 	bridge = "underlay"
 	// nodeBits and nodeBits6 are the prefix lengths of nodes' addresses: all
@@ -30,8 +33,8 @@ const (
 	nodeBits, nodeBits6 = 24, 64
 )
 
-// buildBridge makes the bridge in the namespace of the calling process. An MTU of 0 is the kernel's default.
-func buildBridge(f topology.Family, mtu int) error {
+// build makes the bridges in the namespace of the calling process.
+func build(s Spec) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("find the loopback device: %w", err)
@@ -39,25 +42,44 @@ func buildBridge(f topology.Family, mtu int) error {
 	if err := netlink.LinkSetUp(lo); err != nil {
 		return fmt.Errorf("set the loopback device up: %w", err)
 	}
-	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridge}}
-	if err := netlink.LinkAdd(br); err != nil {
-		return fmt.Errorf("create the bridge: %w", err)
-	}
-	if err := setMTU(netlink.LinkSetMTU, br, mtu); err != nil {
+	if err := buildBridge(bridge, s.Family.Gateways(), s.MTU); err != nil {
 		return err
 	}
-	for _, a := range f.Gateways() {
-		if err := netlink.AddrAdd(br, address(a)); err != nil {
-			return fmt.Errorf("give the bridge the address %s: %w", a, err)
+	for _, l := range s.Links {
+		if err := buildBridge(linkBridge(l), nil, s.MTU); err != nil {
+			return err
 		}
-	}
-	if err := netlink.LinkSetUp(br); err != nil {
-		return fmt.Errorf("set the bridge up: %w", err)
 	}
 	return nil
 }
 
-// Attach lays the cable between the underlay and a node, both given by a
+// buildBridge makes one bridge. Without addresses it is a switch: it has not even a link-local address, which
+// neighbours would see. An MTU of 0 is the kernel's default.
+func buildBridge(name string, addresses []netip.Addr, mtu int) error {
+	br := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}
+	if err := netlink.LinkAdd(br); err != nil {
+		return fmt.Errorf("create the bridge %s: %w", name, err)
+	}
+	if err := setMTU(netlink.LinkSetMTU, br, mtu); err != nil {
+		return err
+	}
+	if len(addresses) == 0 {
+		if err := netlink.LinkSetIP6AddrGenMode(br, nl.IN6_ADDR_GEN_MODE_NONE); err != nil {
+			return fmt.Errorf("keep addresses off the bridge %s: %w", name, err)
+		}
+	}
+	for _, a := range addresses {
+		if err := netlink.AddrAdd(br, address(a)); err != nil {
+			return fmt.Errorf("give the bridge %s the address %s: %w", name, a, err)
+		}
+	}
+	if err := netlink.LinkSetUp(br); err != nil {
+		return fmt.Errorf("set the bridge %s up: %w", name, err)
+	}
+	return nil
+}
+
+// Attach lays the cables between the underlay and a node or host outside, both given by a
 // process in them, and gives the node its addresses and default routes.
 func Attach(underlayPID, nodePID int, t topology.Topology, n topology.Node) error {
 	outer, err := handle(underlayPID)
@@ -70,27 +92,39 @@ func Attach(underlayPID, nodePID int, t topology.Topology, n topology.Node) erro
 		return err
 	}
 	defer inner.close()
-	br, err := outer.LinkByName(bridge)
+	for _, c := range cables(t, n) {
+		if err := outer.lay(c, inner.ns, t.MTU); err != nil {
+			return err
+		}
+		if err := inner.configure(c, t.MTU); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lay makes a cable to a namespace.
+func (n namespace) lay(c cable, to netns.NsHandle, mtu int) error {
+	br, err := n.LinkByName(c.bridge)
 	if err != nil {
-		return fmt.Errorf("find the bridge: %w", err)
+		return fmt.Errorf("find the bridge %s: %w", c.bridge, err)
 	}
-	cable := &netlink.Veth{
-		LinkAttrs:     netlink.LinkAttrs{Name: n.Name, MasterIndex: br.Attrs().Index},
-		PeerName:      Device,
-		PeerNamespace: netlink.NsFd(int(inner.ns)),
-		// A machine has the same after a reboot: its peers remember it.
-		PeerHardwareAddr: hardwareAddr(n.Primary()),
+	veth := &netlink.Veth{
+		LinkAttrs:        netlink.LinkAttrs{Name: c.name, MasterIndex: br.Attrs().Index},
+		PeerName:         c.device,
+		PeerNamespace:    netlink.NsFd(int(to)),
+		PeerHardwareAddr: c.hardwareAddr,
 	}
-	if err := outer.LinkAdd(cable); err != nil {
-		return fmt.Errorf("lay the cable of %s: %w", n.Name, err)
+	if err := n.LinkAdd(veth); err != nil {
+		return fmt.Errorf("lay the cable %s: %w", c.name, err)
 	}
-	if err := setMTU(outer.LinkSetMTU, cable, t.MTU); err != nil {
+	if err := setMTU(n.LinkSetMTU, veth, mtu); err != nil {
 		return err
 	}
-	if err := outer.LinkSetUp(cable); err != nil {
-		return fmt.Errorf("set the cable of %s up: %w", n.Name, err)
+	if err := n.LinkSetUp(veth); err != nil {
+		return fmt.Errorf("set the cable %s up: %w", c.name, err)
 	}
-	return inner.configure(t, n)
+	return nil
 }
 
 // setMTU changes the MTU of a device that exists: the kernel ignores the one in a request for a new bridge or a new pair. 0 is its default.
@@ -104,46 +138,55 @@ func setMTU(set func(netlink.Link, int) error, link netlink.Link, mtu int) error
 	return nil
 }
 
-// SetCable plugs a node's cable in or pulls it.
-func SetCable(underlayPID int, node string, plugged bool) error {
+// SetCable plugs the cable of one of a node's devices in or pulls it.
+func SetCable(underlayPID int, node, device string, plugged bool) error {
 	outer, err := handle(underlayPID)
 	if err != nil {
 		return err
 	}
 	defer outer.close()
-	cable, err := outer.LinkByName(node)
+	cable, err := outer.LinkByName(cableName(node, device))
 	if err != nil {
-		return fmt.Errorf("find the cable of %s: %w", node, err)
+		return fmt.Errorf("find the cable of %s of %s: %w", device, node, err)
 	}
 	set := outer.LinkSetDown
 	if plugged {
 		set = outer.LinkSetUp
 	}
 	if err := set(cable); err != nil {
-		return fmt.Errorf("change the cable of %s: %w", node, err)
+		return fmt.Errorf("change the cable of %s of %s: %w", device, node, err)
 	}
 	return nil
 }
 
-// Detach takes a node's cable away. The kernel would do so too, some time
-// after the node's last process; a node that comes back needs the name before.
+// Detach takes a node's cables away. The kernel would do so too, some time
+// after the node's last process; a node that comes back needs the names before.
 // A cable that is gone is removed already.
-func Detach(underlayPID int, node string) error {
+func Detach(underlayPID int, t topology.Topology, n topology.Node) error {
 	outer, err := handle(underlayPID)
 	if err != nil {
 		return err
 	}
 	defer outer.close()
-	cable, err := outer.LinkByName(node)
+	for _, c := range cables(t, n) {
+		if err := outer.remove(c.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n namespace) remove(cable string) error {
+	link, err := n.LinkByName(cable)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("find the cable of %s: %w", node, err)
+		return fmt.Errorf("find the cable %s: %w", cable, err)
 	}
-	// It may use itself between the two calls.
-	if err := outer.LinkDel(cable); err != nil && !errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("take the cable of %s away: %w", node, err)
+	// The kernel may remove it between the two calls.
+	if err := n.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("take the cable %s away: %w", cable, err)
 	}
 	return nil
 }
@@ -172,36 +215,30 @@ func (n namespace) close() {
 	n.ns.Close()
 }
 
-func (n namespace) configure(t topology.Topology, node topology.Node) error {
-	eth, err := n.LinkByName(Device)
+// configure sets up a node's end of a cable.
+func (n namespace) configure(c cable, mtu int) error {
+	eth, err := n.LinkByName(c.device)
 	if err != nil {
-		return fmt.Errorf("find %s of %s: %w", Device, node.Name, err)
+		return fmt.Errorf("find the end of the cable %s: %w", c.name, err)
 	}
-	if err := setMTU(n.LinkSetMTU, eth, t.MTU); err != nil {
+	if err := setMTU(n.LinkSetMTU, eth, mtu); err != nil {
 		return err
 	}
 	if err := n.LinkSetUp(eth); err != nil {
-		return fmt.Errorf("set %s of %s up: %w", Device, node.Name, err)
+		return fmt.Errorf("set the end of the cable %s up: %w", c.name, err)
 	}
-	for _, a := range node.Addresses {
+	for _, a := range c.addresses {
 		if err := n.AddrAdd(eth, address(a)); err != nil {
-			return fmt.Errorf("give %s the address %s: %w", node.Name, a, err)
+			return fmt.Errorf("give the end of the cable %s the address %s: %w", c.name, a, err)
 		}
 	}
-	for _, gw := range t.Family.Gateways() {
+	for _, gw := range c.gateways {
 		route := &netlink.Route{LinkIndex: eth.Attrs().Index, Gw: gw.AsSlice()}
 		if err := n.RouteAdd(route); err != nil {
-			return fmt.Errorf("give %s the default route %s: %w", node.Name, gw, err)
+			return fmt.Errorf("give the end of the cable %s the default route %s: %w", c.name, gw, err)
 		}
 	}
 	return nil
-}
-
-// hardwareAddr is a locally administered one, made of an address that no other
-// node has.
-func hardwareAddr(a netip.Addr) net.HardwareAddr {
-	b := a.As16()
-	return append(net.HardwareAddr{0x02, 0x00}, b[12:]...)
 }
 
 // address is usable at once: waiting for duplicates of IPv6 addresses would

@@ -25,7 +25,7 @@ const testMTU = 9000
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == holdFlag {
 		l := listenerOf(ListenerFD)
-		spec := Spec{Family: topology.DualStack, MTU: testMTU, Port: topology.APIPort}
+		spec := Spec{Family: topology.DualStack, Links: []topology.Link{{Number: 1}, {Number: 2}}, MTU: testMTU, Port: topology.APIPort}
 		err := Hold(context.Background(), spec, l, os.NewFile(ReadyFD, "ready"), slog.Default())
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -62,18 +62,18 @@ func TestNodesReachOneAnotherByTheirCables(t *testing.T) {
 		}
 	}
 
-	if err := SetCable(outside, worker.Name, false); err != nil {
+	if err := SetCable(outside, worker.Name, Device, false); err != nil {
 		t.Fatal(err)
 	}
 	ping(t, pids[cp.Name], worker.Primary().String(), false)
-	if err := SetCable(outside, worker.Name, true); err != nil {
+	if err := SetCable(outside, worker.Name, Device, true); err != nil {
 		t.Fatal(err)
 	}
 	ping(t, pids[cp.Name], worker.Primary().String(), true)
 
 	// Taken away and laid again, as for a node that comes back.
 	for range 2 {
-		if err := Detach(outside, worker.Name); err != nil {
+		if err := Detach(outside, lab, worker); err != nil {
 			t.Fatal(err)
 		}
 	}

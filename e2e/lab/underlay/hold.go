@@ -28,7 +28,9 @@ const (
 // Spec is everything Hold has to know. It travels as an argument.
 type Spec struct {
 	Family topology.Family `json:"family"`
-	// MTU is that of the bridge in bytes; 0 is the kernel's default.
+	// Links are the networks beside the underlay.
+	Links []topology.Link `json:"links,omitempty"`
+	// MTU is that of all bridges in bytes; 0 is the kernel's default.
 	MTU int `json:"mtu,omitempty"`
 	// Servers are the API servers. They are reached through the machine's
 	// loopback address and, on the port given, through the underlay's own.
@@ -41,14 +43,14 @@ type Spec struct {
 }
 
 // Hold makes the underlay in the namespace it is called in and carries
-// connections until the context is done. It closes ready when the bridge stands.
+// connections until the context is done. It closes ready when the bridges stand.
 func Hold(ctx context.Context, s Spec, l net.Listener, ready io.WriteCloser, log *slog.Logger) error {
 	for _, file := range cgroup.JoinFiles(s.Cgroup, s.Cgroups) {
 		if err := os.WriteFile(file, []byte("0"), 0); err != nil {
 			return fmt.Errorf("join the lab's control group: %w", err)
 		}
 	}
-	if err := buildBridge(s.Family, s.MTU); err != nil {
+	if err := build(s); err != nil {
 		_, _ = fmt.Fprint(ready, err)
 		return err
 	}

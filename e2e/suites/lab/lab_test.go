@@ -51,7 +51,7 @@ func TestBringUpKilledHalfWayLeavesNothingAfterDown(t *testing.T) {
 }
 
 func TestLabTakesFaults(t *testing.T) {
-	lab(t, "up", "--workers", "1")
+	lab(t, "up", "--workers", "1", "--links", "2", "--dhcp", "2")
 	t.Cleanup(func() {
 		lab(t, "down")
 		lab(t, "down")
@@ -88,6 +88,24 @@ func TestLabTakesFaults(t *testing.T) {
 	if out := lab(t, "status"); strings.Contains(out, name) {
 		t.Errorf("the removed node is there:\n%s", out)
 	}
+
+	// A host outside is powered off and on as a node is, and keeps its disk.
+	lab(t, "exec", "outside2", "--", "sh", "-c", "echo kept > /var/lib/kept")
+	lab(t, "stop", "outside2")
+	await(t, "status", `outside2 +outside .* off`)
+	lab(t, "start", "outside2")
+	await(t, "status", `outside2/dnsmasq +running`)
+	if out := lab(t, "exec", "outside2", "--", "cat", "/var/lib/kept"); out != "kept\n" {
+		t.Errorf("after a power cycle, the disk of a host outside holds %q", out)
+	}
+	lab(t, "exec", "worker-0", "--", "sh", "-c", "ip link add net1 link eth1 type macvlan mode bridge && ip addr add 10.90.1.20/24 dev net1 && ip link set net1 up")
+	lab(t, "exec", "outside1", "--", "ping", "-c1", "-W5", "10.90.1.20")
+	lab(t, "unplug", "worker-0", "eth1")
+	if out, err := checkout.Lab(t.Context(), "exec", "outside1", "--", "ping", "-c1", "-W1", "10.90.1.20"); err == nil {
+		t.Errorf("the cable is pulled, and packets pass:\n%s", out)
+	}
+	lab(t, "plug", "worker-0", "eth1")
+	lab(t, "exec", "outside1", "--", "ping", "-c1", "-W5", "10.90.1.20")
 
 	lab(t, "stop", "etcd")
 	lab(t, "start", "etcd")
