@@ -59,6 +59,8 @@ var rules = []struct {
 	{"internal/checktarget", Edges},
 	{"internal/cniserver", Edges},
 	{"internal/cnishim", Edges},
+	{"internal/multinet/attach", Edges},
+	{"internal/multinet/dhcp", Edges},
 	{"internal/dayone/hostapply", Edges},
 	{"internal/dayone/imageserver", Edges},
 	{"internal/doctest", Edges},

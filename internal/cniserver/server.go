@@ -11,11 +11,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -23,6 +21,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cnishim"
+	"github.com/cluster-network-operator/cno/internal/host/nsid"
 )
 
 const (
@@ -201,7 +200,7 @@ func late(err error) error {
 
 // add attaches a pod. A repeated ADD of the same interface in the same namespace has the same result.
 func (s *Server) add(ctx context.Context, call Call) (*current.Result, error) {
-	id, err := namespaceID(call.NetNS)
+	id, err := nsid.Of(call.NetNS)
 	if err != nil {
 		return nil, cniproto.Errorf(cniproto.CodeUnknownContainer, "network namespace %s: %v", call.NetNS, err)
 	}
@@ -327,7 +326,7 @@ func (s *Server) Sweep(ctx context.Context) {
 		s.Log.Error("some records of attachments cannot be read", "error", err)
 	}
 	for _, r := range records {
-		id, err := namespaceID(r.Call.NetNS)
+		id, err := nsid.Of(r.Call.NetNS)
 		if r.Result != nil && err == nil && id == r.NetNSID {
 			continue
 		}
@@ -364,7 +363,7 @@ func (s *Server) each(ctx context.Context, call Call, visit func(context.Context
 	if err != nil || r == nil || r.Result == nil {
 		return err
 	}
-	if id, err := namespaceID(r.Call.NetNS); err != nil || id != r.NetNSID {
+	if id, err := nsid.Of(r.Call.NetNS); err != nil || id != r.NetNSID {
 		return nil //nolint:nilerr // the sandbox is gone, which Sweep, DEL or GC notice
 	}
 	return visit(ctx, r.Call)
@@ -405,16 +404,7 @@ func parse(r cniproto.Request) (Call, conf, error) {
 	if err != nil {
 		return Call{}, read, err
 	}
-	return Call{Plugin: r.Plugin, Network: read.Name, ContainerID: r.ContainerID, NetNS: belowRun(r.NetNS), IfName: r.IfName, Args: args, Config: config}, read, nil
-}
-
-// belowRun returns the path of a network namespace as the agent's container has it. Runtimes name /var/run, which is a link to /run on nodes,
-// and not in images.
-func belowRun(path string) string {
-	if rest, ok := strings.CutPrefix(path, "/var/run/"); ok {
-		return "/run/" + rest
-	}
-	return path
+	return Call{Plugin: r.Plugin, Network: read.Name, ContainerID: r.ContainerID, NetNS: nsid.BelowRun(r.NetNS), IfName: r.IfName, Args: args, Config: config}, read, nil
 }
 
 // stable is a configuration without what the runtime adds for a call.
@@ -437,17 +427,4 @@ func inVersion(result *current.Result, version string) (json.RawMessage, error) 
 		return nil, cniproto.Errorf(cniproto.CodeIncompatibleVersion, "convert the result to version %s: %v", version, err)
 	}
 	return json.Marshal(converted)
-}
-
-// namespaceID identifies the network namespace behind a path by device and inode.
-func namespaceID(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", err
-	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return "", fmt.Errorf("%s has no inode", path)
-	}
-	return strconv.FormatUint(stat.Dev, 16) + ":" + strconv.FormatUint(stat.Ino, 10), nil
 }

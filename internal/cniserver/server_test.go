@@ -544,13 +544,3 @@ func TestTheSocketIsForItsUserAlone(t *testing.T) {
 		t.Error("a link is followed")
 	}
 }
-
-func TestNamespacesAreNamedAsInTheAgentsContainer(t *testing.T) {
-	for path, want := range map[string]string{
-		"/var/run/netns/cni-1": "/run/netns/cni-1", "/run/netns/cni-1": "/run/netns/cni-1", "/proc/7/ns/net": "/proc/7/ns/net", "": "",
-	} {
-		if got := belowRun(path); got != want {
-			t.Errorf("%s is %s, want %s", path, got, want)
-		}
-	}
-}

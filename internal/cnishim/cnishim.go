@@ -62,8 +62,14 @@ type config struct {
 
 // Run does one call, and returns the exit status of the process.
 func Run(ctx context.Context, c Call) int {
+	return c.Print(func(request cniproto.Request) ([]byte, error) { return c.forward(ctx, request) })
+}
+
+// Print does one call with a function that gets the checked request and returns what is to be printed, and returns the exit status of
+// the process. VERSION is answered without the function. Errors are printed as CNI has them, in the version of the configuration.
+func (c Call) Print(do func(cniproto.Request) ([]byte, error)) int {
 	version := cniproto.NewestVersion
-	result, err := c.run(ctx, &version)
+	result, err := c.run(&version, do)
 	if err != nil {
 		e := cniproto.AsError(err)
 		result, err = json.Marshal(struct {
@@ -85,7 +91,7 @@ func Run(ctx context.Context, c Call) int {
 }
 
 // run returns what is to be printed. It sets the version of CNI that an error is reported in.
-func (c Call) run(ctx context.Context, version *string) ([]byte, error) {
+func (c Call) run(version *string, do func(cniproto.Request) ([]byte, error)) ([]byte, error) {
 	env := map[string]string{}
 	for _, e := range c.Env {
 		if key, value, ok := strings.Cut(e, "="); ok {
@@ -114,16 +120,25 @@ func (c Call) run(ctx context.Context, version *string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return do(request)
+}
+
+// forward sends a request to the socket of the plugin's name, or to the one of the configuration.
+func (c Call) forward(ctx context.Context, request cniproto.Request) ([]byte, error) {
+	var conf config
+	if err := json.Unmarshal(request.Config, &conf); err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeDecode, "decode the configuration: %v", err)
+	}
 	socket, err := c.socket(request.Plugin, conf.Socket)
 	if err != nil {
 		return nil, err
 	}
-	return c.ask(ctx, socket, request)
+	return c.Ask(ctx, socket, request)
 }
 
 // request checks what the runtime passes. The server checks it again: it has other clients, too.
 func (c Call) request(command string, env map[string]string, conf []byte) (cniproto.Request, error) {
-	r := cniproto.Request{Version: cniproto.Version, ID: requestID(), Plugin: filepath.Base(c.Program), Command: command,
+	r := cniproto.Request{Version: cniproto.Version, ID: RequestID(), Plugin: filepath.Base(c.Program), Command: command,
 		ContainerID: env["CNI_CONTAINERID"], NetNS: env["CNI_NETNS"], IfName: env["CNI_IFNAME"], Args: env["CNI_ARGS"], Path: env["CNI_PATH"],
 		Config: json.RawMessage(bytes.TrimSpace(conf)), Timeout: waitLimit}
 	var missing []string
@@ -153,7 +168,8 @@ func (c Call) request(command string, env map[string]string, conf []byte) (cnipr
 	return r, nil
 }
 
-func requestID() string {
+// RequestID returns a new name for a request in logs.
+func RequestID() string {
 	return strconv.FormatInt(time.Now().UnixNano(), 36) + "-" + strconv.Itoa(os.Getpid())
 }
 
@@ -170,9 +186,9 @@ func (c Call) socket(plugin, configured string) (string, error) {
 	return filepath.Join(c.root, path), nil
 }
 
-// ask sends the request and returns the result. While no agent listens it tries again, since the agent may be restarting; an agent
+// Ask sends a request to an agent's socket and returns the result. While no agent listens it tries again, since the agent may be restarting; an agent
 // that does not answer in time is error 11, by which the runtime tries again. A DEL that the agent has not done is an error, too.
-func (c Call) ask(ctx context.Context, socket string, r cniproto.Request) ([]byte, error) {
+func (c Call) Ask(ctx context.Context, socket string, r cniproto.Request) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	conn, err := c.connect(ctx, socket)

@@ -1,0 +1,196 @@
+// Package attach is the shim multus-shim: the plugin in the runtime's configuration where pods can have further networks. It attaches a pod
+// to its default network, whose list is inside its own configuration (package delegate), and to each network that the pod's annotation asks
+// for, by libcni, in the host's own view of files. What these are it asks the daemon of the node (package wire); for a pod that
+// asks for nothing, it needs no daemon.
+//
+// Before the first plugin runs, a record of all that will run is on the disk. DEL undoes what the record says, in reverse: it needs neither
+// the daemon, nor the API, nor the definitions. What a crash, a kill or a power failure leaves is removed by the DEL that follows, or
+// by a sweep in a later call.
+package attach
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/containernetworking/cni/libcni"
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/cnishim"
+	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+)
+
+const (
+	// StateDir is where records and the results of plugins are, RunDir where locks are until the node restarts.
+	StateDir = "/var/lib/cno/multus"
+	RunDir   = "/run/cno/multus"
+	// keepBack is the part of the time of a call that is left for undoing an ADD that has failed.
+	keepBack = 20 * time.Second
+	// giveUpAfter is how long a plugin that is not on the node any more holds up the removal of a sandbox.
+	giveUpAfter = 5 * time.Minute
+)
+
+// Shim is what the process needs. The zero value is that of a node.
+type Shim struct {
+	// State and Run replace StateDir and RunDir, Ask the request to the daemon, Now the clock, in tests.
+	State, Run string
+	Ask        func(ctx context.Context, command string, message any, into any) error
+	Now        func() time.Time
+}
+
+// Run does one call of the process, and returns its exit status.
+func Run(ctx context.Context, call cnishim.Call) int {
+	s := Shim{State: StateDir, Run: RunDir, Now: time.Now, Ask: func(ctx context.Context, command string, message, into any) error {
+		return ask(ctx, call, command, message, into)
+	}}
+	return call.Print(func(r cniproto.Request) ([]byte, error) { return s.Do(ctx, r) })
+}
+
+// ask sends a message to the daemon.
+func ask(ctx context.Context, call cnishim.Call, command string, message, into any) error {
+	raw, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	answer, err := call.Ask(ctx, wire.Socket, cniproto.Request{
+		Version: cniproto.Version, ID: cnishim.RequestID(), Plugin: delegate.Shim, Command: command, Config: raw, Timeout: wire.Deadline,
+	})
+	if err != nil || into == nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return cniproto.Errorf(cniproto.CodeTryAgain, "decode the daemon's answer: %v", err)
+	}
+	return nil
+}
+
+// Do carries out a request, and returns what is to be printed.
+func (s Shim) Do(ctx context.Context, r cniproto.Request) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	c, err := s.parse(r)
+	if err != nil {
+		return nil, err
+	}
+	switch r.Command {
+	case cniproto.Add:
+		return c.add(ctx)
+	case cniproto.Delete:
+		return nil, c.del(ctx)
+	case cniproto.Check:
+		return nil, c.check(ctx)
+	case cniproto.GC:
+		return nil, c.collect(ctx)
+	case cniproto.Status:
+		return nil, c.status(ctx)
+	}
+	return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%q is not a command of CNI", r.Command)
+}
+
+// call is one request about one sandbox.
+type call struct {
+	Shim
+	request cniproto.Request
+	conf    delegate.Conf
+	// own is the list of the default network.
+	own  *libcni.NetworkConfigList
+	args [][2]string
+	cni  *libcni.CNIConfig
+}
+
+func (s Shim) parse(r cniproto.Request) (*call, error) {
+	c := &call{Shim: s, request: r}
+	if err := json.Unmarshal(r.Config, &c.conf); err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeDecode, "decode the configuration: %v", err)
+	}
+	if len(c.conf.Delegate) == 0 {
+		return nil, cniproto.Errorf(cniproto.CodeInvalidConfig, `the configuration has no "delegate", the list of the default network`)
+	}
+	var err error
+	if c.own, err = parseList(c.conf.Delegate); err != nil {
+		return nil, fmt.Errorf("delegate: %w", err)
+	}
+	for pair := range strings.SplitSeq(r.Args, ";") {
+		if key, value, ok := strings.Cut(pair, "="); ok {
+			c.args = append(c.args, [2]string{key, value})
+		}
+	}
+	c.cni = libcni.NewCNIConfigWithCacheDir(filepath.SplitList(r.Path), s.State, newExec())
+	return c, nil
+}
+
+// arg returns an argument of CNI_ARGS.
+func (c *call) arg(key string) string {
+	for _, pair := range c.args {
+		if pair[0] == key {
+			return pair[1]
+		}
+	}
+	return ""
+}
+
+func (c *call) pod() wire.Pod {
+	return wire.Pod{Namespace: c.arg("K8S_POD_NAMESPACE"), Name: c.arg("K8S_POD_NAME"), UID: c.arg("K8S_POD_UID")}
+}
+
+// annotations returns those of the pod, and whether the runtime has passed them.
+func (c *call) annotations() (map[string]string, bool) {
+	raw, passed := c.conf.RuntimeConfig[delegate.CapabilityAnnotations]
+	if !passed {
+		return nil, false
+	}
+	annotations := map[string]string{}
+	if err := json.Unmarshal(raw, &annotations); err != nil {
+		return nil, false
+	}
+	return annotations, true
+}
+
+// mayAsk reports whether the pod may ask for more than its default network: its annotations say so, or are not known. A sandbox without a
+// pod asks for nothing.
+func (c *call) mayAsk() bool {
+	annotations, known := c.annotations()
+	if !known {
+		return c.pod().Name != ""
+	}
+	return strings.TrimSpace(annotations[wire.AnnotationNetworks]) != "" || strings.TrimSpace(annotations[wire.AnnotationDefault]) != ""
+}
+
+// defaultRuntime is how the plugins of the default network are called: with all that the runtime passes.
+func (c *call) defaultRuntime() *libcni.RuntimeConf {
+	capabilities := map[string]any{}
+	for name, value := range c.conf.RuntimeConfig {
+		capabilities[name] = value
+	}
+	return &libcni.RuntimeConf{
+		ContainerID: c.request.ContainerID, NetNS: c.request.NetNS, IfName: c.request.IfName, Args: c.args, CapabilityArgs: capabilities,
+	}
+}
+
+// status says whether pods can be attached to the default network. It is called every few seconds, also while no pod starts, so that it
+// is where what an earlier boot has left is removed.
+func (c *call) status(ctx context.Context) error {
+	c.sweep(ctx)
+	return c.cni.GetStatusNetworkList(ctx, c.own)
+}
+
+// inVersion is a result as it is printed: in the version of the configuration.
+func (c *call) inVersion(result types.Result) ([]byte, error) {
+	converted, err := result.GetAsVersion(c.conf.CNIVersion)
+	if err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeIncompatibleVersion, "convert the result to version %s: %v", c.conf.CNIVersion, err)
+	}
+	return json.Marshal(converted)
+}
+
+// exists reports whether there is a file.
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return path != "" && err == nil
+}

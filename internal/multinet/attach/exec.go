@@ -1,0 +1,119 @@
+package attach
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/invoke"
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+)
+
+const (
+	// maxOutput is how much of a plugin's output is read: more is garbage.
+	maxOutput = cniproto.MaxMessage
+	// waitDelay is how long a plugin that was killed may hold its output open by children of its own.
+	waitDelay = 2 * time.Second
+)
+
+// executor runs plugins so that none goes on when the shim is killed or its time is over.
+type executor struct{ *version.PluginDecoder }
+
+func newExec() invoke.Exec { return executor{&version.PluginDecoder{}} }
+
+// FindInPath implements invoke.Exec.
+func (executor) FindInPath(plugin string, paths []string) (string, error) {
+	path, err := invoke.FindInPath(plugin, paths)
+	if err != nil {
+		return "", &missingError{plugin, paths}
+	}
+	return path, nil
+}
+
+// missingError is that a plugin is not on the node.
+type missingError struct {
+	plugin string
+	paths  []string
+}
+
+func (e *missingError) Error() string {
+	return fmt.Sprintf("the node has no CNI plugin %q in %s", e.plugin, strings.Join(e.paths, ", "))
+}
+
+// ExecPlugin implements invoke.Exec.
+func (e executor) ExecPlugin(ctx context.Context, path string, stdin []byte, environ []string) ([]byte, error) {
+	out, errOut := &limited{}, &limited{}
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.WaitDelay = environ, bytes.NewReader(stdin), out, errOut, waitDelay
+	// The plugin and its children end with the shim.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	// The signal comes with the end of the thread that has started the plugin.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the plugin did not finish in time")
+	case out.dropped > 0:
+		return nil, fmt.Errorf("the plugin printed %d bytes more than %d", out.dropped, maxOutput)
+	case err != nil:
+		return nil, pluginError(err, out.Bytes(), errOut.Bytes())
+	}
+	return out.Bytes(), nil
+}
+
+// pluginError is the error that a plugin has printed, or what else is known of its end.
+func pluginError(err error, stdout, stderr []byte) error {
+	var printed types.Error
+	if json.Unmarshal(stdout, &printed) == nil && printed.Msg != "" {
+		return &printed
+	}
+	text := strings.TrimSpace(string(bytes.ToValidUTF8(firstOf(stderr, stdout), nil)))
+	const most = 512
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	if text == "" {
+		return fmt.Errorf("the plugin failed without a message: %w", err)
+	}
+	return fmt.Errorf("the plugin failed: %w: %q", err, text)
+}
+
+func firstOf(a, b []byte) []byte {
+	if len(a) > 0 {
+		return a
+	}
+	return b
+}
+
+// limited keeps the first maxOutput bytes, and counts the others.
+type limited struct {
+	bytes.Buffer
+	dropped int
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	room := max(0, min(len(p), maxOutput-l.Len()))
+	l.dropped += len(p) - room
+	if _, err := l.Buffer.Write(p[:room]); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// isMissing reports whether an error is that a plugin is not on the node.
+func isMissing(err error) bool {
+	_, ok := errors.AsType[*missingError](err)
+	return ok
+}

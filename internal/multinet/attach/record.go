@@ -1,0 +1,195 @@
+package attach
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/containernetworking/cni/libcni"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/host/durable"
+)
+
+// record is all that was run for a sandbox, or may have been when it was written.
+type record struct {
+	ContainerID string `json:"containerID"`
+	NetNS       string `json:"netns"`
+	// NetNSID identifies the namespace behind NetNS: paths are used again.
+	NetNSID string      `json:"netnsID"`
+	Args    [][2]string `json:"args,omitempty"`
+	// Networks are the default network and the further ones, in the order in which they are attached.
+	Networks []network `json:"networks"`
+	// Complete is true once the ADD has succeeded.
+	Complete bool `json:"complete,omitempty"`
+	// MissingSince is when a DEL has first failed since plugins are missing on the node.
+	MissingSince *time.Time `json:"missingSince,omitempty"`
+}
+
+// network is an attachment as it is run, byte for byte.
+type network struct {
+	// Name is namespace/name of the definition; that of the network for the default one.
+	Name      string          `json:"name"`
+	Interface string          `json:"interface"`
+	Default   bool            `json:"default,omitempty"`
+	List      json.RawMessage `json:"list"`
+	Runtime   map[string]any  `json:"runtime,omitempty"`
+	// Rerouted is true if a default route of the result was removed.
+	Rerouted bool `json:"rerouted,omitempty"`
+}
+
+// recordFormat is the only one there is.
+const recordFormat = 1
+
+// sealed is the content of a file: a record with its checksum.
+type sealed struct {
+	Format int             `json:"format"`
+	SHA256 string          `json:"sha256"`
+	Record json.RawMessage `json:"record"`
+}
+
+const (
+	suffix  = ".json"
+	damaged = ".damaged"
+)
+
+// errDamaged is the error of a record that cannot be read.
+var errDamaged = errors.New("the record of the sandbox is damaged")
+
+func (s Shim) sandboxes() string { return filepath.Join(s.State, "sandboxes") }
+
+func (s Shim) file(container string) string { return filepath.Join(s.sandboxes(), container+suffix) }
+
+func (s Shim) write(r record) error {
+	if err := os.MkdirAll(s.sandboxes(), 0o700); err != nil {
+		return fmt.Errorf("create directory of records: %w", err)
+	}
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	whole, err := json.Marshal(sealed{recordFormat, hex.EncodeToString(sum[:]), raw})
+	if err != nil {
+		return fmt.Errorf("encode record: %w", err)
+	}
+	return durable.WriteFile(s.file(r.ContainerID), append(whole, '\n'), 0o600)
+}
+
+// read returns the record of a sandbox, nil if there is none.
+func (s Shim) read(container string) (*record, error) {
+	raw, err := os.ReadFile(s.file(container))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read record: %w", err)
+	}
+	var whole sealed
+	if err := json.Unmarshal(raw, &whole); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if whole.Format != recordFormat {
+		return nil, fmt.Errorf("the record %s has format %d, expected %d", s.file(container), whole.Format, recordFormat)
+	}
+	if sum := sha256.Sum256(whole.Record); hex.EncodeToString(sum[:]) != whole.SHA256 {
+		return nil, fmt.Errorf("%w: its checksum is another one", errDamaged)
+	}
+	var r record
+	if err := json.Unmarshal(whole.Record, &r); err != nil {
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	return &r, nil
+}
+
+// known returns the record of a sandbox. A damaged one is set aside, and made from the results that libcni keeps.
+func (s Shim) known(cni *libcni.CNIConfig, container string) (*record, error) {
+	r, err := s.read(container)
+	if !errors.Is(err, errDamaged) {
+		return r, err
+	}
+	if err := os.Rename(s.file(container), s.file(container)+damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("set the damaged record aside: %w", err)
+	}
+	attachments, err := cni.GetCachedAttachments(container)
+	if err != nil || len(attachments) == 0 {
+		return nil, err
+	}
+	r = &record{ContainerID: container, NetNS: attachments[0].NetNS, Args: attachments[0].CniArgs}
+	// The further networks have the later interfaces; the runtime's own, which has no position by name, comes first.
+	slices.SortStableFunc(attachments, func(a, b *libcni.NetworkAttachment) int { return strings.Compare(a.IfName, b.IfName) })
+	for _, a := range attachments {
+		r.Networks = append(r.Networks, network{Name: a.Network, Interface: a.IfName, List: a.Config, Runtime: a.CapabilityArgs})
+	}
+	return r, s.write(*r)
+}
+
+func (s Shim) forget(container string) error {
+	if err := os.Remove(s.file(container)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// containers are the sandboxes that have a record.
+func (s Shim) containers() ([]string, error) {
+	entries, err := os.ReadDir(s.sandboxes())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list records: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), suffix); ok {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// lockPause is how often a lock that another process has is tried again.
+const lockPause = 20 * time.Millisecond
+
+// lock lets one process at a time work on a sandbox. Locks are files of a directory that is empty after a restart of the node; their number
+// is bounded, so that now and then two sandboxes share one.
+func (s Shim) lock(ctx context.Context, container string) (unlock func(), err error) {
+	sum := sha256.Sum256([]byte(container))
+	return s.flock(ctx, hex.EncodeToString(sum[:])[:3])
+}
+
+func (s Shim) flock(ctx context.Context, name string) (unlock func(), err error) {
+	dir := filepath.Join(s.Run, "locks")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("create directory of locks: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock: %w", err), f.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(cniproto.Errorf(cniproto.CodeTryAgain, "another call works on the sandbox"), f.Close())
+		case <-time.After(lockPause):
+		}
+	}
+}
