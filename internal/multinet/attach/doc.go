@@ -125,19 +125,7 @@ func (s Shim) parse(r cniproto.Request) (*call, error) {
 	return c, nil
 }
 
-// arg returns an argument of CNI_ARGS.
-func (c *call) arg(key string) string {
-	for _, pair := range c.args {
-		if pair[0] == key {
-			return pair[1]
-		}
-	}
-	return ""
-}
-
-func (c *call) pod() wire.Pod {
-	return wire.Pod{Namespace: c.arg("K8S_POD_NAMESPACE"), Name: c.arg("K8S_POD_NAME"), UID: c.arg("K8S_POD_UID")}
-}
+func (c *call) pod() wire.Pod { return podOf(c.args) }
 
 // annotations returns those of the pod, and whether the runtime has passed them.
 func (c *call) annotations() (map[string]string, bool) {

@@ -63,7 +63,8 @@ type Attachment struct {
 	// DefaultRoute is true if the pod's default route is that of this network. With no Gateways it is the one that the network has itself.
 	DefaultRoute bool         `json:"defaultRoute,omitempty"`
 	Gateways     []netip.Addr `json:"gateways,omitempty"`
-	// DeviceID is the device that kubelet has given the pod for this network, if any.
+	// Resource is the name of the resource whose device the network uses; DeviceID the one that kubelet has given the pod.
+	Resource string `json:"resource,omitempty"`
 	DeviceID string `json:"deviceID,omitempty"`
 }
 

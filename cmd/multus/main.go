@@ -1,0 +1,47 @@
+// Command multus is the daemon of further networks on a node; see docs/programs/multus.md.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/multus/node"
+)
+
+func main() {
+	agent.Program[agentconfig.Config]{
+		Name:       "multus",
+		Short:      "The daemon of further networks on a node",
+		RunShort:   "Say which networks pods get, and write what they got into their status",
+		Node:       os.Getenv("NODE_NAME"),
+		ConfigFile: "/etc/multus/" + agentconfig.FileName,
+		Decode:     agentconfig.Decode,
+		Run:        run,
+		Cleanup:    func(_ context.Context, config agentconfig.Config) error { return node.Remove(config) },
+	}.Main()
+}
+
+func run(ctx context.Context, p agent.Process, config agentconfig.Config) error {
+	api, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("find the Kubernetes API: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		return fmt.Errorf("connect to the Kubernetes API: %w", err)
+	}
+	definitions, err := dynamic.NewForConfig(api)
+	if err != nil {
+		return fmt.Errorf("connect to the Kubernetes API: %w", err)
+	}
+	return node.Run(ctx, node.Options{
+		Process: p, Config: config, Client: client, Definitions: definitions, Uplinks: node.Uplinks, Devices: node.Devices,
+	})
+}

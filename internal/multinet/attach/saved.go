@@ -1,0 +1,93 @@
+package attach
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+)
+
+// Saved is what is known on the disk of a sandbox that is attached.
+type Saved struct {
+	Pod      wire.Pod
+	Sandbox  string
+	Networks []wire.Network
+}
+
+// cached is a result as libcni keeps it.
+type cached struct {
+	ContainerID string          `json:"containerId"`
+	IfName      string          `json:"ifName"`
+	Network     string          `json:"networkName"`
+	NetNS       string          `json:"netns"`
+	Args        [][2]string     `json:"cniArgs"`
+	Result      json.RawMessage `json:"result"`
+}
+
+// ReadSaved returns the sandboxes whose networks are attached, from the shim's directory. Files that are being written are left out: they
+// are there the next time.
+func ReadSaved(state string) ([]Saved, error) {
+	dir := filepath.Join(state, "results")
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the results of plugins: %w", err)
+	}
+	results := map[string][]cached{}
+	for _, e := range entries {
+		raw, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		var c cached
+		if err != nil || json.Unmarshal(raw, &c) != nil || c.ContainerID == "" {
+			continue
+		}
+		results[c.ContainerID] = append(results[c.ContainerID], c)
+	}
+	var all []Saved
+	for container, found := range results {
+		if s, ok := (Shim{State: state}).saved(container, found); ok {
+			all = append(all, s)
+		}
+	}
+	slices.SortFunc(all, func(a, b Saved) int {
+		return slices.Compare([]string{a.Pod.Namespace, a.Pod.Name, a.Sandbox}, []string{b.Pod.Namespace, b.Pod.Name, b.Sandbox})
+	})
+	return all, nil
+}
+
+// saved puts the results of a sandbox in the order of its record. A sandbox without one has only its default network.
+func (s Shim) saved(container string, found []cached) (Saved, bool) {
+	first := found[0]
+	out := Saved{Pod: podOf(first.Args), Sandbox: container}
+	r, err := s.read(container)
+	if err != nil || r != nil && !r.Complete {
+		return out, false
+	}
+	networks := []network{{Name: first.Network, Interface: first.IfName, Default: true}}
+	if r != nil {
+		networks = r.Networks
+	}
+	mtus := mtusOf(first.NetNS)
+	for _, n := range networks {
+		i := slices.IndexFunc(found, func(c cached) bool { return c.IfName == n.Interface })
+		if i < 0 {
+			return out, false
+		}
+		out.Networks = append(out.Networks, wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: found[i].Result, MTU: mtus[n.Interface]})
+	}
+	return out, true
+}
+
+func podOf(args [][2]string) wire.Pod {
+	values := map[string]string{}
+	for _, pair := range args {
+		values[pair[0]] = pair[1]
+	}
+	return wire.Pod{Namespace: values["K8S_POD_NAMESPACE"], Name: values["K8S_POD_NAME"], UID: values["K8S_POD_UID"]}
+}

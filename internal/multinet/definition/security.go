@@ -1,0 +1,277 @@
+package definition
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
+)
+
+// known are the keys that decide what a plugin does on a node. Decoders of Go match keys without regard to case, and take a later one: a
+// key that only differs from these in its letters would be read by the plugin, and not by the checks here.
+var known = []string{
+	"name", "cniVersion", "type", "plugins", "ipam", "capabilities", "args", "runtimeConfig", "prevResult", "delegate",
+	"master", "mode", "bridge", "device", "hwaddr", "kernelpath", "pciBusID", "vlan", "linkInContainer",
+	"dataDir", "resolvConf", "kubeconfig", "kubernetes", "log_file", "logFile", "daemonSocketPath", "socketPath", "socketDir", "confDir", "binDir", "configuration_path",
+	"range", "ranges", "subnet", "addresses", "address", "ipRanges", "routes", "sysctl",
+}
+
+// ours are programs that only runtimes and the pod network's agents call.
+var ours = []string{delegate.Shim, "multus", "multus-cni"}
+
+// paths are keys with a path of the node, and where it may be; an empty directory is nowhere.
+var paths = map[string]string{
+	"dataDir": "/var/lib/cni/networks", "resolvConf": "/etc/resolv.conf", "kubeconfig": "", "kubernetes": "", "logFile": "", "daemonSocketPath": "",
+	"socketPath": "", "socketDir": "", "confDir": "", "binDir": "", "configuration_path": "",
+}
+
+// checkSpelling finds keys that a decoder takes for another one, in all objects.
+func checkSpelling(value any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch v := value.(type) {
+	case *strictjson.Object:
+		for i, key := range v.Keys {
+			same := func(other string) bool { return other != key && strings.EqualFold(other, key) }
+			if j := slices.IndexFunc(known, same); j >= 0 && !slices.Contains(known, key) {
+				errs = append(errs, field.Forbidden(at.Child(key), fmt.Sprintf("differs from %q only in its letters; write %q", known[j], known[j])))
+			} else if slices.ContainsFunc(v.Keys[:i], same) {
+				errs = append(errs, field.Forbidden(at.Child(key), "differs from another key only in its letters; remove one of them"))
+			}
+			errs = append(errs, checkSpelling(v.Values[key], at.Child(key))...)
+		}
+	case []any:
+		for i, e := range v {
+			errs = append(errs, checkSpelling(e, at.Index(i))...)
+		}
+	}
+	return errs
+}
+
+func checkPlugin(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
+	if p == nil {
+		return field.ErrorList{field.Forbidden(at, "is not an object")}
+	}
+	errs := checkType(p["type"], at.Child("type"))
+	for _, key := range []string{"prevResult", "runtimeConfig"} {
+		if _, set := p[key]; set {
+			errs = append(errs, field.Forbidden(at.Child(key), "is made for each pod and cannot be part of a definition; remove it"))
+		}
+	}
+	if declared, set := p["capabilities"]; set {
+		errs = append(errs, checkCapabilities(declared, at.Child("capabilities"))...)
+	}
+	errs = append(errs, checkPaths(p, at)...)
+	errs = append(errs, checkDevices(p, at, rules)...)
+	if ipam, set := p["ipam"]; set {
+		o, ok := ipam.(map[string]any)
+		if !ok {
+			return append(errs, field.Forbidden(at.Child("ipam"), "is not an object"))
+		}
+		if len(o) > 0 {
+			errs = append(errs, checkType(o["type"], at.Child("ipam", "type"))...)
+		}
+	}
+	if rules.Restricted != nil {
+		errs = append(errs, rules.Restricted.check(p, at)...)
+	}
+	return errs
+}
+
+// checkType checks a plugin's name: a program in the directory of plugins, and none of the shims.
+func checkType(value any, at *field.Path) field.ErrorList {
+	name, ok := value.(string)
+	switch {
+	case !ok || name == "":
+		return field.ErrorList{field.Required(at, "must be the name of a CNI plugin")}
+	case !validNetwork(name):
+		return field.ErrorList{field.Invalid(at, short(name), "must be the plain name of a CNI plugin: letters, digits, dot, hyphen and underscore")}
+	case slices.Contains(ours, name):
+		return field.ErrorList{field.Invalid(at, name, "cannot be used in a definition; name the plugin that makes the interface")}
+	}
+	return nil
+}
+
+func checkCapabilities(value any, at *field.Path) field.ErrorList {
+	declared, ok := value.(map[string]any)
+	if !ok {
+		return field.ErrorList{field.Forbidden(at, "is not an object of names with true or false")}
+	}
+	var errs field.ErrorList
+	for name, v := range declared {
+		if _, ok := v.(bool); !ok {
+			errs = append(errs, field.Forbidden(at.Child(name), "must be true or false"))
+		}
+	}
+	return errs
+}
+
+// checkPaths checks paths of the node in all objects of a plugin: plugins read and write there as root.
+func checkPaths(value any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			dir, isPath := paths[key]
+			text, isText := inner.(string)
+			switch {
+			case !isPath:
+				errs = append(errs, checkPaths(inner, at.Child(key))...)
+			case dir == "":
+				errs = append(errs, field.Forbidden(at.Child(key), "a definition cannot name files of the node; remove it"))
+			case !isText || path.Clean(text) != text || text != dir && !strings.HasPrefix(text, dir+"/"):
+				errs = append(errs, field.Invalid(at.Child(key), short(inner), "must be "+dir+" or below it; leave it out"))
+			}
+		}
+	case []any:
+		for i, e := range v {
+			errs = append(errs, checkPaths(e, at.Index(i))...)
+		}
+	}
+	return errs
+}
+
+// checkDevices checks that a plugin does not take an interface that the node itself needs.
+func checkDevices(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
+	var errs field.ErrorList
+	text := func(key string) string { s, _ := p[key].(string); return s }
+	uplink := func(key string) {
+		if slices.Contains(rules.Uplinks, text(key)) {
+			errs = append(errs, field.Invalid(at.Child(key), text(key), "has an address or the default route of the node, which would lose it; use another interface"))
+		}
+	}
+	switch text("type") {
+	case "host-device":
+		uplink("device")
+		for _, key := range []string{"hwaddr", "kernelpath", "pciBusID"} {
+			if _, set := p[key]; set && rules.Restricted == nil && len(rules.Uplinks) > 0 {
+				errs = append(errs, field.Forbidden(at.Child(key), "names an interface in a way that cannot be checked; write its name as device"))
+			}
+		}
+	case "macvlan":
+		if strings.EqualFold(text("mode"), "passthru") {
+			uplink("master")
+			if text("master") == "" {
+				errs = append(errs, field.Required(at.Child("master"), "must be set with mode passthru: the interface of the default route cannot be used"))
+			}
+		}
+	case "bridge":
+		name := text("bridge")
+		if _, set := p["bridge"]; !set {
+			name = "cni0" // the plugin's default
+		}
+		if slices.Contains(rules.ReservedBridges, name) {
+			errs = append(errs, field.Invalid(at.Child("bridge"), name, "is the bridge of the pod network, where the interface could have the address of another pod; use another name"))
+		}
+		if slices.Contains(rules.Uplinks, name) && rules.Restricted != nil {
+			errs = append(errs, field.Invalid(at.Child("bridge"), name, "has an address of the node"))
+		}
+	}
+	return errs
+}
+
+// BridgePrefix begins the names of bridges that definitions of a namespace may use when definitions are restricted.
+func BridgePrefix(namespace string) string {
+	sum := sha256.Sum256([]byte(namespace))
+	return "br" + hex.EncodeToString(sum[:3]) + "-"
+}
+
+// allowed are the plugins of restricted definitions, and their address managers.
+var (
+	allowed     = []string{"macvlan", "bridge", "tuning", "bandwidth", "sbr"}
+	allowedIPAM = []string{"static", "whereabouts", "dhcp"}
+)
+
+// check checks a plugin of a restricted definition.
+func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	kind, _ := p["type"].(string)
+	if kind != "" && !slices.Contains(allowed, kind) {
+		errs = append(errs, field.NotSupported(at.Child("type"), kind, allowed))
+	}
+	switch kind {
+	case "macvlan":
+		if master, _ := p["master"].(string); !slices.Contains(r.Masters, master) {
+			errs = append(errs, field.Invalid(at.Child("master"), short(p["master"]),
+				fmt.Sprintf("is not one of the interfaces that spec.multiNetwork.restricted.masters of the Network names: %s", strings.Join(r.Masters, ", "))))
+		}
+	case "bridge":
+		prefix := BridgePrefix(r.Namespace)
+		if name, _ := p["bridge"].(string); !strings.HasPrefix(name, prefix) {
+			errs = append(errs, field.Invalid(at.Child("bridge"), short(p["bridge"]), fmt.Sprintf("must begin with %q in namespace %s", prefix, r.Namespace)))
+		}
+		for _, key := range []string{"ipMasq", "isGateway", "isDefaultGateway"} {
+			if p[key] == true {
+				errs = append(errs, field.Forbidden(at.Child(key), "gives the node itself an address in the network, which restricted definitions cannot"))
+			}
+		}
+	}
+	ipam, _ := p["ipam"].(map[string]any)
+	if len(ipam) == 0 {
+		return errs
+	}
+	if manager, _ := ipam["type"].(string); manager != "" && !slices.Contains(allowedIPAM, manager) {
+		errs = append(errs, field.NotSupported(at.Child("ipam", "type"), manager, allowedIPAM))
+	}
+	return append(errs, r.checkAddresses(ipam, at.Child("ipam"))...)
+}
+
+// checkAddresses refuses addresses of pods, Services and nodes, in every value of an address manager's configuration that is one.
+func (r *Restricted) checkAddresses(value any, at *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			errs = append(errs, r.checkAddresses(inner, at.Child(key))...)
+		}
+	case []any:
+		for i, e := range v {
+			errs = append(errs, r.checkAddresses(e, at.Index(i))...)
+		}
+	case string:
+		if p, ok := prefixOf(v); ok {
+			if i := slices.IndexFunc(r.Networks, p.Overlaps); i >= 0 && p.Bits() > 0 {
+				errs = append(errs, field.Invalid(at, short(v), fmt.Sprintf("is in %s, which the cluster uses; use other addresses", r.Networks[i])))
+			}
+		}
+	}
+	return errs
+}
+
+// prefixOf reads an address, a prefix, or a range of whereabouts (first-last/length).
+func prefixOf(text string) (netip.Prefix, bool) {
+	if _, last, ok := strings.Cut(text, "-"); ok {
+		if p, err := netip.ParsePrefix(strings.TrimSpace(last)); err == nil {
+			return p.Masked(), true
+		}
+	}
+	if p, err := netip.ParsePrefix(strings.TrimSpace(text)); err == nil {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()).Masked(), true
+	}
+	if a, err := netip.ParseAddr(strings.TrimSpace(text)); err == nil {
+		a = a.Unmap().WithZone("")
+		return netip.PrefixFrom(a, a.BitLen()), true
+	}
+	return netip.Prefix{}, false
+}
+
+// validNetwork checks a name that becomes part of a path on nodes.
+func validNetwork(name string) bool {
+	if name == "" || len(name) > 63 {
+		return false
+	}
+	for i, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && (i == 0 || r != '.' && r != '-' && r != '_') {
+			return false
+		}
+	}
+	return true
+}

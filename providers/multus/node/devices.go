@@ -1,0 +1,65 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	podresources "k8s.io/kubelet/pkg/apis/podresources/v1"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/definition"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+)
+
+// podResources is where kubelet says which devices pods have.
+const podResources = "unix:///var/lib/kubelet/pod-resources/kubelet.sock"
+
+// giveDevices gives each network of a plan that uses a resource one of the devices that kubelet has given the pod, in their order.
+func (p *planner) giveDevices(ctx context.Context, plan *wire.Plan) error {
+	needed := slices.ContainsFunc(plan.Attachments, func(a wire.Attachment) bool { return a.Resource != "" })
+	if !needed {
+		return nil
+	}
+	given, err := p.Devices(ctx, p.request.Pod)
+	if err != nil {
+		return cniproto.Errorf(cniproto.CodeTryAgain, "ask kubelet for the devices of the pod: %v", err)
+	}
+	for i := range plan.Attachments {
+		a := &plan.Attachments[i]
+		if a.Resource == "" {
+			continue
+		}
+		left := given[a.Resource]
+		if len(left) == 0 {
+			return cniproto.Errorf(cniproto.CodeInvalidConfig, "network %s uses a device of the resource %s, and the pod has no further one; request it in the pod's resources", a.Network, a.Resource)
+		}
+		a.DeviceID, given[a.Resource] = left[0], left[1:]
+		if a.List, err = definition.WithDevice(a.List, a.DeviceID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Devices asks kubelet which devices a pod has, by resource.
+func Devices(ctx context.Context, pod wire.Pod) (map[string][]string, error) {
+	conn, err := grpc.NewClient(podResources, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, fmt.Errorf("connect to kubelet: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	answer, err := podresources.NewPodResourcesListerClient(conn).Get(ctx, &podresources.GetPodResourcesRequest{PodName: pod.Name, PodNamespace: pod.Namespace})
+	if err != nil {
+		return nil, err
+	}
+	given := map[string][]string{}
+	for _, c := range answer.GetPodResources().GetContainers() {
+		for _, d := range c.GetDevices() {
+			given[d.GetResourceName()] = append(given[d.GetResourceName()], d.GetDeviceIds()...)
+		}
+	}
+	return given, nil
+}

@@ -1,0 +1,108 @@
+// Package node is the daemon of further networks on a node. It answers the shim multus-shim (package multinet/attach): which
+// networks a pod gets, completely, and afterwards it writes what the pod got into its annotation. It runs no plugin and needs no
+// capability; it keeps nothing on the disk, so that it may end at any moment.
+package node
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/multinet/attach"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
+)
+
+const (
+	// lookEvery is how often statuses that are missing are looked for, besides when pods change.
+	lookEvery = 10 * time.Second
+	settle    = 200 * time.Millisecond
+)
+
+const (
+	topicAPI    agent.Topic = "api"
+	topicStatus agent.Topic = "status"
+)
+
+// Options is what the daemon needs. All fields must be set.
+type Options struct {
+	agent.Process
+	Config agentconfig.Config
+	Client kubernetes.Interface
+	// Definitions reads NetworkAttachmentDefinitions.
+	Definitions dynamic.Interface
+	// Uplinks returns the interfaces that the node itself needs, Devices the devices that kubelet has given a pod, by resource.
+	Uplinks func() ([]string, error)
+	Devices func(context.Context, wire.Pod) (map[string][]string, error)
+}
+
+// status is what the daemon reports besides its problems.
+type status struct {
+	// ready is true once definitions have been read.
+	ready bool
+}
+
+// daemon is the running daemon.
+type daemon struct {
+	Options
+	objects *objects
+	events  *events
+	metrics *metrics
+	saved   func() ([]attach.Saved, error)
+	board   *agent.Board[status]
+	beat    agent.Beat
+	changed agent.Trigger
+}
+
+// Run is the daemon. It ends with the context; pods that run keep their networks.
+func Run(ctx context.Context, o Options) error {
+	if o.Node == "" {
+		return errors.New("the node's name is not known: set the environment variable NODE_NAME")
+	}
+	d := &daemon{Options: o, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger()}
+	d.saved = func() ([]attach.Saved, error) { return attach.ReadSaved(o.Config.StateDir) }
+	d.metrics = newMetrics(o.Version, d)
+	d.objects = newObjects(o.Client, o.Definitions, o.Node, d.changed.Fire)
+	listener, err := cniserver.Listen(o.Config.Socket)
+	if err != nil {
+		return err
+	}
+	if d.events, err = newEvents(ctx, o.Client); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	health := agent.Health{
+		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
+		Metrics: d.metrics, Beat: &d.beat, Now: time.Now,
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return health.Serve(ctx, o.Config.HealthAddress) })
+	group.Go(func() error { d.objects.run(ctx); return nil })
+	group.Go(func() error { return d.serve(ctx, listener) })
+	group.Go(func() error {
+		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
+		return nil
+	})
+	return group.Wait()
+}
+
+// apply writes the statuses that are missing.
+func (d *daemon) apply(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	api := d.objects.problem()
+	d.board.Note(topicAPI, api)
+	d.board.Update(func(s *status) bool {
+		before := *s
+		s.ready = s.ready || d.objects.synced()
+		return *s != before
+	})
+	err := d.writeMissing(ctx)
+	d.board.Note(topicStatus, err)
+	return errors.Join(api, err)
+}

@@ -1,0 +1,58 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientevents "k8s.io/client-go/tools/events"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+)
+
+// The reasons of events on pods.
+const (
+	reasonAdded    = "AddedInterface"
+	reasonInvalid  = "InvalidNetworks"
+	reasonNotFound = "NoNetworkFound"
+	reasonFailed   = "FailedAttachNetworks"
+	action         = "AttachNetworks"
+	component      = "multus"
+	// maxNote is how long the note of an event may be.
+	maxNote = 1000
+)
+
+// events are events on pods.
+type events struct{ recorder clientevents.EventRecorder }
+
+// newEvents returns events that are sent until the context ends.
+func newEvents(ctx context.Context, client kubernetes.Interface) (*events, error) {
+	broadcaster := clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: client.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("send events: %w", err)
+	}
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	return &events{broadcaster.NewRecorder(scheme.Scheme, component)}, nil
+}
+
+func (e *events) added(pod wire.Pod, text string) {
+	e.send(pod, corev1.EventTypeNormal, reasonAdded, text)
+}
+
+func (e *events) warn(pod wire.Pod, reason, text string) {
+	e.send(pod, corev1.EventTypeWarning, reason, text)
+}
+
+func (e *events) send(pod wire.Pod, kind, reason, text string) {
+	if pod.Name == "" {
+		return
+	}
+	if len(text) > maxNote {
+		text = text[:maxNote] + "..."
+	}
+	about := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}
+	e.recorder.Eventf(about, nil, kind, reason, action, "%s", text)
+}

@@ -1,0 +1,38 @@
+package node
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+)
+
+// metrics are those of the daemon.
+type metrics struct {
+	*agent.Metrics
+	requests *prometheus.CounterVec
+	took     *prometheus.HistogramVec
+}
+
+func newMetrics(version string, d *daemon) *metrics {
+	m := &metrics{Metrics: agent.NewMetrics("multus", version)}
+	m.Gauge("ready", "1 once the definitions of networks have been read.", func() float64 { return agent.Flag(d.board.View().Status.ready) })
+	m.Gauge("problems", "What does not work at present; /readyz names it.", func() float64 { return float64(d.board.View().Problems.Len()) })
+	m.Gauge("sandboxes", "Sandboxes of pods on this node whose networks are attached.", func() float64 {
+		all, _ := d.saved() // an error is a problem of the next look
+		return float64(len(all))
+	})
+	m.requests = m.Results("requests_total", "Requests of the shim by the CNI code of their result; 0 is success.")
+	m.took = m.Histograms("request_seconds", "How long a request of the shim takes.", "request", prometheus.ExponentialBuckets(0.001, 2, 14))
+	return m
+}
+
+// Done counts a request.
+func (m *metrics) Done(command string, code int, took time.Duration) {
+	m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
+	if code == 0 {
+		m.took.WithLabelValues(command).Observe(took.Seconds())
+	}
+}

@@ -1,0 +1,219 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/containernetworking/cni/libcni"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+)
+
+const (
+	// annotationResource of a definition names the resource whose devices it uses.
+	annotationResource = "k8s.v1.cni.cncf.io/resourceName"
+	// annotationStatic has the UID by which kubelet knows a static pod; the API server gives its mirror another one.
+	annotationStatic = "kubernetes.io/config.hash"
+	// readLimit is how long a definition is read from the API server before the copy of the watch is used.
+	readLimit = 2 * time.Second
+)
+
+var resourceDefinitions = schema.GroupVersionResource{Group: "k8s.cni.cncf.io", Version: "v1", Resource: "network-attachment-definitions"}
+
+// objects are the Pods of this node and the definitions of networks, as the API server has them.
+type objects struct {
+	client      kubernetes.Interface
+	dynamic     dynamic.Interface
+	node        string
+	pods        cache.Store
+	defs        cache.Store
+	controllers []cache.Controller
+	failure     atomic.Pointer[error]
+	defFailure  atomic.Pointer[error]
+}
+
+// newObjects returns objects that are kept up to date by run. changed is called when a pod has changed.
+func newObjects(client kubernetes.Interface, definitions dynamic.Interface, node string, changed func()) *objects {
+	o := &objects{client: client, dynamic: definitions, node: node}
+	var controller cache.Controller
+	listPods := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", "", fields.OneTermEqualSelector("spec.nodeName", node))
+	o.pods, controller = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: reporting(&o.failure, listPods), ObjectType: &corev1.Pod{}, Transform: onlyNeeded,
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }},
+	})
+	o.controllers = append(o.controllers, controller)
+	resource := definitions.Resource(resourceDefinitions)
+	listDefinitions := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return resource.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			return resource.Watch(ctx, options)
+		},
+	}
+	o.defs, controller = cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: reporting(&o.defFailure, listDefinitions), ObjectType: &unstructured.Unstructured{}, Handler: cache.ResourceEventHandlerFuncs{},
+	})
+	o.controllers = append(o.controllers, controller)
+	return o
+}
+
+func (o *objects) run(ctx context.Context) {
+	done := make(chan struct{})
+	for _, c := range o.controllers {
+		go func() { c.RunWithContext(ctx); done <- struct{}{} }()
+	}
+	for range o.controllers {
+		<-done
+	}
+}
+
+// reporting keeps the last error of list requests.
+func reporting(failure *atomic.Pointer[error], inner *cache.ListWatch) cache.ListerWatcher {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := inner.ListWithContextFunc(ctx, options)
+			failure.Store(&err)
+			return list, err
+		},
+		WatchFuncWithContext: inner.WatchFuncWithContext,
+	}
+}
+
+// problem is why the API server does not answer.
+func (o *objects) problem() error {
+	var errs []error
+	for what, failure := range map[string]*atomic.Pointer[error]{"pods": &o.failure, "network attachment definitions": &o.defFailure} {
+		if err := failure.Load(); err != nil && *err != nil {
+			errs = append(errs, fmt.Errorf("read %s from the Kubernetes API: %w", what, *err))
+		}
+	}
+	slices.SortFunc(errs, func(a, b error) int { return len(a.Error()) - len(b.Error()) })
+	return errors.Join(errs...)
+}
+
+// synced reports whether all objects have been read once.
+func (o *objects) synced() bool {
+	return !slices.ContainsFunc(o.controllers, func(c cache.Controller) bool { return !c.HasSynced() })
+}
+
+// onlyNeeded drops what the daemon does not read.
+func onlyNeeded(object any) (any, error) {
+	p, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	m := p.ObjectMeta
+	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, DeletionTimestamp: m.DeletionTimestamp, Annotations: map[string]string{}}}
+	for _, key := range []string{wire.AnnotationNetworks, wire.AnnotationDefault, wire.AnnotationStatus, annotationStatic} {
+		if value, set := m.Annotations[key]; set {
+			out.Annotations[key] = value
+		}
+	}
+	out.Spec.HostNetwork, out.Spec.NodeName = p.Spec.HostNetwork, p.Spec.NodeName
+	out.Status.Phase, out.Status.PodIP = p.Status.Phase, p.Status.PodIP
+	return out, nil
+}
+
+// listed returns the pods of the node.
+func (o *objects) listed() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, object := range o.pods.List() {
+		if p, ok := object.(*corev1.Pod); ok {
+			pods = append(pods, p)
+		}
+	}
+	return pods
+}
+
+// pod returns the pod of a sandbox, from the API server if the watch does not have it yet. Another pod of its name is an error: a pod must
+// not get the networks of another one.
+func (o *objects) pod(ctx context.Context, want wire.Pod) (*corev1.Pod, error) {
+	if object, exists, err := o.pods.GetByKey(want.Namespace + "/" + want.Name); err == nil && exists {
+		if p, ok := object.(*corev1.Pod); ok && isOf(p, want.UID) {
+			return p, nil
+		}
+	}
+	p, err := o.client.CoreV1().Pods(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("read pod %s/%s: %w", want.Namespace, want.Name, err)
+	}
+	if !isOf(p, want.UID) {
+		return nil, fmt.Errorf("pod %s/%s has UID %s, the sandbox is for UID %s: %w", want.Namespace, want.Name, p.UID, want.UID, errOtherPod)
+	}
+	return p, nil
+}
+
+// errOtherPod is that the pod of a sandbox is gone, and another has its name.
+var errOtherPod = errors.New("it is another pod")
+
+// isOf reports whether a pod is the one that the runtime names. A runtime that names no UID means any of the name.
+func isOf(p *corev1.Pod, uid string) bool {
+	return uid == "" || uid == string(p.UID) || uid == p.Annotations[annotationStatic]
+}
+
+// known is a definition.
+type known struct{ config, resource string }
+
+// definition reads a definition from the API server, since a watch may be behind. While the API server does not answer, the copy of the watch is
+// used.
+func (o *objects) definition(ctx context.Context, namespace, name string) (known, error) {
+	reading, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	object, err := o.dynamic.Resource(resourceDefinitions).Namespace(namespace).Get(reading, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return known{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "there is no NetworkAttachmentDefinition %s in namespace %s", name, namespace)
+	case err != nil:
+		cached, exists, cacheErr := o.defs.GetByKey(namespace + "/" + name)
+		var ok bool
+		if object, ok = cached.(*unstructured.Unstructured); !ok || !exists || cacheErr != nil {
+			return known{}, cniproto.Errorf(cniproto.CodeTryAgain, "read NetworkAttachmentDefinition %s/%s: %v", namespace, name, err)
+		}
+	}
+	config, _, err := unstructured.NestedString(object.Object, "spec", "config")
+	if err != nil {
+		return known{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "NetworkAttachmentDefinition %s/%s: %v", namespace, name, err)
+	}
+	return known{config: config, resource: object.GetAnnotations()[annotationResource]}, nil
+}
+
+// fromFile returns the configuration with a name from a directory of the node: a list, or a configuration with one plugin.
+func fromFile(dir, name string) (string, error) {
+	for _, extensions := range [][]string{{".conflist"}, {".conf", ".json"}} {
+		files, err := libcni.ConfFiles(dir, extensions)
+		if err != nil {
+			return "", cniproto.Errorf(cniproto.CodeIO, "read %s: %v", dir, err)
+		}
+		slices.Sort(files)
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				continue // another file may have the name
+			}
+			if list, err := libcni.NetworkConfFromBytes(raw); err == nil && list.Name == name {
+				return string(raw), nil
+			}
+		}
+	}
+	return "", cniproto.Errorf(cniproto.CodeInvalidConfig, "the NetworkAttachmentDefinition %s has no spec.config, and no file in %s has a configuration of that name", name, filepath.Clean(dir))
+}

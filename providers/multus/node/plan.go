@@ -1,0 +1,185 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/definition"
+	"github.com/cluster-network-operator/cno/internal/multinet/selection"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
+)
+
+// plan says what a pod gets besides its default network. What is wrong with its annotations, and with the definitions that it names, is
+// reported at once, also as an event on the pod.
+func (d *daemon) plan(ctx context.Context, r wire.PlanRequest) (wire.Plan, error) {
+	annotations := r.Annotations
+	if annotations == nil {
+		pod, err := d.objects.pod(ctx, r.Pod)
+		if err != nil {
+			return wire.Plan{}, cniproto.Errorf(cniproto.CodeTryAgain, "%v", err)
+		}
+		annotations = pod.Annotations
+	}
+	p := planner{daemon: d, request: r}
+	plan, err := p.plan(ctx, annotations)
+	if err == nil {
+		return plan, nil
+	}
+	if cniproto.AsError(err).Code != cniproto.CodeTryAgain {
+		d.events.warn(r.Pod, p.reason, err.Error())
+	}
+	return wire.Plan{}, err
+}
+
+// planner makes one plan.
+type planner struct {
+	*daemon
+	request wire.PlanRequest
+	// reason is that of the event on the pod.
+	reason string
+}
+
+func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire.Plan, error) {
+	p.reason = reasonInvalid
+	selections, errs := selection.Parse(annotations[wire.AnnotationNetworks], p.request.Pod.Namespace)
+	fallback, defaultErrs := p.defaultSelection(annotations[wire.AnnotationDefault])
+	errs = append(errs, defaultErrs...)
+	at := field.NewPath("metadata", "annotations").Key(wire.AnnotationNetworks)
+	for i, s := range selections {
+		errs = append(errs, p.isolated(s, at.Index(i))...)
+	}
+	if len(errs) > 0 {
+		return wire.Plan{}, invalid(errs)
+	}
+	var plan wire.Plan
+	var problems []error
+	if fallback != nil {
+		a, err := p.attachment(ctx, *fallback, "")
+		problems = appendError(problems, err)
+		plan.Default = &a
+	}
+	for _, s := range selections {
+		a, err := p.attachment(ctx, s, p.request.Default)
+		problems = appendError(problems, err)
+		plan.Attachments = append(plan.Attachments, a)
+	}
+	if len(problems) > 0 {
+		return wire.Plan{}, together(problems)
+	}
+	if err := p.giveDevices(ctx, &plan); err != nil {
+		return wire.Plan{}, err
+	}
+	return plan, nil
+}
+
+// isolated refuses networks of other namespaces.
+func (p *planner) isolated(s selection.Selection, at *field.Path) field.ErrorList {
+	own, global := s.Namespace == p.request.Pod.Namespace, slices.Contains(p.Config.GlobalNamespaces, s.Namespace)
+	if own || global || !p.Config.NamespaceIsolation {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(at.Child("namespace"), fmt.Sprintf(
+		"the network %s/%s is of another namespace, which spec.multiNetwork.namespaceIsolation of the Network does not allow; use one of %s, or of the namespaces %s",
+		s.Namespace, s.Name, p.request.Pod.Namespace, strings.Join(p.Config.GlobalNamespaces, ", ")))}
+}
+
+// defaultSelection reads the annotation that replaces the default network: the name of a definition in the daemon's own namespace.
+func (p *planner) defaultSelection(annotation string) (*selection.Selection, field.ErrorList) {
+	text := strings.TrimSpace(annotation)
+	if text == "" {
+		return nil, nil
+	}
+	at := field.NewPath("metadata", "annotations").Key(wire.AnnotationDefault)
+	all, errs := selection.Parse(text, p.Config.Namespace)
+	if len(errs) > 0 || len(all) != 1 {
+		return nil, append(field.ErrorList{field.Invalid(at, short(text), "must be the name of one NetworkAttachmentDefinition in namespace "+p.Config.Namespace)}, errs...)
+	}
+	if all[0].Namespace != p.Config.Namespace {
+		return nil, field.ErrorList{field.Forbidden(at, "definitions for the default network are only taken from namespace "+p.Config.Namespace)}
+	}
+	return &all[0], nil
+}
+
+// attachment makes what is run of one selected network.
+func (p *planner) attachment(ctx context.Context, s selection.Selection, defaultNetwork string) (wire.Attachment, error) {
+	object, err := p.objects.definition(ctx, s.Namespace, s.Name)
+	if err != nil {
+		if cniproto.AsError(err).Code != cniproto.CodeTryAgain {
+			p.reason = reasonNotFound
+		}
+		return wire.Attachment{}, err
+	}
+	config := object.config
+	if strings.TrimSpace(config) == "" {
+		if config, err = fromFile(p.Config.ConfDir, s.Name); err != nil {
+			return wire.Attachment{}, err
+		}
+	}
+	rules, err := p.rules(s.Namespace, defaultNetwork)
+	if err != nil {
+		return wire.Attachment{}, err
+	}
+	parsed, errs := definition.Parse(s.Namespace, s.Name, config, rules)
+	if len(errs) > 0 {
+		return wire.Attachment{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "NetworkAttachmentDefinition %s/%s: %v", s.Namespace, s.Name, errs.ToAggregate())
+	}
+	a, errs := parsed.Attach(s)
+	if len(errs) > 0 {
+		return a, cniproto.Errorf(cniproto.CodeInvalidConfig, "network %s: %v", a.Network, errs.ToAggregate())
+	}
+	a.Resource = object.resource
+	return a, nil
+}
+
+// rules are what a definition of a namespace may use on this node.
+func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, error) {
+	uplinks, err := p.Uplinks()
+	if err != nil {
+		return definition.Rules{}, cniproto.Errorf(cniproto.CodeTryAgain, "find the interfaces that the node needs: %v", err)
+	}
+	rules := definition.Rules{DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, Uplinks: uplinks}
+	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
+		rules.Restricted = &definition.Restricted{Namespace: namespace, Masters: p.Config.Masters, Networks: p.Config.ReservedNetworks}
+	}
+	return rules, nil
+}
+
+// invalid is the error of annotations.
+func invalid(errs field.ErrorList) error {
+	return cniproto.Errorf(cniproto.CodeInvalidConfig, "the pod asks for networks in a wrong way: %v", errs.ToAggregate())
+}
+
+func appendError(all []error, err error) []error {
+	if err == nil || slices.ContainsFunc(all, func(e error) bool { return e.Error() == err.Error() }) {
+		return all
+	}
+	return append(all, err)
+}
+
+// together is several errors as one. What can be repaired by trying again later is not worth more than what cannot.
+func together(errs []error) error {
+	code, texts := cniproto.CodeTryAgain, []string{}
+	for _, err := range errs {
+		e := cniproto.AsError(err)
+		if code == cniproto.CodeTryAgain {
+			code = e.Code
+		}
+		texts = append(texts, e.Error())
+	}
+	return cniproto.Errorf(code, "%s", strings.Join(texts, "; "))
+}
+
+// short is a value as errors show it.
+func short(text string) string {
+	const most = 64
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,112 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/cnishim"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+)
+
+const (
+	// requestLimit is how long a request may take to arrive once its client is connected, and its answer to be read.
+	requestLimit = 5 * time.Second
+	// atOnce is how many requests are worked on at once; others wait at the socket.
+	atOnce = 16
+)
+
+// serve answers the shim until the context ends, and then waits for requests that run. It closes the listener.
+func (d *daemon) serve(ctx context.Context, l *net.UnixListener) error {
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
+	defer stop()
+	slots := make(chan struct{}, atOnce)
+	var requests sync.WaitGroup
+	defer requests.Wait()
+	for {
+		slots <- struct{}{}
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("serve the shim: %w", err)
+		}
+		requests.Go(func() {
+			defer func() { _ = conn.Close(); <-slots }()
+			d.answer(ctx, conn)
+		})
+	}
+}
+
+// answer answers the one request of a connection.
+func (d *daemon) answer(ctx context.Context, conn *net.UnixConn) {
+	if uid, err := cnishim.PeerUID(conn); err != nil || uid != os.Geteuid() {
+		d.Log.Warn("a client of another user is refused", "uid", uid, "error", err)
+		return
+	}
+	if err := conn.SetDeadline(time.Now().Add(requestLimit)); err != nil {
+		return
+	}
+	var r cniproto.Request
+	response := cniproto.Response{Version: cniproto.Version}
+	if err := cniproto.Read(conn, &r); err != nil {
+		response.Error = cniproto.Errorf(cniproto.CodeDecode, "%v", err)
+	} else {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(ctx, min(max(r.Timeout, time.Millisecond), wire.Deadline))
+		defer cancel()
+		result, err := d.do(ctx, r)
+		code := 0
+		if err != nil {
+			response.Error = cniproto.AsError(late(err))
+			code = response.Error.Code
+		}
+		response.Result = result
+		d.metrics.Done(r.Command, code, time.Since(start))
+		d.Log.Debug("request of the shim", "id", r.ID, "command", r.Command, "took", time.Since(start), "error", err)
+	}
+	response.ID = r.ID
+	if err := errors.Join(conn.SetDeadline(time.Now().Add(requestLimit)), cniproto.Write(conn, response)); err != nil {
+		d.Log.Warn("the answer to the shim is not delivered", "id", r.ID, "command", r.Command, "error", err)
+	}
+}
+
+// late gives the end of a deadline the code by which the runtime tries again.
+func late(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return &cniproto.Error{Code: cniproto.CodeTryAgain, Message: "the daemon did not finish in time", Details: err.Error()}
+	}
+	return err
+}
+
+func (d *daemon) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
+	if r.Version != cniproto.Version {
+		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the shim speaks version %d, the daemon version %d: one of them is being replaced", r.Version, cniproto.Version)
+	}
+	switch r.Command {
+	case wire.CommandPlan:
+		var request wire.PlanRequest
+		if err := json.Unmarshal(r.Config, &request); err != nil {
+			return nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err)
+		}
+		plan, err := d.plan(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(plan)
+	case wire.CommandReport:
+		var report wire.Report
+		if err := json.Unmarshal(r.Config, &report); err != nil {
+			return nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err)
+		}
+		return nil, d.report(ctx, report)
+	}
+	return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%q is not a request of the shim", r.Command)
+}
