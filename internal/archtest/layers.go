@@ -61,6 +61,8 @@ var rules = []struct {
 	{"internal/cnishim", Edges},
 	{"internal/multinet/attach", Edges},
 	{"internal/multinet/dhcp", Edges},
+	{"internal/multinet/whereabouts/store", Edges},
+	{"internal/multinet/whereabouts/ipam", Edges},
 	{"internal/dayone/hostapply", Edges},
 	{"internal/dayone/imageserver", Edges},
 	{"internal/doctest", Edges},
