@@ -68,9 +68,9 @@ func (e executor) ExecPlugin(ctx context.Context, path string, stdin []byte, env
 	case out.dropped > 0:
 		return nil, fmt.Errorf("the plugin printed %d bytes more than %d", out.dropped, maxOutput)
 	case err != nil:
-		return nil, pluginError(err, out.Bytes(), errOut.Bytes())
+		return nil, pluginError(err, out.kept.Bytes(), errOut.kept.Bytes())
 	}
-	return out.Bytes(), nil
+	return out.kept.Bytes(), nil
 }
 
 // pluginError is the error that a plugin has printed, or what else is known of its end.
@@ -97,16 +97,16 @@ func firstOf(a, b []byte) []byte {
 	return b
 }
 
-// limited keeps the first maxOutput bytes, and counts the others.
+// limited keeps the first maxOutput bytes, and counts the others. The buffer is not embedded: its ReadFrom would read all.
 type limited struct {
-	bytes.Buffer
+	kept    bytes.Buffer
 	dropped int
 }
 
 func (l *limited) Write(p []byte) (int, error) {
-	room := max(0, min(len(p), maxOutput-l.Len()))
+	room := max(0, min(len(p), maxOutput-l.kept.Len()))
 	l.dropped += len(p) - room
-	if _, err := l.Buffer.Write(p[:room]); err != nil {
+	if _, err := l.kept.Write(p[:room]); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -1,0 +1,324 @@
+package attach
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
+)
+
+var scripts = []string{"default", "further"}
+
+func TestAPodThatAsksForNothingNeedsNoDaemon(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, "")
+	f.planErr = errors.New("the daemon is away")
+	for _, annotations := range []map[string]string{{}, {"other": "x"}, {wire.AnnotationNetworks: " "}} {
+		f.must(cniproto.Add, annotations)
+		f.must(cniproto.Delete, annotations)
+	}
+	if len(f.asked) > 0 {
+		t.Errorf("the daemon was asked: %v", f.asked)
+	}
+	if diff := cmp.Diff([]string{"ADD eth0", "DEL eth0"}, calls()[:2]); diff != "" {
+		t.Error(diff)
+	}
+	if left := slices.Concat(f.files("sandboxes"), f.files("results")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestNetworksAreAttachedInOrderAndDetachedInReverse(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, "")
+	f.must(cniproto.Add, annotated)
+	if diff := cmp.Diff([]string{"c1.json"}, f.files("sandboxes")); diff != "" {
+		t.Error(diff)
+	}
+	saved, err := ReadSaved(f.shim.State)
+	if err != nil || len(saved) != 1 || saved[0].Pod != (wire.Pod{Namespace: "ns", Name: "pod", UID: "u1"}) || len(saved[0].Networks) != 3 || saved[0].Networks[1].Name != "ns/a" {
+		t.Errorf("saved: %+v %v", saved, err)
+	}
+	f.planErr = errors.New("the daemon is away")
+	f.plan = wire.Plan{}
+	own := f.own
+	f.own = `{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"changed-meanwhile"}]}`
+	f.must(cniproto.Delete, annotated)
+	want := []string{"ADD eth0", "ADD net1", "ADD net2", "DEL net2", "DEL net1", "DEL eth0"}
+	if diff := cmp.Diff(want, calls()); diff != "" {
+		t.Error(diff)
+	}
+	if left := slices.Concat(f.files("sandboxes"), f.files("results")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	f.own = own
+	f.must(cniproto.Delete, annotated) // which may be repeated, by the list of the file that there is then
+}
+
+func TestWithoutTheDaemonNoPodStartsWithoutItsNetworks(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, "")
+	f.planErr = cniproto.Errorf(cniproto.CodeTryAgain, "no answer")
+	for why, annotations := range map[string]map[string]string{
+		"it asks for networks": annotated, "it asks for another default network": {wire.AnnotationDefault: "x"}, "the runtime passes no annotations": nil,
+	} {
+		if _, err := f.do(cniproto.Add, annotations); err == nil || cniproto.AsError(err).Code != cniproto.CodeTryAgain {
+			t.Errorf("%s: %v", why, err)
+		}
+	}
+	if got := calls(); len(got) > 1 || got[0] != "" {
+		t.Errorf("plugins ran: %v", got)
+	}
+}
+
+func TestAFailureUndoesWhatWasMadeAndNamesNetworkAndPlugin(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, `[ "$call" = "ADD net2" ] && { echo '{"cniVersion":"1.0.0","code":103,"msg":"no address left"}'; exit 1; }`)
+	_, err := f.do(cniproto.Add, annotated)
+	if e := cniproto.AsError(err); e == nil || e.Code != 103 || !strings.Contains(e.Message, "ns/b (interface net2)") || !strings.Contains(e.Message, `"further"`) || !strings.Contains(e.Message, "no address left") {
+		t.Errorf("%+v", err)
+	}
+	want := []string{"ADD eth0", "ADD net1", "ADD net2", "DEL net2", "DEL net1", "DEL eth0"}
+	if diff := cmp.Diff(want, calls()); diff != "" {
+		t.Error(diff)
+	}
+	if left := slices.Concat(f.files("sandboxes"), f.files("results")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	if len(f.reports) != 1 || !strings.Contains(f.reports[0].Failure, "no address left") {
+		t.Errorf("reports: %+v", f.reports)
+	}
+}
+
+func TestAStatusThatCannotBeWrittenFailsThePod(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, "")
+	f.reportErr = cniproto.Errorf(cniproto.CodeTryAgain, "forbidden")
+	if _, err := f.do(cniproto.Add, annotated); err == nil {
+		t.Error("it starts")
+	}
+	if got := calls(); got[len(got)-1] != "DEL eth0" {
+		t.Errorf("%v", got)
+	}
+}
+
+// One plugin that fails does not spare the others, and what is left is tried again.
+func TestADELThatWasNotDoneIsAnError(t *testing.T) {
+	f := newFixture(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	calls := f.scripted(scripts, `[ "$call" = "DEL net2" ] && [ -e `+broken+` ] && { echo 'not now' >&2; exit 1; }`)
+	f.must(cniproto.Add, annotated)
+	if err := os.WriteFile(broken, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.do(cniproto.Delete, annotated); err == nil || !strings.Contains(err.Error(), "ns/b (interface net2)") || !strings.Contains(err.Error(), "not now") {
+		t.Errorf("%v", err)
+	}
+	if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0"}, calls()[3:]); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.Remove(broken); err != nil {
+		t.Fatal(err)
+	}
+	f.must(cniproto.Delete, annotated)
+	if left := f.files("sandboxes"); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestAPluginThatIsGoneHoldsASandboxUpForFiveMinutes(t *testing.T) {
+	f := newFixture(t)
+	f.scripted(scripts, "")
+	now := time.Now()
+	f.shim.Now = func() time.Time { return now }
+	f.must(cniproto.Add, annotated)
+	if err := os.Remove(filepath.Join(f.path, "further")); err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []time.Duration{0, time.Minute, 3 * time.Minute} {
+		now = now.Add(after)
+		if _, err := f.do(cniproto.Delete, annotated); err == nil || !strings.Contains(err.Error(), `no CNI plugin "further"`) {
+			t.Errorf("after %s: %v", after, err)
+		}
+	}
+	now = now.Add(time.Minute)
+	f.must(cniproto.Delete, annotated)
+	if last := f.reports[len(f.reports)-1].Failure; !strings.Contains(last, "without its plugins") {
+		t.Errorf("report: %s", last)
+	}
+}
+
+func TestPluginsThatMisbehave(t *testing.T) {
+	for _, row := range []struct{ why, body, want string }{
+		{"prints garbage", `echo garbage; exit 0`, "invalid character"},
+		{"prints nothing", `exit 0`, "unexpected end"},
+		{"fails without a word", `exit 3`, "without a message"},
+		{"prints a megabyte", `head -c 1100000 /dev/zero; exit 0`, "more than 1048576"},
+		{"hangs, with a child", `sleep 600 & sleep 600`, "did not finish in time"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			f := newFixture(t)
+			marker := filepath.Join(t.TempDir(), "pid")
+			calls := f.scripted(scripts, `[ "$call" = "ADD net1" ] && { echo $$ >`+marker+"; "+row.body+"; }")
+			r := f.request(cniproto.Add, annotated)
+			r.Timeout = 4 * time.Second
+			_, err := f.shim.Do(t.Context(), r)
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("%v", err)
+			}
+			if got := calls(); got[len(got)-1] != "DEL eth0" || len(f.files("sandboxes")) > 0 {
+				t.Errorf("not undone: %v %v", got, f.files("sandboxes"))
+			}
+			raw, err := os.ReadFile(marker)
+			if err != nil {
+				t.Fatal(err)
+			}
+			eventually.Holds(t, "all processes of the plugin have ended", func() (string, bool) {
+				out, _ := exec.Command("pgrep", "-g", strings.TrimSpace(string(raw))).Output()
+				return string(out), len(bytes.TrimSpace(out)) == 0
+			})
+		})
+	}
+}
+
+// A shim that is killed at any step leaves a record, by which the DEL that follows removes all that was made.
+func TestKilledAtEveryStep(t *testing.T) {
+	for _, step := range []string{"ADD eth0", "ADD net1", "ADD net2", "DEL net2", "DEL net1", "DEL eth0"} {
+		for _, when := range []string{"before", "after"} {
+			t.Run(step+" "+when, func(t *testing.T) {
+				f := newFixture(t)
+				made := t.TempDir()
+				once := filepath.Join(made, "killed")
+				kill := func(at string) string {
+					return fmt.Sprintf(`[ "$call" = %q ] && [ %s = %s ] && [ ! -e %s ] && { touch %s; kill -9 $PPID; sleep 1; }`, step, at, when, once, once)
+				}
+				f.scripted(scripts, strings.Join([]string{
+					kill("before"), `[ "$CNI_COMMAND" = ADD ] && touch ` + made + `/$CNI_IFNAME`, `[ "$CNI_COMMAND" = DEL ] && rm -f ` + made + `/$CNI_IFNAME`, kill("after"),
+				}, "\n"))
+				plan := filepath.Join(t.TempDir(), "plan")
+				raw, err := json.Marshal(f.plan)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(plan, raw, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				for _, command := range []string{cniproto.Add, cniproto.Delete} {
+					f.process(command, plan)
+				}
+				if _, err := os.Stat(once); err != nil {
+					t.Fatal("the shim was not killed")
+				}
+				f.must(cniproto.Delete, annotated)
+				left, err := os.ReadDir(made)
+				if err != nil || len(left) != 1 || len(f.files("sandboxes")) > 0 {
+					t.Errorf("left: %v %v %v", left, f.files("sandboxes"), err)
+				}
+			})
+		}
+	}
+}
+
+// process runs the shim as a process of its own. How it ends is not its concern.
+func (f *fixture) process(command, plan string) {
+	f.t.Helper()
+	raw, err := json.Marshal(f.request(command, annotated))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), envShim+"="+f.shim.State, envPlan+"="+plan)
+	cmd.Stdin = bytes.NewReader(raw)
+	_ = cmd.Run()
+}
+
+func TestADamagedRecordIsRebuiltFromTheResults(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, "")
+	f.must(cniproto.Add, annotated)
+	file := filepath.Join(f.shim.State, "sandboxes", "c1.json")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(raw, []byte(`"ns/b"`), []byte(`"ns/x"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.must(cniproto.Delete, annotated)
+	if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0"}, calls()[3:]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"c1.json.damaged"}, f.files("sandboxes")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// After a power failure no runtime calls DEL for sandboxes of the earlier boot, or only much later.
+func TestWhatBelongsToNoSandboxIsSwept(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, "")
+	f.must(cniproto.Add, annotated)
+	plain := f.request(cniproto.Add, map[string]string{})
+	plain.ContainerID = "c2"
+	if _, err := f.shim.Do(t.Context(), plain); err != nil {
+		t.Fatal(err)
+	}
+	before := len(calls())
+	f.must(cniproto.Status, nil)
+	if got := calls()[before:]; len(got) > 0 {
+		t.Errorf("something of living sandboxes is removed: %v", got)
+	}
+	// The node restarts.
+	netns.Run(t, "ip", "netns", "del", f.pod.Name)
+	if err := os.RemoveAll(f.shim.Run); err != nil {
+		t.Fatal(err)
+	}
+	f.must(cniproto.Status, nil)
+	if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0", "DEL eth0"}, calls()[before:]); diff != "" {
+		t.Error(diff)
+	}
+	if left := slices.Concat(f.files("sandboxes"), f.files("results")); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestGCKeepsWhatTheRuntimeNames(t *testing.T) {
+	f := newFixture(t)
+	calls := f.scripted(scripts, "")
+	f.must(cniproto.Add, annotated)
+	other := f.request(cniproto.Add, annotated)
+	other.ContainerID = "c2"
+	if _, err := f.shim.Do(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	before := len(calls())
+	gc := f.request(cniproto.GC, nil)
+	gc.Config = []byte(strings.Replace(string(gc.Config), `{`, `{"cni.dev/valid-attachments":[{"containerID":"c2","ifname":"eth0"}],`, 1))
+	if _, err := f.shim.Do(t.Context(), gc); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0"}, calls()[before:]); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"c2.json"}, f.files("sandboxes")); diff != "" {
+		t.Error(diff)
+	}
+}

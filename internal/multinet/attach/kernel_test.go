@@ -1,0 +1,130 @@
+package attach
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/internal/testing/assets"
+)
+
+// real is a fixture whose default network and further networks are of standard plugins: bridges in the test's own network namespace would
+// disturb others, so that the plugins run in a namespace that stands for the node.
+func real(t *testing.T) *fixture {
+	t.Helper()
+	f := newFixture(t)
+	f.own = `{"cniVersion":"1.0.0","name":"pods","plugins":[{"type":"bridge","bridge":"br-pods","isGateway":true,"isDefaultGateway":true,` +
+		`"ipam":{"type":"host-local","dataDir":"` + filepath.Join(t.TempDir(), "pods") + `","ranges":[[{"subnet":"10.200.0.0/24"}],[{"subnet":"fd00:200::/64"}]]}}]}`
+	f.onNode()
+	return f
+}
+
+// onNode has plugins run in a namespace of their own: each is a script that enters it. Its interface up0 is a node's uplink.
+func (f *fixture) onNode() {
+	f.t.Helper()
+	node, plugins := newNode(f.t), assets.Dir(f.t, "bridge", "macvlan", "host-local", "static")
+	f.path = f.t.TempDir()
+	for _, name := range []string{"bridge", "macvlan"} {
+		script := "#!/bin/sh\nexec nsenter --net=" + node.Path() + " " + filepath.Join(plugins, name) + "\n"
+		if err := os.WriteFile(filepath.Join(f.path, name), []byte(script), 0o755); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+	f.path += ":" + plugins
+}
+
+func TestAPodGetsRealInterfaces(t *testing.T) {
+	f := real(t)
+	f.plan = wire.Plan{Attachments: []wire.Attachment{
+		{Network: "ns/macvlan", Interface: "net1", List: json.RawMessage(`{"cniVersion":"1.0.0","name":"macvlan","plugins":[{"type":"macvlan","master":"up0","mode":"bridge",` +
+			`"capabilities":{"ips":true},"ipam":{"type":"static"}}]}`), Runtime: map[string]any{"ips": []string{"192.0.2.9/24", "2001:db8::9/64"}}},
+		{Network: "ns/bridge", Interface: "net2", List: json.RawMessage(`{"cniVersion":"0.4.0","name":"bridge","plugins":[{"type":"bridge","bridge":"br-two","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}]}}]}`)},
+	}}
+	result := f.must(cniproto.Add, annotated)
+	if len(result.IPs) != 2 || result.IPs[0].Address.IP.String() != "10.200.0.2" {
+		t.Errorf("the result is not that of the default network: %+v", result)
+	}
+	have := f.pod.Run("ip", "-o", "address", "show")
+	for _, want := range []string{"eth0    inet 10.200.0.2/24", "net1    inet 192.0.2.9/24", "net1    inet6 2001:db8::9/64", "net2    inet 198.51.100.9/24"} {
+		if !strings.Contains(have, want) {
+			t.Errorf("%s is missing:\n%s", want, have)
+		}
+	}
+	report := f.reports[0]
+	var names []string
+	for _, n := range report.Networks {
+		names = append(names, n.Name+" "+n.Interface)
+		if n.MTU != 1500 {
+			t.Errorf("MTU of %s is %d", n.Name, n.MTU)
+		}
+	}
+	if diff := cmp.Diff([]string{"pods eth0", "ns/macvlan net1", "ns/bridge net2"}, names); diff != "" {
+		t.Error(diff)
+	}
+	f.must(cniproto.Check, annotated)
+	f.pod.Run("ip", "address", "del", "192.0.2.9/24", "dev", "net1")
+	if _, err := f.do(cniproto.Check, annotated); err == nil || !strings.Contains(err.Error(), "does not have the address 192.0.2.9") {
+		t.Errorf("CHECK: %v", err)
+	}
+	f.must(cniproto.Delete, annotated)
+	if have := f.pod.Run("ip", "-o", "link", "show"); strings.Contains(have, "net1") || strings.Contains(have, "eth0") {
+		t.Errorf("left:\n%s", have)
+	}
+}
+
+func TestTheDefaultRouteIsThatOfTheNetworkThatAsksForIt(t *testing.T) {
+	network := func(name, iface, addresses string) wire.Attachment {
+		return wire.Attachment{Network: name, Interface: iface, List: json.RawMessage(`{"cniVersion":"1.0.0","name":"` + iface + `","plugins":[{"type":"macvlan","master":"up0","ipam":{"type":"static",` + addresses + `}}]}`)}
+	}
+	v4 := `"addresses":[{"address":"192.0.2.9/24","gateway":"192.0.2.1"}],"routes":[{"dst":"0.0.0.0/0"}]`
+	for _, row := range []struct {
+		why         string
+		attachments []wire.Attachment
+		// want are the interfaces of the default routes.
+		want4, want6 string
+	}{
+		{"no network asks: the default network's stay", []wire.Attachment{network("a", "net1", `"addresses":[{"address":"192.0.2.9/24"}]`)}, "eth0", "eth0"},
+		{"gateways for each family on different networks", []wire.Attachment{
+			with(network("a", "net1", `"addresses":[{"address":"192.0.2.9/24"}]`), "192.0.2.1"), with(network("b", "net2", `"addresses":[{"address":"2001:db8::9/64"}]`), "2001:db8::1"),
+		}, "net1", "net2"},
+		{"an empty list keeps the network's own", []wire.Attachment{with(network("a", "net1", v4))}, "net1", "eth0"},
+		{"an empty list, and the network has none", []wire.Attachment{with(network("a", "net1", `"addresses":[{"address":"192.0.2.9/24"}]`))}, "", "eth0"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			f := real(t)
+			f.plan.Attachments = row.attachments
+			result := f.must(cniproto.Add, annotated)
+			for family, want := range map[string]string{"-4": row.want4, "-6": row.want6} {
+				var have []string
+				for line := range strings.Lines(f.pod.Run("ip", family, "route", "show", "default")) {
+					if _, after, ok := strings.Cut(line, " dev "); ok && !strings.HasPrefix(line, "unreachable") {
+						have = append(have, strings.Fields(after)[0])
+					}
+				}
+				if strings.Join(have, ",") != want {
+					t.Errorf("default route %s: %v, want %s", family, have, want)
+				}
+				inResult := false
+				for _, r := range result.Routes {
+					inResult = inResult || isDefault(r.Dst, family == "-4")
+				}
+				if inResult != (want == "eth0") {
+					t.Errorf("the result of the default network has the default route %s: %v", family, inResult)
+				}
+			}
+			f.must(cniproto.Check, annotated)
+			f.must(cniproto.Delete, annotated)
+		})
+	}
+}
+
+func with(a wire.Attachment, gateways ...string) wire.Attachment {
+	a.DefaultRoute, a.Gateways = true, addrs(gateways...)
+	return a
+}
