@@ -249,17 +249,26 @@ func (r *Restricted) checkAddresses(value any, at *field.Path) field.ErrorList {
 func prefixOf(text string) (netip.Prefix, bool) {
 	if _, last, ok := strings.Cut(text, "-"); ok {
 		if p, err := netip.ParsePrefix(strings.TrimSpace(last)); err == nil {
-			return p.Masked(), true
+			return unmapped(p), true
 		}
 	}
 	if p, err := netip.ParsePrefix(strings.TrimSpace(text)); err == nil {
-		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()).Masked(), true
+		return unmapped(p), true
 	}
 	if a, err := netip.ParseAddr(strings.TrimSpace(text)); err == nil {
 		a = a.Unmap().WithZone("")
 		return netip.PrefixFrom(a, a.BitLen()), true
 	}
 	return netip.Prefix{}, false
+}
+
+// unmapped returns a prefix, and that of IPv4 if it is one of IPv4 addresses in IPv6.
+func unmapped(p netip.Prefix) netip.Prefix {
+	const mapped = 96
+	if p.Addr().Is4In6() && p.Bits() >= mapped {
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-mapped)
+	}
+	return p.Masked()
 }
 
 // validNetwork checks a name that becomes part of a path on nodes.

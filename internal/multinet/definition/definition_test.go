@@ -1,0 +1,207 @@
+package definition
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/selection"
+)
+
+var rules = Rules{DefaultNetwork: "pods", ReservedBridges: []string{"cni0"}, Uplinks: []string{"eth0"}}
+
+func restricted() Rules {
+	r := rules
+	r.Restricted = &Restricted{Namespace: "tenant", Masters: []string{"eth1"}, Networks: []netip.Prefix{
+		netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd01::/48"), netip.MustParsePrefix("192.0.2.0/24"),
+	}}
+	return r
+}
+
+func parsed(t *testing.T, config string) *Definition {
+	t.Helper()
+	d, errs := Parse("ns", "storage", config, rules)
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	return d
+}
+
+func attached(t *testing.T, config, annotation string) map[string]any {
+	t.Helper()
+	selections, errs := selection.Parse(annotation, "ns")
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	a, errs := parsed(t, config).Attach(selections[0])
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	var list map[string]any
+	if err := json.Unmarshal(a.List, &list); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(a.Runtime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list["runtime"] = json.RawMessage(raw)
+	return list
+}
+
+func TestWhatIsRun(t *testing.T) {
+	for _, row := range []struct{ why, config, annotation, want string }{
+		{"one plugin becomes a list, under the object's name", `{"cniVersion":"1.0.0","type":"macvlan","master":"eth1"}`, "storage",
+			`{"cniVersion":"1.0.0","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"macvlan","master":"eth1"}],"runtime":{}}`},
+		{"a version that is left out is the oldest", `{"type":"tap"}`, "storage",
+			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"tap"}],"runtime":{}}`},
+		{"a list keeps its name", `{"cniVersion":"1.1.0","name":"n1","disableCheck":true,"plugins":[{"type":"bridge","bridge":"br-n1"},{"type":"tuning"}]}`, "storage",
+			`{"cniVersion":"1.1.0","disableCheck":true,"loadOnlyInlinedPlugins":true,"name":"n1","plugins":[{"type":"bridge","bridge":"br-n1"},{"type":"tuning"}],"runtime":{}}`},
+		{"addresses and hardware address are values of capabilities", `{"type":"macvlan","master":"eth1","capabilities":{"ips":true,"mac":true},"ipam":{"type":"static"}}`,
+			`[{"name":"storage","ips":["192.0.2.9/24"],"mac":"02:00:00:00:00:09"}]`,
+			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"macvlan","master":"eth1","capabilities":{"ips":true,"mac":true},"ipam":{"type":"static"}}],` +
+				`"runtime":{"ips":["192.0.2.9/24"],"mac":"02:00:00:00:00:09"}}`},
+		{"a limit without a burst gets one that the plugin takes", `{"plugins":[{"type":"bridge","bridge":"br-n1"},{"type":"bandwidth","capabilities":{"bandwidth":true}}]}`,
+			`[{"name":"storage","bandwidth":{"ingressRate":1000,"egressRate":50000000,"egressBurst":8000}}]`,
+			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"bridge","bridge":"br-n1"},{"type":"bandwidth","capabilities":{"bandwidth":true}}],` +
+				`"runtime":{"bandwidth":{"ingressRate":1000,"ingressBurst":3100672,"egressRate":50000000,"egressBurst":8000}}}`},
+		{"arguments of the pod win", `{"type":"tuning","args":{"other":1,"cni":{"a":"d","b":"d"}}}`, `[{"name":"storage","cni-args":{"a":"p","c":{"d":1}}}]`,
+			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"tuning","args":{"other":1,"cni":{"a":"p","b":"d","c":{"d":1}}}}],"runtime":{}}`},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			var want map[string]any
+			if err := json.Unmarshal([]byte(row.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			raw, err := json.Marshal(attached(t, row.config, row.annotation))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got map[string]any
+			if err := json.Unmarshal(raw, &got); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestACapabilityThatNoPluginDeclaresIsNotDropped(t *testing.T) {
+	d := parsed(t, `{"type":"macvlan","master":"eth1","capabilities":{"mac":false}}`)
+	_, errs := d.Attach(selection.Selection{Name: "storage", Namespace: "ns", IPs: []string{"192.0.2.9"}, MAC: "02:00:00:00:00:01",
+		PortMappings: []selection.PortMapping{{HostPort: 1, ContainerPort: 2, Protocol: "tcp"}}})
+	text := errs.ToAggregate().Error()
+	for _, want := range []string{"asks for ips", "asks for mac", "asks for portMappings", `"capabilities": {"ips": true}`, "ns/storage"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing: %s", want, text)
+		}
+	}
+}
+
+// What a definition could do to a node, or to other pods. Each row has the reason for which it is refused; restricted rows are those that only
+// Restricted refuses.
+func TestHostileDefinitionsAreRefused(t *testing.T) {
+	for _, row := range []struct {
+		why, config, want string
+		restricted        bool
+	}{
+		{"takes the node's only interface", `{"type":"host-device","device":"eth0"}`, "would lose it", false},
+		{"by its hardware address", `{"type":"host-device","hwaddr":"02:00:00:00:00:01"}`, "cannot be checked", false},
+		{"by its place on the bus", `{"type":"host-device","pciBusID":"0000:00:01.0"}`, "cannot be checked", false},
+		{"takes all packets of the node's interface", `{"type":"macvlan","mode":"passthru","master":"eth0"}`, "would lose it", false},
+		{"the same, in other letters", `{"type":"macvlan","mode":"PassThru","master":"eth0"}`, "would lose it", false},
+		{"the same, by the plugin's default", `{"type":"macvlan","mode":"passthru"}`, "must be set with mode passthru", false},
+		{"joins the pod network", `{"type":"bridge","bridge":"cni0","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/24"}]}}`, "bridge of the pod network", false},
+		{"the same, by the plugin's default", `{"type":"bridge"}`, "bridge of the pod network", false},
+		{"shares the address records of the pod network", `{"name":"pods","type":"bridge","bridge":"b","ipam":{"type":"host-local"}}`, "name of the pod network", false},
+		{"writes files as root", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","dataDir":"/etc/cron.d"}}`, "/var/lib/cni/networks", false},
+		{"the same, by dots", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","dataDir":"/var/lib/cni/networks/../../../../etc"}}`, "/var/lib/cni/networks", false},
+		{"the same, in other letters", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","DataDir":"/etc/cron.d"}}`, "only in its letters", false},
+		{"the same, with the long s", `{"type":"macvlan","master":"eth1","ma` + "\u017f" + `ter":"eth0"}`, "only in its letters", false},
+		{"the same, escaped", `{"type":"macvlan","master":"eth1","m\u0041ster":"eth0"}`, "only in its letters", false},
+		{"a repeated key", `{"type":"tap","type":"bridge"}`, "repeated", false},
+		{"reads a file as name servers", `{"type":"bridge","bridge":"b","ipam":{"type":"host-local","resolvConf":"/etc/shadow"}}`, "/etc/resolv.conf", false},
+		{"acts as the node in the API", `{"type":"x","kubeconfig":"/var/lib/kubelet/kubeconfig"}`, "cannot name files", false},
+		{"the same, deeper", `{"type":"x","ipam":{"type":"whereabouts","kubernetes":{"kubeconfig":"/k"}}}`, "cannot name files", false},
+		{"writes a log over a file", `{"type":"x","log_file":"/etc/passwd","logFile":"/etc/passwd"}`, "cannot name files", false},
+		{"talks to a socket of its choice", `{"type":"x","socketPath":"/run/containerd/containerd.sock"}`, "cannot name files", false},
+		{"runs a program outside of the directory", `{"type":"../../bin/sh"}`, "plain name", false},
+		{"the same, as an address manager", `{"type":"tap","ipam":{"type":"/bin/sh"}}`, "plain name", false},
+		{"calls the shim again", `{"type":"multus-shim","delegate":{"name":"x","type":"tap"}}`, "cannot be used", false},
+		{"claims an address that it does not have", `{"type":"tuning","prevResult":{"ips":[{"address":"10.128.0.9/24"}]}}`, "cannot be part", false},
+		{"in a list, too", `{"plugins":[{"type":"tuning","prevResult":{}}]}`, "plugins[0].prevResult", false},
+		{"gives itself values of the runtime", `{"type":"x","runtimeConfig":{"ips":["10.128.0.9/24"]}}`, "cannot be part", false},
+		{"a name with a path", `{"name":"../pods","type":"tap"}`, "must be letters", false},
+		{"adds plugins of files", `{"loadOnlyInlinedPlugins":false,"plugins":[{"type":"tap"}]}`, "not added", false},
+		{"plugins that are no list", `{"plugins":{"type":"tap"}}`, "at least one plugin", false},
+		{"a plugin that is null", `{"plugins":[null]}`, "not an object", false},
+		{"no plugin", `{"name":"x"}`, "must be the name of a CNI plugin", false},
+		{"too large", `{"type":"` + strings.Repeat("x", MaxSize) + `"}`, "at most", false},
+		{"not an object", `[]`, "not a JSON object", false},
+		{"null", `null`, "not a JSON object", false},
+		{"another plugin", `{"type":"ptp"}`, "supported values", true},
+		{"another master", `{"type":"macvlan","master":"eth0"}`, "restricted.masters", true},
+		{"the default route's master", `{"type":"macvlan"}`, "restricted.masters", true},
+		{"a bridge of another namespace", `{"type":"bridge","bridge":"br000000-x"}`, "must begin with", true},
+		{"a gateway on the node", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","isGateway":true}`, "node itself", true},
+		{"addresses of the node alone", `{"type":"macvlan","master":"eth1","ipam":{"type":"host-local"}}`, "supported values", true},
+		{"the address of a pod", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/24"}]}}`, "which the cluster uses", true},
+		{"the same, mapped into IPv6", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"::ffff:10.128.0.9/120"}]}}`, "which the cluster uses", true},
+		{"a range of Services", `{"type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"172.30.1.1-172.30.1.9/16"}}`, "which the cluster uses", true},
+		{"a route to the nodes", `{"type":"macvlan","master":"eth1","ipam":{"type":"static","routes":[{"dst":"192.0.2.0/25"}]}}`, "which the cluster uses", true},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			_, narrow := Parse("tenant", "x", row.config, restricted())
+			_, trusted := Parse("tenant", "x", row.config, rules)
+			errs := trusted
+			if row.restricted {
+				errs = narrow
+			}
+			if len(narrow) == 0 || len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), row.want) {
+				t.Errorf("%v, want %q", errs.ToAggregate(), row.want)
+			}
+			if row.restricted && len(trusted) > 0 {
+				t.Errorf("a trusted definition is refused: %v", trusted.ToAggregate())
+			}
+		})
+	}
+}
+
+func TestWhatRestrictedDefinitionsMayUse(t *testing.T) {
+	for _, config := range []string{
+		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`,
+		`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}],"routes":[{"dst":"0.0.0.0/0"}]}}`,
+		`{"plugins":[{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","ipam":{"type":"whereabouts","range":"198.51.100.0/24"}},{"type":"bandwidth"},{"type":"sbr"}]}`,
+	} {
+		if _, errs := Parse("tenant", "x", config, restricted()); len(errs) > 0 {
+			t.Errorf("%s: %v", config, errs.ToAggregate())
+		}
+	}
+	d, errs := Parse("tenant", "x", `{"type":"macvlan","master":"eth1","capabilities":{"ips":true},"ipam":{"type":"static"}}`, restricted())
+	if len(errs) > 0 {
+		t.Fatal(errs.ToAggregate())
+	}
+	if _, errs := d.Attach(selection.Selection{IPs: []string{"10.128.0.9/14"}}); len(errs) == 0 {
+		t.Error("a pod asks for the address of another one, and gets it")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`)
+	f.Add(`{"plugins":[{"type":"bridge"},{"type":"tuning","args":{"cni":[]}}]}`)
+	f.Fuzz(func(t *testing.T, config string) {
+		d, errs := Parse("ns", "n", config, restricted())
+		if len(errs) > 0 {
+			return
+		}
+		a, errs := d.Attach(selection.Selection{CNIArgs: map[string]any{"a": "b"}})
+		if len(errs) > 0 || !json.Valid(a.List) {
+			t.Errorf("%q: %s %v", config, a.List, errs)
+		}
+	})
+}
