@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/types/create"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
@@ -61,7 +62,7 @@ func statusOf(networks []wire.Network) (string, error) {
 }
 
 func decodeResult(raw json.RawMessage) (*current.Result, error) {
-	result, err := current.NewResult(raw)
+	result, err := create.CreateFromBytes(raw)
 	if err != nil {
 		return nil, fmt.Errorf("read the result of its plugins: %w", err)
 	}
