@@ -63,6 +63,7 @@ var rules = []struct {
 	{"internal/multinet/dhcp", Edges},
 	{"internal/multinet/whereabouts/store", Edges},
 	{"internal/multinet/whereabouts/ipam", Edges},
+	{"internal/multinet/egressrouter/plugin", Edges},
 	{"internal/dayone/hostapply", Edges},
 	{"internal/dayone/imageserver", Edges},
 	{"internal/doctest", Edges},

@@ -75,6 +75,29 @@ func Addressed(host Addresses) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
+// Link returns the index of the link of a family's default route, of several the one with the least metric. The error is ErrNoRoute if there is
+// none.
+func Link(host Host, family int) (int, error) {
+	routes, err := host.RouteList(nil, family)
+	if err != nil {
+		return 0, fmt.Errorf("list routes: %w", err)
+	}
+	index, metric := 0, 0
+	for _, route := range routes {
+		link := route.LinkIndex
+		if link == 0 && len(route.MultiPath) > 0 {
+			link = route.MultiPath[0].LinkIndex
+		}
+		if IsDefault(route) && link > 0 && (index == 0 || route.Priority < metric) {
+			index, metric = link, route.Priority
+		}
+	}
+	if index == 0 {
+		return 0, ErrNoRoute
+	}
+	return index, nil
+}
+
 // links returns the indexes of the links of all default routes, each once, in order.
 func links(host Host) ([]int, error) {
 	var indexes []int
@@ -84,7 +107,7 @@ func links(host Host) ([]int, error) {
 			return nil, fmt.Errorf("list routes: %w", err)
 		}
 		for _, route := range routes {
-			if !isDefault(route) {
+			if !IsDefault(route) {
 				continue
 			}
 			if route.LinkIndex > 0 {
@@ -99,9 +122,9 @@ func links(host Host) ([]int, error) {
 	return slices.Compact(indexes), nil
 }
 
-// isDefault reports whether a route is for all addresses. Unreachable and blackhole defaults, which every IPv6
+// IsDefault reports whether a route is for all addresses. Unreachable and blackhole defaults, which every IPv6
 // host has, go nowhere.
-func isDefault(route netlink.Route) bool {
+func IsDefault(route netlink.Route) bool {
 	if route.Type != 0 && route.Type != unicast {
 		return false
 	}

@@ -1,0 +1,153 @@
+package plugin
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/types"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/internal/host/sysctl"
+	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
+)
+
+// sysctlRoot shows the settings of the network namespace of the thread that reads them.
+const sysctlRoot = "/proc/sys"
+
+// How an address is asked for, and announced. Machines on a link answer within milliseconds; the repetitions are for frames that are lost.
+const (
+	probes, probeEvery, probeWait = 3, 200 * time.Millisecond, 300 * time.Millisecond
+	questions, questionEvery      = 4, 500 * time.Millisecond
+	announcements, announceEvery  = 3, 100 * time.Millisecond
+)
+
+// setUp gives the pod everything, in the pod's network namespace. The rules are there before the interface is up, and the pod forwards only at the
+// end.
+func (a *attachment) setUp(temporary, master string) (netlink.Link, error) {
+	link, err := netlink.LinkByName(temporary)
+	if err != nil {
+		return nil, fmt.Errorf("find the new interface: %w", err)
+	}
+	if err := netlink.LinkSetName(link, a.link); err != nil {
+		return nil, fmt.Errorf("name the interface %s: %w", a.link, err)
+	}
+	if err := netlink.LinkSetAlias(link, aliasPrefix+string(a.conf.Family())); err != nil {
+		return nil, fmt.Errorf("set the alias of interface %s: %w", a.link, err)
+	}
+	if err := applyTable(egressrouter.Rules(&a.conf, a.link)); err != nil {
+		return nil, err
+	}
+	if err := set(egressrouter.LinkSettings(a.conf.Family(), a.link)); err != nil {
+		return nil, err
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return nil, fmt.Errorf("set interface %s up: %w", a.link, err)
+	}
+	if link, err = netlink.LinkByName(a.link); err != nil {
+		return nil, fmt.Errorf("read interface %s: %w", a.link, err)
+	}
+	if err := a.takeAddress(link, master); err != nil {
+		return nil, err
+	}
+	if err := a.route(link); err != nil {
+		return nil, err
+	}
+	if err := set(egressrouter.PodSettings(a.conf.Family())); err != nil {
+		return nil, err
+	}
+	return link, a.announce(link)
+}
+
+func set(settings []egressrouter.Setting) error {
+	for _, s := range settings {
+		if err := sysctl.Set(sysctlRoot, s.Name, s.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeAddress gives the interface the address if no other machine has it, and looks for the gateway if it is needed.
+func (a *attachment) takeAddress(link netlink.Link, master string) error {
+	address := a.conf.Address.Addr()
+	ears, err := listen(link, address)
+	if err != nil {
+		return err
+	}
+	defer ears.close()
+	if holder, found, err := ears.ask(netip.Addr{}, probes, probeEvery, probeWait); err != nil || found {
+		return errorsOr(err, func() error { return taken(address, "the machine with MAC address "+holder.String()) })
+	}
+	a.log.Debug("no machine answers for the address", "address", address)
+	wanted := &netlink.Addr{IPNet: ipNet(a.conf.Address)}
+	if address.Is6() {
+		// It was asked for; the kernel would do that a second time.
+		wanted.Flags = unix.IFA_F_NODAD
+	}
+	if err := netlink.AddrReplace(link, wanted); err != nil {
+		return fmt.Errorf("give interface %s the address %s: %w", a.link, a.conf.Address, err)
+	}
+	if !a.conf.NeedsGateway() {
+		return nil
+	}
+	gateway, err := listen(link, a.conf.Gateway)
+	if err != nil {
+		return err
+	}
+	defer gateway.close()
+	_, found, err := gateway.ask(address, questions, questionEvery, questionEvery)
+	if err == nil && !found {
+		return types.NewError(egressrouter.CodeNoGateway, fmt.Sprintf("gateway %s does not answer on the network of interface %s of the node", a.conf.Gateway, master), "")
+	}
+	return err
+}
+
+func errorsOr(err error, otherwise func() error) error {
+	if err != nil {
+		return err
+	}
+	return otherwise()
+}
+
+// announce lets the other machines, and the switches between them, know where the address is now.
+func (a *attachment) announce(link netlink.Link) error {
+	ears, err := listen(link, a.conf.Address.Addr())
+	if err != nil {
+		return err
+	}
+	defer ears.close()
+	for i := range announcements {
+		if i > 0 {
+			time.Sleep(announceEvery)
+		}
+		for _, frame := range egressrouter.Announcements(a.conf.Address.Addr(), ears.own) {
+			if err := ears.send(frame); err != nil {
+				return err
+			}
+		}
+	}
+	a.log.Debug("announced the address", "address", a.conf.Address.Addr(), "mac", link.Attrs().HardwareAddr)
+	return nil
+}
+
+// remove removes what there is of an attachment, in the pod's network namespace: forwarding first, so that nothing is forwarded without rules. names
+// are those that the interface may have.
+func remove(f egressrouter.Family, names ...string) error {
+	errs := []error{set(egressrouter.Undo(f))}
+	for _, name := range names {
+		link, err := netlink.LinkByName(name)
+		if errors.As(err, new(netlink.LinkNotFoundError)) {
+			continue
+		}
+		if err == nil {
+			err = netlink.LinkDel(link)
+		}
+		if err != nil && !errors.Is(err, unix.ENODEV) {
+			errs = append(errs, fmt.Errorf("remove interface %s: %w", name, err))
+		}
+	}
+	return errors.Join(append(errs, removeRoutes(f), removeTable(egressrouter.TableOf(f)))...)
+}
