@@ -106,6 +106,25 @@ func TestMTUOfAHostWithoutDefaultRouteIsAnError(t *testing.T) {
 	}
 }
 
+func TestLinkIsThatOfTheRouteWithTheLeastMetric(t *testing.T) {
+	h := inNamespace(t)
+	if _, err := Link(h, netlink.FAMILY_V4); !errors.Is(err, ErrNoRoute) {
+		t.Errorf("error is %v, want %v", err, ErrNoRoute)
+	}
+	everywhere := &net.IPNet{IP: net.IPv4zero.To4(), Mask: net.CIDRMask(0, 32)}
+	for i, name := range []string{"c", "b", "a"} {
+		index := hop(t, h, name, "").LinkIndex
+		via := map[string]net.IP{"a": net.IPv4(192, 0, 2, 2), "b": net.IPv4(192, 0, 2, 18), "c": net.IPv4(192, 0, 2, 34)}[name]
+		must(t, h.RouteAdd(&netlink.Route{Dst: everywhere, LinkIndex: index, Gw: via, Priority: 100 + i - 10*(i%2)}))
+	}
+	if got, err := Link(h, netlink.FAMILY_V4); err != nil || got != hop(t, h, "b", "").LinkIndex {
+		t.Errorf("Link() = %d, %v", got, err)
+	}
+	if _, err := Link(h, netlink.FAMILY_V6); !errors.Is(err, ErrNoRoute) {
+		t.Errorf("error is %v, want %v", err, ErrNoRoute)
+	}
+}
+
 func TestInterfacesWithAddressesAreNamed(t *testing.T) {
 	handle := inNamespace(t)
 	got, err := Addressed(handle)

@@ -15,7 +15,7 @@ var (
 func (r *reader) addresses(v any, at *field.Path) {
 	list, ok := v.([]any)
 	if !ok {
-		r.forbid(at, `must be a list of one address, e.g. ["192.168.12.99/24"]`)
+		r.wrongType(at, v, `a list of one address, e.g. ["192.168.12.99/24"]`)
 		return
 	}
 	for i, element := range list {

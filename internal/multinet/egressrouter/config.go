@@ -3,6 +3,7 @@ package egressrouter
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -144,9 +145,13 @@ func (r *reader) forbid(at *field.Path, detail string) {
 	r.errs = append(r.errs, field.Forbidden(at, detail))
 }
 
+func (r *reader) wrongType(at *field.Path, value any, want string) {
+	r.errs = append(r.errs, strictjson.WrongType(at, value, want))
+}
+
 func (r *reader) invalid(at *field.Path, value any, detail string) {
-	if s, ok := value.(string); ok && len(s) > 128 {
-		value = s[:128] + "..."
+	if s, ok := value.(string); ok {
+		value = strictjson.Short(s)
 	}
 	r.errs = append(r.errs, field.Invalid(at, value, detail))
 }
@@ -166,19 +171,9 @@ func (r *reader) object(o *strictjson.Object, at *field.Path, keys readers) {
 		case ok:
 			read(o.Values[key], path)
 		case !strings.ContainsAny(key, "./"):
-			r.unknown(path, key, keys)
+			r.errs = append(r.errs, strictjson.UnknownKey(path, key, slices.Collect(maps.Keys(keys))))
 		}
 	}
-}
-
-func (r *reader) unknown(at *field.Path, key string, keys readers) {
-	for name := range keys {
-		if strings.EqualFold(name, key) {
-			r.invalid(at, key, fmt.Sprintf("is not a key; did you mean %s?", name))
-			return
-		}
-	}
-	r.invalid(at, key, "is not a key of this plugin")
 }
 
 func (r *reader) nested(v any, at *field.Path, keys readers) {
@@ -186,13 +181,13 @@ func (r *reader) nested(v any, at *field.Path, keys readers) {
 		r.object(o, at, keys)
 		return
 	}
-	r.forbid(at, "must be an object")
+	r.wrongType(at, v, "an object")
 }
 
 func (r *reader) text(v any, at *field.Path) (string, bool) {
 	s, ok := v.(string)
 	if !ok {
-		r.forbid(at, "must be a string")
+		r.wrongType(at, v, "a string")
 	}
 	return s, ok
 }

@@ -63,7 +63,7 @@ func TestParseReportsEveryError(t *testing.T) {
 		{"an address without a prefix", fill("ADDRESSES", `"192.168.12.99"`), []string{"ip.addresses[0]"}},
 		{"an address that nobody can reach", fill("ADDRESSES", `"127.0.0.1/8"`), []string{"ip.addresses[0]"}},
 		{"an address in the notation of IPv6", fill("ADDRESSES", `"::ffff:192.168.12.99/120"`), []string{"ip.addresses[0]"}},
-		{"addresses of a wrong type", fill("ADDRESSES", `null`), []string{"ip.addresses[0]: Forbidden: must be a string"}},
+		{"addresses of a wrong type", fill("ADDRESSES", `null`), []string{"ip.addresses[0]: Forbidden: is null; must be a string"}},
 		{"a gateway outside", fill("GATEWAY", "192.168.13.1"), []string{"is not inside 192.168.12.0/24"}},
 		{"the own address as the gateway", fill("GATEWAY", "192.168.12.99"), []string{"is the router's own address"}},
 		{"a gateway of the other family", fill("GATEWAY", "fe80::1"), []string{"ip.gateway"}},

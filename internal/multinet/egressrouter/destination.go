@@ -42,7 +42,7 @@ var pathDestinations = field.NewPath("ip", "destinations")
 func (r *reader) destinations(v any, at *field.Path) {
 	list, ok := v.([]any)
 	if !ok {
-		r.forbid(at, `must be a list of texts, e.g. ["8080 TCP 203.0.113.26 80"]`)
+		r.wrongType(at, v, `a list of texts, e.g. ["8080 TCP 203.0.113.26 80"]`)
 		return
 	}
 	if len(list) > maxDestinations {
