@@ -78,7 +78,7 @@ func Get(ctx context.Context, r Request, now func() time.Time) (Lease, error) {
 	if err != nil {
 		return Lease{}, fmt.Errorf("ask for a lease on %s: %w", r.Interface, err)
 	}
-	return read(answer.ACK, now())
+	return Read(answer.ACK, now())
 }
 
 func renew(ctx context.Context, client *nclient4.Client, before Lease, options []dhcpv4.Modifier, now func() time.Time) (Lease, error) {
@@ -92,7 +92,7 @@ func renew(ctx context.Context, client *nclient4.Client, before Lease, options [
 	if err != nil {
 		return Lease{}, err
 	}
-	return read(answer.ACK, now())
+	return Read(answer.ACK, now())
 }
 
 func modifiers(r Request, mac net.HardwareAddr) ([]dhcpv4.Modifier, error) {
@@ -135,7 +135,8 @@ func clientID(word string, mac net.HardwareAddr) ([]byte, error) {
 	return out, nil
 }
 
-func read(ack *dhcpv4.DHCPv4, now time.Time) (Lease, error) {
+// Read returns the lease that a server acknowledged. It begins at now.
+func Read(ack *dhcpv4.DHCPv4, now time.Time) (Lease, error) {
 	addr, ok := netip.AddrFromSlice(ack.YourIPAddr.To4())
 	ones, bits := ack.SubnetMask().Size()
 	if !ok || bits == 0 {

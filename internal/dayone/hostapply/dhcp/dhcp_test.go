@@ -61,7 +61,7 @@ func TestReadAnswer(t *testing.T) {
 				Routes: []Route{{Destination: netip.MustParsePrefix("10.0.0.0/8"), Via: netip.MustParseAddr("192.0.2.9")}},
 			}},
 	} {
-		got, err := read(tt.ack, since)
+		got, err := Read(tt.ack, since)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,7 +75,7 @@ func TestReadAnswer(t *testing.T) {
 		"no mask":    base(dhcpv4.WithoutOption(dhcpv4.OptionSubnetMask)),
 		"no time":    base(dhcpv4.WithoutOption(dhcpv4.OptionIPAddressLeaseTime)),
 	} {
-		if _, err := read(ack, since); err == nil {
+		if _, err := Read(ack, since); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
