@@ -83,6 +83,7 @@ var rules = []struct {
 	{"internal/testing", Edges},
 	{"internal/metricsauth", Edges},
 	{"internal/metricsserver", Edges},
+	{"internal/multinet/dhcp", Edges},
 	{"internal/controller", Loops},
 	{"internal/cli", Composition},
 	{"internal/operator", Composition},

@@ -1,0 +1,87 @@
+package dhcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+)
+
+// Daemon serves the plugin "dhcp" of a node. Fields without another remark must be set.
+type Daemon struct {
+	// Dir is where leases and attachments are kept, across restarts; it is created with mode 0700.
+	Dir string
+	// Socket is where the shim asks.
+	Socket string
+	// Legacy is where containernetworking's own program asks; none if it is empty.
+	Legacy string
+	// Event reports what the user of a pod has to know. It must not block.
+	Event func(Event)
+	Log   *slog.Logger
+	// Within is how long an ADD waits for a server; 30 seconds if it is 0.
+	Within time.Duration
+	// Metrics counts requests; nil counts nothing.
+	Metrics cniserver.Metrics
+}
+
+// Run serves until the context ends; leases are not released then. While another process has the directory, it waits: of two processes
+// during a rollout, only one renews leases and has the sockets.
+func (d Daemon) Run(ctx context.Context) error {
+	unlock, err := d.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	handler := &Handler{Client: NewClient(), Links: NewLinks(), Dir: filepath.Join(d.Dir, "leases"), Event: d.Event, Log: d.Log, Within: d.Within}
+	if err := handler.Start(ctx); err != nil {
+		return err
+	}
+	defer handler.Wait()
+	defer cancel()
+	listener, err := cniserver.Listen(d.Socket)
+	if err != nil {
+		return err
+	}
+	server := &cniserver.Server{Handler: handler, Dir: filepath.Join(d.Dir, "attachments"), Log: d.Log, Metrics: d.Metrics}
+	return server.Serve(ctx, listener)
+}
+
+// lockEvery is how often a lock is tried that another process has.
+const lockEvery = 100 * time.Millisecond
+
+// lock takes the directory for this process.
+func (d Daemon) lock(ctx context.Context) (unlock func(), err error) {
+	if err := (store{d.Dir}).open(); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(filepath.Join(d.Dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open the lock: %w", err)
+	}
+	for waiting := false; ; waiting = true {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = file.Close() }, nil // which unlocks it
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", file.Name(), err), file.Close())
+		}
+		if !waiting {
+			d.Log.Info("waiting for another process to end", "lock", file.Name())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), file.Close())
+		case <-time.After(lockEvery):
+		}
+	}
+}
