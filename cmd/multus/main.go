@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"os"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	ctrlclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
@@ -41,7 +43,11 @@ func run(ctx context.Context, p agent.Process, config agentconfig.Config) error 
 	if err != nil {
 		return fmt.Errorf("connect to the Kubernetes API: %w", err)
 	}
+	addresses, err := ctrlclient.New(api, ctrlclient.Options{Scheme: runtime.NewScheme()})
+	if err != nil {
+		return fmt.Errorf("connect to the Kubernetes API: %w", err)
+	}
 	return node.Run(ctx, node.Options{
-		Process: p, Config: config, Client: client, Definitions: definitions, Uplinks: node.Uplinks, Devices: node.Devices,
+		Process: p, Config: config, Client: client, Definitions: definitions, Addresses: addresses, Uplinks: node.Uplinks, Devices: node.Devices,
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
@@ -27,6 +28,9 @@ const (
 	MaxSize    = 128 << 10
 	MaxPlugins = 16
 )
+
+// claimManager is the address manager that keeps the addresses of IPAMClaims.
+const claimManager = "whereabouts"
 
 // Rules are what a definition may use.
 type Rules struct {
@@ -164,7 +168,19 @@ func (d *Definition) Attach(s selection.Selection) (wire.Attachment, field.Error
 			errs = append(errs, d.rules.Restricted.checkAddresses(ip, field.NewPath("ips").Index(i))...)
 		}
 	}
-	list, err := d.list(s.CNIArgs)
+	args := s.CNIArgs
+	if s.IPAMClaim != "" {
+		if !slices.Contains(d.Types(), claimManager) {
+			errs = append(errs, field.Forbidden(field.NewPath("spec", "config", "ipam", "type"),
+				fmt.Sprintf("a pod asks for the addresses of an IPAMClaim, which only %s knows, and no plugin of %s/%s uses it", claimManager, d.Namespace, d.Name)))
+		}
+		args = maps.Clone(args)
+		if args == nil {
+			args = map[string]any{}
+		}
+		args[whereabouts.ClaimArg] = s.IPAMClaim
+	}
+	list, err := d.list(args)
 	if err != nil {
 		errs = append(errs, field.InternalError(field.NewPath("spec", "config"), err))
 	}
@@ -194,9 +210,6 @@ func (d *Definition) runtime(s selection.Selection) (map[string]any, field.Error
 	}
 	if s.Bandwidth != nil {
 		values["bandwidth"] = bandwidth(*s.Bandwidth)
-	}
-	if s.IPAMClaim != "" {
-		values["ipam-claim-reference"] = s.IPAMClaim
 	}
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(values)) {

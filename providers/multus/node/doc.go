@@ -11,10 +11,12 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/multinet/attach"
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/ipam"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
@@ -23,6 +25,8 @@ const (
 	// lookEvery is how often statuses that are missing are looked for, besides when pods change.
 	lookEvery = 10 * time.Second
 	settle    = 200 * time.Millisecond
+	// addressesAtOnce is how many requests of addresses run at once: they wait for the API server, and those for one pool share writes.
+	addressesAtOnce = 64
 )
 
 const (
@@ -37,6 +41,8 @@ type Options struct {
 	Client kubernetes.Interface
 	// Definitions reads NetworkAttachmentDefinitions.
 	Definitions dynamic.Interface
+	// Addresses reads pools of addresses without a cache, and writes them.
+	Addresses client.Client
 	// Uplinks returns the interfaces that the node itself needs, Devices the devices that kubelet has given a pod, by resource.
 	Uplinks func() ([]string, error)
 	Devices func(context.Context, wire.Pod) (map[string][]string, error)
@@ -73,8 +79,12 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if d.events, err = newEvents(ctx, o.Client); err != nil {
+	addressListener, err := cniserver.Listen(o.Config.WhereaboutsSocket)
+	if err != nil {
 		return errors.Join(err, listener.Close())
+	}
+	if d.events, err = newEvents(ctx, o.Client); err != nil {
+		return errors.Join(err, listener.Close(), addressListener.Close())
 	}
 	health := agent.Health{
 		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
@@ -84,11 +94,23 @@ func Run(ctx context.Context, o Options) error {
 	group.Go(func() error { return health.Serve(ctx, o.Config.HealthAddress) })
 	group.Go(func() error { d.objects.run(ctx); return nil })
 	group.Go(func() error { return d.serve(ctx, listener) })
+	group.Go(func() error { return d.addresses().Serve(ctx, addressListener) })
 	group.Go(func() error {
 		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
 		return nil
 	})
 	return group.Wait()
+}
+
+// addresses is the server of the address manager whereabouts.
+func (d *daemon) addresses() *cniserver.Server {
+	return &cniserver.Server{
+		Handler: ipam.New(ipam.Options{
+			Client: d.Addresses, Namespace: d.Config.Namespace, Node: d.Node, Log: d.Log,
+			Event: func(pod cniserver.Pod, reason, message string) { d.events.warn(wire.Pod(pod), reason, message) },
+		}),
+		Dir: d.Config.AddressDir, Log: d.Log, AtOnce: addressesAtOnce,
+	}
 }
 
 // apply writes the statuses that are missing.
