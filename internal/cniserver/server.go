@@ -132,6 +132,15 @@ func (s *Server) answer(conn net.Conn, r cniproto.Request, result json.RawMessag
 	}
 }
 
+// Do carries out a request that did not arrive at the socket, with the same guarantees. Before the server serves, and after the context has
+// ended, its error has the code by which clients try again.
+func (s *Server) Do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
+	if !s.serving.Load() {
+		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is starting")
+	}
+	return s.do(ctx, r)
+}
+
 // do carries out a request.
 func (s *Server) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	if r.Version != cniproto.Version {

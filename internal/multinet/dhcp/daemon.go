@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,7 +21,7 @@ type Daemon struct {
 	Dir string
 	// Socket is where the shim asks.
 	Socket string
-	// Legacy is where containernetworking's own program asks; none if it is empty.
+	// Legacy is where the program of containernetworking asks, which hosts may still have; none if it is empty.
 	Legacy string
 	// Event reports what the user of a pod has to know. It must not block.
 	Event func(Event)
@@ -52,6 +53,12 @@ func (d Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	server := &cniserver.Server{Handler: handler, Dir: filepath.Join(d.Dir, "attachments"), Log: d.Log, Metrics: d.Metrics}
+	if d.Legacy != "" {
+		var legacy sync.WaitGroup
+		defer legacy.Wait()
+		defer cancel()
+		legacy.Go(func() { legacyServer{server, d.Log}.keep(ctx, d.Legacy) })
+	}
 	return server.Serve(ctx, listener)
 }
 

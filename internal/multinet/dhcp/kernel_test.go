@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(asDaemon); dir != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-		err := Daemon{Dir: dir, Socket: os.Args[1], Log: log, Within: 4 * time.Second, Event: func(e Event) { log.Info("event", "reason", e.Reason, "message", e.Message) }}.Run(ctx)
+		err := Daemon{Dir: dir, Socket: os.Args[1], Legacy: os.Args[2], Log: log, Within: 4 * time.Second, Event: func(e Event) { log.Info("event", "reason", e.Reason, "message", e.Message) }}.Run(ctx)
 		stop()
 		if err != nil {
 			log.Error("ends", "error", err)
@@ -142,11 +142,14 @@ func (l *lan) process() *exec.Cmd {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	c := exec.Command(self, l.socket)
+	c := exec.Command(self, l.socket, l.legacy())
 	c.Env = append(os.Environ(), asDaemon+"="+l.dir)
 	l.start(c)
 	return c
 }
+
+// legacy is the socket for the program of containernetworking.
+func (l *lan) legacy() string { return filepath.Join(filepath.Dir(l.socket), "legacy", "dhcp.sock") }
 
 // config is that of the network: macvlan on the node's eth0, with keys in "ipam".
 func (l *lan) config(ipam string) string {

@@ -1,0 +1,174 @@
+package dhcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/rpc"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/containernetworking/cni/pkg/skel"
+	current "github.com/containernetworking/cni/pkg/types/100"
+	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/cnishim"
+)
+
+const (
+	// legacyEvery is how often the legacy socket is tried that another daemon has.
+	legacyEvery = time.Minute
+	// legacyLimit bounds a request: the protocol has no deadline.
+	legacyLimit = 100 * time.Second
+)
+
+// legacyServer answers containernetworking's program "dhcp", which speaks net/rpc over HTTP at a unix socket.
+type legacyServer struct {
+	server *cniserver.Server
+	log    *slog.Logger
+}
+
+// keep serves at a socket until the context ends. While another process serves there, it waits for that one to end.
+func (s legacyServer) keep(ctx context.Context, socket string) {
+	last := ""
+	for ctx.Err() == nil {
+		err := s.serve(ctx, socket)
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil && err.Error() != last {
+			last = err.Error()
+			s.log.Warn("containernetworking's own program dhcp is not served; the plugin that is installed on nodes is", "socket", socket, "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(legacyEvery):
+		}
+	}
+}
+
+func (s legacyServer) serve(ctx context.Context, socket string) error {
+	l, err := listenLegacy(ctx, socket)
+	if err != nil {
+		return err
+	}
+	calls := rpc.NewServer()
+	// The name and the methods are those that the program calls.
+	if err := calls.RegisterName("DHCP", &legacyCalls{s.server, ctx}); err != nil {
+		return errors.Join(fmt.Errorf("register calls: %w", err), l.Close())
+	}
+	mux := http.NewServeMux()
+	mux.Handle(rpc.DefaultRPCPath, calls)
+	web := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
+	stop := context.AfterFunc(ctx, func() { _ = web.Close() })
+	defer stop()
+	if err := web.Serve(rootOnly{l, s.log}); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+// listenLegacy listens at a socket unless another process does. The directory is not the agent's own: its permissions stay.
+func listenLegacy(ctx context.Context, socket string) (*net.UnixListener, error) {
+	if err := os.MkdirAll(filepath.Dir(socket), 0o755); err != nil {
+		return nil, fmt.Errorf("create directory of the socket: %w", err)
+	}
+	switch info, err := os.Lstat(socket); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("read socket: %w", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return nil, fmt.Errorf("%s exists and is not a socket", socket)
+	default:
+		if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket); err == nil {
+			return nil, errors.Join(errors.New("another daemon serves there; stop it, so that leases are renewed after a restart, too"), conn.Close())
+		}
+		if err := os.Remove(socket); err != nil {
+			return nil, fmt.Errorf("replace socket: %w", err)
+		}
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("protect socket: %w", err), l.Close())
+	}
+	return l, nil
+}
+
+// rootOnly accepts connections of the process' own user.
+type rootOnly struct {
+	*net.UnixListener
+	log *slog.Logger
+}
+
+func (l rootOnly) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.AcceptUnix()
+		if err != nil {
+			return nil, err
+		}
+		uid, err := cnishim.PeerUID(conn)
+		if err == nil && uid == os.Geteuid() {
+			return conn, nil
+		}
+		l.log.Warn("a DHCP client of another user is refused", "uid", uid, "error", err)
+		_ = conn.Close()
+	}
+}
+
+// legacyCalls are the calls of the program. Their errors arrive there as text.
+type legacyCalls struct {
+	server *cniserver.Server
+	// life is the context of the server: calls have none.
+	life context.Context
+}
+
+// Allocate is ADD and CHECK of the program.
+func (c *legacyCalls) Allocate(args *skel.CmdArgs, result *current.Result) error {
+	raw, err := c.do(cniproto.Add, args)
+	if err != nil {
+		return err
+	}
+	var conf struct {
+		CNIVersion string `json:"cniVersion"`
+	}
+	if err := json.Unmarshal(args.StdinData, &conf); err != nil {
+		return fmt.Errorf("decode the configuration: %w", err)
+	}
+	parsed, err := version.NewResult(conf.CNIVersion, raw)
+	if err != nil {
+		return fmt.Errorf("decode the result: %w", err)
+	}
+	// What the program expects is of the newest version, whatever the configuration has.
+	newest, err := current.NewResultFromResult(parsed)
+	if err != nil {
+		return fmt.Errorf("convert the result: %w", err)
+	}
+	*result = *newest
+	return nil
+}
+
+// Release is DEL of the program.
+func (c *legacyCalls) Release(args *skel.CmdArgs, _ *struct{}) error {
+	_, err := c.do(cniproto.Delete, args)
+	return err
+}
+
+func (c *legacyCalls) do(command string, args *skel.CmdArgs) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(c.life, legacyLimit)
+	defer cancel()
+	return c.server.Do(ctx, cniproto.Request{
+		Version: cniproto.Version, ID: "legacy", Plugin: "dhcp", Command: command, ContainerID: args.ContainerID, NetNS: args.Netns,
+		IfName: args.IfName, Args: args.Args, Path: args.Path, Config: args.StdinData, Timeout: legacyLimit,
+	})
+}
