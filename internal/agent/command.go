@@ -31,8 +31,18 @@ type Program[C Validator] struct {
 	// Run is the agent; it ends with its context. Cleanup removes what the agent left on the node.
 	Run     func(ctx context.Context, p Process, config C) error
 	Cleanup func(ctx context.Context, config C) error
+	// Further are other agents in the same program, each with a subcommand and the same configuration.
+	Further []Further[C]
 	// Libraries, if not nil, has the libraries that the agent uses log through a logger.
 	Libraries func(*slog.Logger)
+}
+
+// Further is an agent that runs beside the main one, in a container of its own.
+type Further[C Validator] struct {
+	// Name is that of the subcommand, Short a sentence about it.
+	Name, Short string
+	// Run is the agent; it ends with its context.
+	Run func(ctx context.Context, p Process, config C) error
 }
 
 // Process is what an agent's process knows about itself.
@@ -63,10 +73,12 @@ func (p Program[C]) command(log *slog.Logger, level *slog.LevelVar) *cobra.Comma
 	var text string
 	root.PersistentFlags().StringVar(&text, "log-level", "info", "what to log: debug, info, warn or error")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
+	process := Process{Node: p.Node, Version: version.String(), Log: log}
+	for _, f := range p.Further {
+		root.AddCommand(p.configured(f.Name, f.Short, func(ctx context.Context, config C) error { return f.Run(ctx, process, config) }))
+	}
 	root.AddCommand(
-		p.configured("run", p.RunShort, func(ctx context.Context, config C) error {
-			return p.Run(ctx, Process{Node: p.Node, Version: version.String(), Log: log}, config)
-		}),
+		p.configured("run", p.RunShort, func(ctx context.Context, config C) error { return p.Run(ctx, process, config) }),
 		p.configured("cleanup", "Remove what the agent left on the node, after it was stopped", p.Cleanup),
 		installCommand(log), versionCommand())
 	return root

@@ -47,6 +47,7 @@ func TestProgram(t *testing.T) {
 	}{
 		{"its main job", "run --config=" + good, "run toy0 on node1", ""},
 		{"the default file", "run", "run toy0 on node1", ""},
+		{"another agent of the program", "more --config=" + good, "more toy0 on node1", ""},
 		{"cleanup", "cleanup --config=" + good, "cleanup toy0", ""},
 		{"a file that is missing", "run --config=/none", "", "read configuration: open /none"},
 		{"an unknown field", "run --config=" + file("unknown.json", `{"bride":"toy0"}`), "", "decode toy.json"},
@@ -64,6 +65,10 @@ func TestProgram(t *testing.T) {
 				calls = "run " + c.Bridge + " on " + p.Node
 				return nil
 			},
+			Further: []Further[config]{{Name: "more", Short: "Do more", Run: func(_ context.Context, p Process, c config) error {
+				calls = "more " + c.Bridge + " on " + p.Node
+				return nil
+			}}},
 			Cleanup: func(_ context.Context, c config) error { calls = "cleanup " + c.Bridge; return nil },
 		}
 		cmd := p.command(slog.New(slog.DiscardHandler), &slog.LevelVar{})
