@@ -26,8 +26,22 @@ func main() {
 		ConfigFile: "/etc/multus/" + agentconfig.FileName,
 		Decode:     agentconfig.Decode,
 		Run:        run,
+		Further:    []agent.Further[agentconfig.Config]{{Name: "dhcp", Short: "Get, renew and release DHCP leases for pods on further networks", Run: dhcp}},
 		Cleanup:    func(_ context.Context, config agentconfig.Config) error { return node.Remove(config) },
 	}.Main()
+}
+
+// dhcp runs the daemon of DHCP leases.
+func dhcp(ctx context.Context, p agent.Process, config agentconfig.Config) error {
+	api, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("find the Kubernetes API: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		return fmt.Errorf("connect to the Kubernetes API: %w", err)
+	}
+	return node.RunDHCP(ctx, p, config, client)
 }
 
 func run(ctx context.Context, p agent.Process, config agentconfig.Config) error {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -30,11 +31,27 @@ type Daemon struct {
 	Within time.Duration
 	// Metrics counts requests; nil counts nothing.
 	Metrics cniserver.Metrics
+
+	handler atomic.Pointer[Handler]
+}
+
+// atOnce is how many requests run at once: they wait for servers, and one network without a server is not to hold up the others.
+const atOnce = 64
+
+// Serves reports whether pods get addresses; it does not while another process has the directory.
+func (d *Daemon) Serves() bool { return d.handler.Load() != nil }
+
+// Leases returns how many leases pods have on this node, and how many of them are lost.
+func (d *Daemon) Leases() (all, lost int) {
+	if h := d.handler.Load(); h != nil {
+		return h.count()
+	}
+	return 0, 0
 }
 
 // Run serves until the context ends; leases are not released then. While another process has the directory, it waits: of two processes
 // during a rollout, only one renews leases and has the sockets.
-func (d Daemon) Run(ctx context.Context) error {
+func (d *Daemon) Run(ctx context.Context) error {
 	unlock, err := d.lock(ctx)
 	if err != nil {
 		return err
@@ -52,7 +69,8 @@ func (d Daemon) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server := &cniserver.Server{Handler: handler, Dir: filepath.Join(d.Dir, "attachments"), Log: d.Log, Metrics: d.Metrics}
+	server := &cniserver.Server{Handler: handler, Dir: filepath.Join(d.Dir, "attachments"), Log: d.Log, Metrics: d.Metrics, AtOnce: atOnce}
+	d.handler.Store(handler)
 	if d.Legacy != "" {
 		var legacy sync.WaitGroup
 		defer legacy.Wait()
@@ -66,7 +84,7 @@ func (d Daemon) Run(ctx context.Context) error {
 const lockEvery = 100 * time.Millisecond
 
 // lock takes the directory for this process.
-func (d Daemon) lock(ctx context.Context) (unlock func(), err error) {
+func (d *Daemon) lock(ctx context.Context) (unlock func(), err error) {
 	if err := (store{d.Dir}).open(); err != nil {
 		return nil, err
 	}

@@ -80,6 +80,18 @@ func (h *Handler) Wait() {
 	}
 }
 
+// count returns how many leases are kept, and how many of them are lost.
+func (h *Handler) count() (all, lost int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, k := range h.keepers {
+		if _, ok := k.usable(); !ok {
+			lost++
+		}
+	}
+	return len(h.keepers), lost
+}
+
 // start keeps a lease.
 func (h *Handler) start(r Record, config Config) {
 	k := &keeper{

@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(asDaemon); dir != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 		log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-		err := Daemon{Dir: dir, Socket: os.Args[1], Legacy: os.Args[2], Log: log, Within: 4 * time.Second, Event: func(e Event) { log.Info("event", "reason", e.Reason, "message", e.Message) }}.Run(ctx)
+		err := (&Daemon{Dir: dir, Socket: os.Args[1], Legacy: os.Args[2], Log: log, Within: 4 * time.Second, Event: func(e Event) { log.Info("event", "reason", e.Reason, "message", e.Message) }}).Run(ctx)
 		stop()
 		if err != nil {
 			log.Error("ends", "error", err)

@@ -41,6 +41,12 @@ type Config struct {
 	BinDir         string `json:"binDir"`
 	// HealthAddress is the host and port on which health and metrics are served.
 	HealthAddress string `json:"healthAddress"`
+	// DHCPSocket is where the DHCP daemon gives addresses, DHCPLegacySocket where the program of containernetworking asks it; DHCPDir is where
+	// it keeps leases, DHCPHealthAddress where it serves its own health and metrics.
+	DHCPSocket        string `json:"dhcpSocket"`
+	DHCPLegacySocket  string `json:"dhcpLegacySocket"`
+	DHCPDir           string `json:"dhcpDir"`
+	DHCPHealthAddress string `json:"dhcpHealthAddress"`
 	// Namespace is that of the daemon: definitions for the annotation that replaces the default network are only taken from there.
 	Namespace string `json:"namespace"`
 	// NamespaceIsolation is true if a pod gets only networks of its own namespace and of GlobalNamespaces.
@@ -61,6 +67,7 @@ func Default() Config {
 	return Config{
 		Version: Version, Socket: wire.Socket, WhereaboutsSocket: "/run/cno/whereabouts/cni.sock", StateDir: "/var/lib/cno/multus", AddressDir: "/var/lib/cno/whereabouts",
 		ConfDir: "/etc/cni/multus/net.d", ConfDirRuntime: "/etc/cni/net.d", BinDir: "/opt/cni/bin", HealthAddress: "127.0.0.1:19108",
+		DHCPSocket: "/run/cno/dhcp/cni.sock", DHCPLegacySocket: "/run/cni/dhcp.sock", DHCPDir: "/var/lib/cno/dhcp", DHCPHealthAddress: "127.0.0.1:19109",
 		Namespace: "openshift-multus", NamespaceIsolation: true, Attachments: Trusted,
 		GlobalNamespaces: []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
 		Masters:          []string{}, ReservedNetworks: []netip.Prefix{}, ReservedBridges: []string{},
@@ -79,10 +86,12 @@ func (c Config) Validate() field.ErrorList {
 	for _, p := range []struct{ name, path string }{
 		{"socket", c.Socket}, {"whereaboutsSocket", c.WhereaboutsSocket}, {"stateDir", c.StateDir}, {"addressDir", c.AddressDir}, {"confDir", c.ConfDir},
 		{"confDirRuntime", c.ConfDirRuntime}, {"binDir", c.BinDir},
+		{"dhcpSocket", c.DHCPSocket}, {"dhcpLegacySocket", c.DHCPLegacySocket}, {"dhcpDir", c.DHCPDir},
 	} {
 		errs = append(errs, agentfile.ValidatePath(field.NewPath(p.name), p.path)...)
 	}
 	errs = append(errs, agentfile.ValidateListen(field.NewPath("healthAddress"), c.HealthAddress)...)
+	errs = append(errs, agentfile.ValidateListen(field.NewPath("dhcpHealthAddress"), c.DHCPHealthAddress)...)
 	if c.Namespace == "" {
 		errs = append(errs, field.Required(field.NewPath("namespace"), "must be the namespace of the daemon"))
 	}

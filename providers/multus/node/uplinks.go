@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/vishvananda/netlink"
@@ -67,8 +68,16 @@ func Remove(config agentconfig.Config) error {
 	if slices.ContainsFunc(all, func(s attach.Saved) bool { return len(s.Networks) > 1 }) {
 		return errors.New("pods on this node still have further networks; delete them first")
 	}
-	if err := os.Remove(config.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove socket: %w", err)
+	for _, socket := range []string{config.Socket, config.DHCPSocket, config.DHCPLegacySocket} {
+		if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove socket: %w", err)
+		}
+	}
+	// No pod has a lease any more. The directory itself is a mount.
+	for _, left := range []string{"leases", "attachments", "lock"} {
+		if err := os.RemoveAll(filepath.Join(config.DHCPDir, left)); err != nil {
+			return fmt.Errorf("remove leases: %w", err)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,61 @@
+package node
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/multinet/dhcp"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
+)
+
+// RunDHCP is the daemon that gets, renews and releases the DHCP leases of a node's pods. It has a process of its own, as the only one that
+// enters network namespaces and needs capabilities. The API is for events only: leases do not depend on it.
+func RunDHCP(ctx context.Context, p agent.Process, config agentconfig.Config, client kubernetes.Interface) error {
+	events, err := newEvents(ctx, client)
+	if err != nil {
+		return err
+	}
+	daemon := &dhcp.Daemon{
+		Dir: config.DHCPDir, Socket: config.DHCPSocket, Legacy: config.DHCPLegacySocket, Log: p.Log,
+		Event: func(e dhcp.Event) {
+			kind := corev1.EventTypeNormal
+			if e.Warning {
+				kind = corev1.EventTypeWarning
+			}
+			events.send(wire.Pod(e.Pod), kind, e.Reason, e.Message)
+		},
+	}
+	metrics := newDHCPMetrics(p.Version, daemon)
+	daemon.Metrics = metrics
+	health := agent.Health{
+		Ready: func() (bool, agent.Problems) { return daemon.Serves(), agent.Problems{} },
+		Beat:  &agent.Beat{}, Now: time.Now, Metrics: metrics,
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return health.Serve(ctx, config.DHCPHealthAddress) })
+	group.Go(func() error { return daemon.Run(ctx) })
+	return group.Wait()
+}
+
+// newDHCPMetrics returns the metrics of the DHCP daemon.
+func newDHCPMetrics(version string, d *dhcp.Daemon) *metrics {
+	m := &metrics{Metrics: agent.NewMetrics("multus_dhcp", version)}
+	m.Gauge("leases", "DHCP leases of pods on this node, with those that are lost.", func() float64 {
+		all, _ := d.Leases()
+		return float64(all)
+	})
+	m.Gauge("lost_leases", "DHCP leases that expired or were refused: their pods have no address on that network.", func() float64 {
+		_, lost := d.Leases()
+		return float64(lost)
+	})
+	m.requests = m.Results("requests_total", "Requests of the plugin dhcp by the CNI code of their result; 0 is success.")
+	m.took = m.Histograms("request_seconds", "How long a request of the plugin dhcp takes.", "request", prometheus.ExponentialBuckets(0.001, 2, 16))
+	return m
+}
