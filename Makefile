@@ -12,7 +12,7 @@ export CNO_TEST_ASSETS := $(ASSETS)
 
 # How many packages are tested at a time, and those that take longest, which begin first. Many wait for servers and
 # the kernel more than they compute.
-SLOW      := ./internal/operator ./internal/faults
+SLOW      := ./internal/operator ./internal/faults ./providers/flannel/controller ./internal/admission
 PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
 SUITES    := $(GOTESTSUM) -count=1 -timeout 60m

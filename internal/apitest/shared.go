@@ -1,6 +1,7 @@
 package apitest
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"sync"
@@ -21,9 +22,14 @@ var idle struct {
 	servers []*Server
 }
 
+// atOnce is how many tests of a binary run at a time, of those that may. Each waits for API servers and timers more than it computes.
+const atOnce = "4"
+
 // Main runs the tests of a binary and exits with their result. Shared gives them one server with these
 // options, which starts when it is first asked for: a run that selects other tests does not wait for it.
+// Tests that call Parallel run four at a time, whatever the number of processors, unless -parallel says otherwise.
 func Main(m *testing.M, options Options) {
+	_ = flag.Set("test.parallel", atOnce) // an argument sets it again later
 	shared.options = options
 	code := m.Run()
 	servers := idle.servers

@@ -3,7 +3,6 @@ package faults_test
 import (
 	"bytes"
 	"context"
-	"flag"
 	"fmt"
 	"log/slog"
 	"os"
@@ -29,14 +28,10 @@ import (
 // asChild names the kubeconfig with which this program is an operator, and stopAt the write before which it stops itself.
 const asChild, stopAt = "FAULTS_TEST_KUBECONFIG", 12
 
-// atOnce is how many clusters there are at a time. Each waits for API servers and timers more than it computes.
-const atOnce = "4"
-
 func TestMain(m *testing.M) {
 	if path := os.Getenv(asChild); path != "" {
 		child(path)
 	}
-	_ = flag.Set("test.parallel", atOnce) // an argument sets it again later
 	apitest.Main(m, apitest.Options{})
 }
 

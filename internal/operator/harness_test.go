@@ -26,6 +26,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 )
 
+func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
+
 const operatorNamespace = "openshift-network-operator"
 
 // cluster is an API server with what the operator finds when it is installed.
@@ -37,7 +39,18 @@ type cluster struct {
 // longest is how long a test with a cluster may take before it shows what it waits for.
 const longest = 5 * time.Minute
 
+// newCluster starts a cluster of its own for a test, which then runs beside other tests: most of its time each waits for
+// the API server or the operator.
 func newCluster(t testing.TB, options apitest.Options) *cluster {
+	t.Helper()
+	if test, ok := t.(*testing.T); ok {
+		test.Parallel()
+	}
+	return newClusterAlone(t, options)
+}
+
+// newClusterAlone is newCluster for tests of what all operators of a process share, its metrics: no other test runs beside them.
+func newClusterAlone(t testing.TB, options apitest.Options) *cluster {
 	t.Helper()
 	goroutines.DumpAfter(t, longest)
 	options.Audit = true

@@ -41,7 +41,7 @@ func freePort(t *testing.T) string {
 
 // TestMetricsAreForThoseWhoMayReadThem runs the operator with the rights that are shipped, and reads its metrics.
 func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
-	c := newCluster(t, apitest.Options{})
+	c := newClusterAlone(t, apitest.Options{})
 	for _, o := range shippedRBAC(t) {
 		c.create(o.(client.Object))
 	}
@@ -113,7 +113,7 @@ func figures(t *testing.T) map[string]float64 {
 }
 
 func TestMetricsTellOfRatesAndAges(t *testing.T) {
-	c := newCluster(t, apitest.Options{})
+	c := newClusterAlone(t, apitest.Options{})
 	before := figures(t) // other tests of this process have counted, too
 	grown := func(name string) func() bool { return func() bool { return figures(t)[name] > before[name] } }
 	agent := "DaemonSet " + fakeAgent + " " + fakeNamespace // labels are in the order of their names: kind, name, namespace

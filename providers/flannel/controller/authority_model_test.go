@@ -355,6 +355,7 @@ func (m *model) intact() {
 func TestALostCAIsReplacedWithoutARejectedCertificate(t *testing.T) {
 	for name, disturb := range disturbances() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for at := range steps {
 				loseAuthority(t, at, [...]string{"abc", "cab", "bca"}[at/3%3], disturb)
 			}

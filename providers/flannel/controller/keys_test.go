@@ -25,12 +25,13 @@ const prefix = "/coreos.com/network"
 // plain starts an etcd without TLS that a third party runs, and a world that uses it.
 func plain(t *testing.T) (*world, etcdclient.Etcd, *process) {
 	t.Helper()
-	ports := freePorts(t)
-	url, peer := fmt.Sprintf("http://127.0.0.1:%d", ports[0]), fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	external := &operatorv1.FlannelExternalEtcd{}
+	w := newWorld(t, &operatorv1.FlannelConfig{Etcd: &operatorv1.FlannelEtcd{External: external}})
+	url, peer := fmt.Sprintf("http://127.0.0.1:%d", w.ports[0]), fmt.Sprintf("http://127.0.0.1:%d", w.ports[1])
+	external.Endpoints = []string{url}
 	p := run(t, nil, etcdProgram(t), "--data-dir", t.TempDir(), "--unsafe-no-fsync", "--listen-client-urls", url, "--advertise-client-urls", url,
 		"--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", "default="+peer)
 	t.Cleanup(p.kill)
-	w := newWorld(t, &operatorv1.FlannelConfig{Etcd: &operatorv1.FlannelEtcd{External: &operatorv1.FlannelExternalEtcd{Endpoints: []string{url}}}})
 	etcd, err := etcdclient.Dial(etcdclient.Target{Endpoints: []string{url}, Timeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)

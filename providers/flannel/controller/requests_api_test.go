@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/providers/flannel"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/request"
@@ -47,7 +46,7 @@ func (w *world) agentOn(node string) *rest.Config {
 	if err := w.api.SubResource("token").Create(w.t.Context(), account, token); err != nil {
 		w.t.Fatal(err)
 	}
-	config := rest.AnonymousClientConfig(apitest.Shared(w.t).Config)
+	config := rest.AnonymousClientConfig(w.server.Config)
 	config.BearerToken = token.Status.Token
 	return config
 }

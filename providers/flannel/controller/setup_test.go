@@ -29,7 +29,7 @@ func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := manager.New(apitest.Shared(t).Config, manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
+	mgr, err := manager.New(w.server.Config, manager.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ const operatorNamespace = "openshift-network-operator"
 // is rendered, and the kubelets of control-plane nodes, which run real etcd members on addresses of the loopback.
 type world struct {
 	t       *testing.T
+	server  *apitest.Server
 	api     client.Client
 	loop    *Controller
 	now     time.Time
@@ -61,10 +63,14 @@ type world struct {
 	connection etcdclient.Etcd
 }
 
+// newWorld makes a world that no other test acts in at the same time. Worlds run beside one another: each waits for its members
+// most of the time.
 func newWorld(t *testing.T, config *operatorv1.FlannelConfig) *world {
 	t.Helper()
+	t.Parallel()
+	server := apitest.Borrow(t)
 	w := &world{
-		t: t, api: apitest.Shared(t).Client, now: time.Now(), ports: freePorts(t), disks: t.TempDir(),
+		t: t, server: server, api: server.Client, now: time.Now(), ports: freePorts(t), disks: t.TempDir(),
 		running: map[string]*process{}, started: map[string]int{}, off: map[string]bool{}, template: map[string]string{},
 		images: facts.Images{record.FlannelImage: "flannel:v1", record.EtcdImage: "etcd:v1"},
 	}
@@ -90,7 +96,7 @@ func newWorld(t *testing.T, config *operatorv1.FlannelConfig) *world {
 	return w
 }
 
-// clear removes everything that a test has made, since all tests share the API server.
+// clear removes everything that a test has made, since another one gets the API server.
 func (w *world) clear() {
 	w.loop.Close()
 	for node := range w.running {
@@ -254,9 +260,21 @@ func (w *world) says(reason string) string {
 	return ""
 }
 
-// freePorts returns ports that nothing listens on at any address that nodes may get.
+// given are the ports that worlds have got: between the search for a free one and the start of a member, another world must not
+// find it.
+var given struct {
+	sync.Mutex
+	ports map[uint32]bool
+}
+
+// freePorts returns ports that nothing listens on at any address that nodes may get, and that no other test has got.
 func freePorts(t *testing.T) [3]uint32 {
 	t.Helper()
+	given.Lock()
+	defer given.Unlock()
+	if given.ports == nil {
+		given.ports = map[uint32]bool{}
+	}
 	var out [3]uint32
 	for i := 0; i < len(out); {
 		port, listeners := uint32(0), []net.Listener(nil)
@@ -271,8 +289,8 @@ func freePorts(t *testing.T) [3]uint32 {
 		for _, l := range listeners {
 			defer l.Close()
 		}
-		if port != 0 {
-			out[i] = port
+		if port != 0 && !given.ports[port] {
+			given.ports[port], out[i] = true, port
 			i++
 		}
 	}
