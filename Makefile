@@ -16,6 +16,10 @@ SLOW      := ./internal/operator ./internal/faults ./providers/flannel/controlle
 PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
 SUITES    := $(GOTESTSUM) -count=1 -timeout 60m
+# How many suites run at a time, each in a lab of its own, and those that take longest, which begin first. In its lab a suite uses less than
+# one processor, for most of it waits for rollouts and for conditions that last. LABS=1 runs one after the other.
+LABS      ?= 2
+LONG      := ./suites/network ./suites/openshift ./suites/install
 LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 ##@ Main
@@ -37,7 +41,7 @@ ifdef NETWORK
 	@cd e2e && $(SUITES) ./suites/network
 else
 	@cd e2e; $(SUITES) ./suites/dayone/... & dayone=$$!; failed=0; \
-	$(SUITES) -p 1 $$(go list ./suites/... | grep -v -e /dayone -e /lab$$) || failed=$$?; \
+	$(SUITES) -p $(LABS) $(LONG) $$(go list ./suites/... | grep -v -e /dayone -e /lab$$) || failed=$$?; \
 	for network in $$(go run ./cmd/networks quick); do NETWORK=$$network $(SUITES) -short ./suites/network || failed=$$?; done; \
 	wait $$dayone || failed=$$?; exit $$failed
 endif

@@ -23,7 +23,7 @@ func TestANodeWithASmallerMTUIsNamedAndChangesNothing(t *testing.T) {
 	if _, err := lab.Lab(t.Context(), "exec", small, "--", "ip", "link", "set", "eth0", "mtu", "1400"); err != nil {
 		t.Fatal(err)
 	}
-	kit.Eventually(t, time.Minute, "the condition names the node, its MTU and the network's", func(ctx context.Context) error {
+	kit.Eventually(t, 2*time.Minute, "the condition names the node, its MTU and the network's", func(ctx context.Context) error {
 		return lab.Says(ctx, "NodeMTUDegraded", "True", "MTUTooSmall", small, "1400", "1500")
 	})
 	if err := lab.Says(t.Context(), "Available", "True", "AsExpected"); err != nil {
