@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	osv1 "github.com/openshift/api/operator/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -45,6 +46,9 @@ type Network struct {
 	Joins time.Duration
 	// Unserved are the scenarios of the connectivity test, by a part of their name, that the network does not promise.
 	Unserved []string
+	// Unsafe, if not nil, changes a setting that the operator refuses to change while the network is in use, and with which the network
+	// works, too, once that is forced.
+	Unsafe func(*operatorv1.NetworkSpec)
 	// Left is a shell command that prints what the network has on a node and uninstalling must remove, beside the files of its agents.
 	Left string
 }
@@ -77,23 +81,42 @@ func All() []Network {
 // leftByOVN prints the interfaces of OVN-Kubernetes.
 const leftByOVN = "ip -o link | grep -e ovn -e br-int"
 
+// vxlan has flannel wrap packets between nodes. By default it routes them.
+func vxlan(s *operatorv1.NetworkSpec) {
+	if s.DefaultNetwork.FlannelConfig == nil {
+		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{}
+	}
+	s.DefaultNetwork.FlannelConfig.Backend = operatorv1.FlannelBackendVXLAN
+}
+
+// otherTunnelPort is not the default of OVN-Kubernetes.
+func otherTunnelPort(s *operatorv1.NetworkSpec) {
+	if s.DefaultNetwork.OVNKubernetesConfig == nil {
+		s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{}
+	}
+	s.DefaultNetwork.OVNKubernetesConfig.GenevePort = new(uint32(6082))
+}
+
 func rows() []Network {
 	return []Network{
 		{
 			Type: operatorv1.NetworkTypeFlannel, Object: "config/samples/network-flannel.yaml", Provider: released(operatorv1.NetworkTypeFlannel), Tiers: Full,
-			Left: "ip route | grep 10.244; ip -o link | grep -e cni0 -e flannel; ls /run/flannel/subnet.env 2>/dev/null; nft list tables | grep flannel",
+			Unsafe: vxlan,
+			Left:   "ip route | grep 10.244; ip -o link | grep -e cni0 -e flannel; ls /run/flannel/subnet.env 2>/dev/null; nft list tables | grep flannel",
 		},
 		{
 			Type: operatorv1.NetworkTypeOVNKubernetes, Object: "e2e/networks/ovnkubernetes/network.yaml", Provider: released(operatorv1.NetworkTypeOVNKubernetes),
 			Tiers: Quick,
 			// Tests of Kubernetes send UDP packets of two kilobytes.
-			LabUp: []string{"--mtu=9000"},
-			Left:  leftByOVN,
+			LabUp:  []string{"--mtu=9000"},
+			Unsafe: otherTunnelPort,
+			Left:   leftByOVN,
 		},
 		{
 			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "DualStack", Object: "e2e/networks/ovnkubernetes/dualstack.yaml",
 			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000", "--ip-family=dual"},
-			Left: leftByOVN,
+			Unsafe: otherTunnelPort,
+			Left:   leftByOVN,
 		},
 		{
 			Type: "ThirdParty", Object: "e2e/networks/thirdparty/network.yaml",

@@ -11,6 +11,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/e2e/kit"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	registry "github.com/cluster-network-operator/cno/internal/networks"
 )
 
@@ -28,6 +29,33 @@ func TestEveryReleasedNetworkIsInTheTable(t *testing.T) {
 			t.Error(err)
 		} else if n.Tiers == None {
 			t.Errorf("make e2e tests nothing of %s", n.Type)
+		}
+	}
+}
+
+// TestUnsafeChangesAreRefusedByTheirNetworks: released networks have one, and the provider refuses it for a network in use.
+func TestUnsafeChangesAreRefusedByTheirNetworks(t *testing.T) {
+	for _, n := range All() {
+		if n.Unsafe == nil {
+			if n.Tiers != None {
+				t.Errorf("%s has no unsafe change", n.Name())
+			}
+			continue
+		}
+		text, err := n.YAML(checkout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var object operatorv1.Network
+		if err := yaml.UnmarshalStrict([]byte(text), &object); err != nil {
+			t.Fatal(err)
+		}
+		cluster := facts.Cluster{HostMTU: 1500}
+		before := n.Provider.Default(&object.Spec, nil, cluster)
+		next := object.Spec.DeepCopy()
+		n.Unsafe(next)
+		if errs := n.Provider.CheckChange(before, n.Provider.Default(next, before, cluster)); len(errs) == 0 {
+			t.Errorf("%s does not refuse it", n.Name())
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package flannel
+package network
 
 import (
 	"context"
@@ -20,19 +20,17 @@ func force(ctx context.Context) error {
 	return lab.Client.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kit.OperatorNamespace, Name: "applied-cluster"}})
 }
 
-func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
-	ns := lab.Namespace(t)
-	lab.EditUnsafe(t, func(s *operatorv1.NetworkSpec) {
-		s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{Backend: operatorv1.FlannelBackendVXLAN}
-	})
-	// The way back is unsafe too, and is forced before edit puts the old spec back and waits.
+// editAndForceBack makes an unsafe change, and forces the way back, which is unsafe too, when the test ends.
+func editAndForceBack(t *testing.T, unsafe func(*operatorv1.NetworkSpec)) {
+	t.Helper()
+	n, err := lab.Network(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab.EditUnsafe(t, unsafe)
+	// EditUnsafe restores the specification and waits, after this has forced it.
 	t.Cleanup(func() {
-		n, err := lab.Network(context.Background())
-		if err == nil {
-			before := n.DeepCopy()
-			n.Spec.DefaultNetwork.FlannelConfig = nil
-			err = lab.Client.Patch(context.Background(), n, client.MergeFrom(before))
-		}
+		err := lab.Update(context.Background(), func(s *operatorv1.NetworkSpec) { *s = n.Spec })
 		if err == nil {
 			err = force(context.Background())
 		}
@@ -40,6 +38,15 @@ func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
+	full(t)
+	if network.Unsafe == nil {
+		t.Skipf("%s has no setting that is unsafe to change", network.Name())
+	}
+	ns := lab.Namespace(t)
+	editAndForceBack(t, network.Unsafe)
 	kit.Eventually(t, time.Minute, "the change is refused first", func(ctx context.Context) error {
 		n, err := lab.Network(ctx)
 		if err != nil {
@@ -68,7 +75,7 @@ func TestDeletingTheRecordForcesAPendingChange(t *testing.T) {
 	})
 	pods := lab.ServerOnEachNode(t, ns, nil)
 	for node, pod := range pods {
-		kit.Eventually(t, time.Minute, "pods talk over vxlan from "+node, func(ctx context.Context) error {
+		kit.Eventually(t, time.Minute, "new pods talk with the forced setting from "+node, func(ctx context.Context) error {
 			return lab.Ping(ctx, pod, pods["worker-1"].Status.PodIP)
 		})
 	}
