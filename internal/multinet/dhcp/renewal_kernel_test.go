@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/insomniacslk/dhcp/dhcpv4"
@@ -19,7 +20,7 @@ import (
 // shortServer gives one address for seconds, which no server of a distribution does.
 type shortServer struct {
 	mu sync.Mutex
-	// address is the last byte of what is offered, valid how long leases are in seconds.
+	// address is the last byte of what is offered, valid how long leases are in seconds; T1 is after one, T2 after two.
 	address byte
 	valid   uint32
 	// mute are the states whose requests are not answered, refuse those that get a DHCPNAK.
@@ -83,7 +84,7 @@ func (s *shortServer) handle(conn net.PacketConn, peer net.Addr, m *dhcpv4.DHCPv
 	if kind != dhcpv4.MessageTypeNak {
 		for _, set := range []dhcpv4.Modifier{
 			dhcpv4.WithYourIP(net.IPv4(192, 168, 77, s.address)), dhcpv4.WithLeaseTime(s.valid), dhcpv4.WithNetmask(net.CIDRMask(24, 32)),
-			dhcpv4.WithRouter(net.IPv4(192, 168, 77, 254)),
+			dhcpv4.WithRouter(net.IPv4(192, 168, 77, 254)), dhcpv4.WithOption(dhcpv4.OptRenewTimeValue(time.Second)), dhcpv4.WithOption(dhcpv4.OptRebindingTimeValue(2 * time.Second)),
 		} {
 			set(answer)
 		}
@@ -119,7 +120,7 @@ func (l *lan) awaitAddress(a string, want bool) {
 func TestLeaseIsRenewedByUnicastReboundByBroadcastAndLostAtItsEnd(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
-	s := &shortServer{address: 20, valid: 6}
+	s := &shortServer{address: 20, valid: 60}
 	l.serve(s)
 	l.startAgent()
 	if addr := l.add(""); addr != netip.MustParseAddr("192.168.77.20") {
@@ -135,6 +136,8 @@ func TestLeaseIsRenewedByUnicastReboundByBroadcastAndLostAtItsEnd(t *testing.T) 
 	if l.addresses() == "" {
 		t.Fatalf("the address is lost although the lease is rebound\n%s", l.log)
 	}
+	s.change(func() { s.valid = 4 })
+	s.await(l, "rebinding", 1)
 	s.change(func() { s.mute["rebinding"], s.mute["discover"] = true, true })
 	l.awaitAddress("192.168.77.20", false)
 	eventually.Holds(t, "the event", func() (string, bool) {
@@ -161,7 +164,7 @@ func TestLeaseIsRenewedByUnicastReboundByBroadcastAndLostAtItsEnd(t *testing.T) 
 func TestRefusedLeaseIsRemovedFromTheInterface(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
-	s := &shortServer{address: 30, valid: 4}
+	s := &shortServer{address: 30, valid: 60}
 	l.serve(s)
 	l.startAgent()
 	l.add("")
@@ -181,7 +184,7 @@ func TestRefusedLeaseIsRemovedFromTheInterface(t *testing.T) {
 func TestLeaseIsReboundThoughAFilterOfThePodStopsRenewals(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
-	s := &shortServer{address: 40, valid: 6}
+	s := &shortServer{address: 40, valid: 60}
 	l.serve(s)
 	l.startAgent()
 	l.add("")
