@@ -29,6 +29,9 @@ type network struct {
 	leases map[string]netip.Addr // by client
 	// away: nothing is answered. refuse: requests are answered with a DHCPNAK. reserved are addresses that are not offered.
 	away, refuse bool
+	// deaf is a request that is not answered, refuseOffers how many requests for an offered address are refused.
+	deaf         string
+	refuseOffers int
 	reserved     []netip.Addr
 	more         []dhcpv4.Modifier
 	// asked are the messages that arrived, released the addresses that were given back.
@@ -63,7 +66,7 @@ func see[T any](n *network, read func() T) T {
 func (n *network) arrive(ctx context.Context, what string) error {
 	n.mu.Lock()
 	n.asked = append(n.asked, what)
-	away, gone := n.away, n.gone
+	away, gone := n.away || n.deaf == what, n.gone
 	n.mu.Unlock()
 	if gone {
 		return ErrGone
@@ -91,6 +94,10 @@ func (n *network) Acquire(ctx context.Context, _ Port, c Config, want netip.Addr
 		n.next++
 	}
 	server := netip.AddrFrom4([4]byte{192, 0, 2, 1})
+	if n.refuseOffers > 0 {
+		n.refuseOffers--
+		return nil, &RefusedError{Server: server, Message: "address in use"}
+	}
 	if want.IsValid() && want != a {
 		return nil, &OtherError{Server: server, Offered: a}
 	}

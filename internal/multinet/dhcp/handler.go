@@ -21,9 +21,11 @@ import (
 )
 
 // acquireLimit is how long an ADD waits for a server by default; answerLimit is what remains of its deadline for the answer.
+// refusedPause is how long it waits before it asks again after a server refused what it had offered.
 const (
 	acquireLimit = 30 * time.Second
 	answerLimit  = 2 * time.Second
+	refusedPause = time.Second
 )
 
 // Handler gets, keeps and releases leases. Start must be called before the other methods; all fields but Within must be set.
@@ -171,11 +173,23 @@ func (h *Handler) acquire(ctx context.Context, port Port, config Config) (*dhcpv
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no DHCP server answered within %s", limit.Round(time.Second)))
 	defer cancel()
-	ack, err := h.Client.Acquire(ctx, port, config, netip.Addr{})
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
+	for {
+		ack, err := h.Client.Acquire(ctx, port, config, netip.Addr{})
+		_, refused := errors.AsType[*RefusedError](err)
+		if refused {
+			// Another client may have got what was offered: RFC 2131 has the client start again.
+			select {
+			case <-ctx.Done():
+				return nil, err
+			case <-time.After(refusedPause):
+				continue
+			}
+		}
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return ack, err
 	}
-	return ack, err
 }
 
 // Check implements cniserver.Handler: the lease is valid and for the address that Add returned. The plugin that asked for it compares the

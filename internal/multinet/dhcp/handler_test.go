@@ -66,6 +66,37 @@ func TestServerThatIsAwayAtRenewalIsReplacedByAnotherOne(t *testing.T) {
 	})
 }
 
+func TestRequestThatIsNotAnsweredDoesNotUseUpTheTimeOfTheNextState(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *network) {
+		n.valid, n.deaf = 8, "renew" // T1 after 4 seconds, T2 after 7
+		p := n.start(t.TempDir())
+		defer p.stop()
+		p.add()
+		time.Sleep(10 * time.Minute)
+		if len(p.seen()) != 0 {
+			t.Errorf("events %q, although each lease could be rebound", p.seen())
+		}
+	})
+}
+
+func TestServerThatRefusesWhatItOfferedIsAskedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *network) {
+		n.refuseOffers = 2
+		p := n.start(t.TempDir())
+		defer p.stop()
+		p.add()
+		n.set(func() { n.refuseOffers = 1000 })
+		if err := p.Del(t.Context(), call()); err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err := p.Add(t.Context(), call())
+		if took := time.Since(start); took != acquireLimit || err == nil || !strings.Contains(err.Error(), `192.0.2.1 refuses the address: "address in use"`) {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
+}
+
 func TestExpiredLeaseIsRemovedFromThePodAndComesBack(t *testing.T) {
 	inBubble(t, func(t *testing.T, n *network) {
 		dir := t.TempDir()
