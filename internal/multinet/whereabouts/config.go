@@ -21,8 +21,8 @@ const (
 	Rule = "whereabouts-config"
 	// MaxRanges is how many ranges ipRanges may have.
 	MaxRanges = 32
-	// ClaimArg is the key of args.cni with the name of an IPAMClaim in the pod's namespace.
-	ClaimArg = "ipam-claim-reference"
+	// ClaimKey is the capability, and the key of runtimeConfig, with the name of an IPAMClaim in the pod's namespace.
+	ClaimKey = "ipam-claim-reference"
 )
 
 // Config is what an interface gets.
@@ -219,21 +219,15 @@ func (p *parser) networkName(value any, at *field.Path) {
 
 // runtime reads what the pod asks for.
 func (p *parser) runtime(top *strictjson.Object) {
-	if runtime, ok := top.Values["runtimeConfig"].(*strictjson.Object); ok {
-		if ips, ok := runtime.Values["ips"]; ok {
-			p.requested(ips, field.NewPath("runtimeConfig", "ips"))
-		}
-	}
-	args, _ := top.Values["args"].(*strictjson.Object)
-	if args == nil {
+	runtime, ok := top.Values["runtimeConfig"].(*strictjson.Object)
+	if !ok {
 		return
 	}
-	cni, _ := args.Values["cni"].(*strictjson.Object)
-	if cni == nil {
-		return
+	if ips, ok := runtime.Values["ips"]; ok {
+		p.requested(ips, field.NewPath("runtimeConfig", "ips"))
 	}
-	if claim, ok := cni.Values[ClaimArg]; ok {
-		at := field.NewPath("args", "cni", ClaimArg)
+	if claim, ok := runtime.Values[ClaimKey]; ok {
+		at := field.NewPath("runtimeConfig", ClaimKey)
 		if text, ok := p.text(claim, at); ok && len(utilvalidation.IsDNS1123Subdomain(text)) > 0 {
 			p.fail(field.Invalid(at, strictjson.Short(text), "must be the name of an IPAMClaim"))
 		} else {

@@ -133,9 +133,9 @@ func TestParseRefuses(t *testing.T) {
 		`{"ipam":{"type":"whereabouts","range":"192.0.2.0/24"},"runtimeConfig":{"ips":["x"]}}`:                                 "must be an address",
 		`{"ipam":{"type":"whereabouts","range":"192.0.2.0/24","exclude":["192.0.2.7"]},"runtimeConfig":{"ips":["192.0.2.7"]}}`: "is excluded",
 		`{"ipam":{"type":"whereabouts","range":"192.0.2.0/24"},"runtimeConfig":{"ips":["192.0.2.7","192.0.2.8"]}}`:             "is in the same range as 192.0.2.7",
-		`{"ipam":{"type":"whereabouts","range":"192.0.2.0/24"},"args":{"cni":{"ipam-claim-reference":"A"}}}`:                   "must be the name of an IPAMClaim",
-		`{"ipam":{"type":"whereabouts","range":"192.0.2.0/24"},"args":{"cni":{"ipam-claim-reference":"a"}},"runtimeConfig":{"ips":["192.0.2.7"]}}`: "cannot be used together with an IPAMClaim",
-		`{"name":"n","ipam":{"type":"whereabouts","range":"192.0.2.0/24","node_slice_size":"28"},"args":{"cni":{"ipam-claim-reference":"a"}}}`:     "another node has another slice",
+		`{"ipam":{"type":"whereabouts","range":"192.0.2.0/24"},"runtimeConfig":{"ipam-claim-reference":"A"}}`:                   "must be the name of an IPAMClaim",
+		`{"ipam":{"type":"whereabouts","range":"192.0.2.0/24"},"runtimeConfig":{"ipam-claim-reference":"a","ips":["192.0.2.7"]}}`: "cannot be used together with an IPAMClaim",
+		`{"name":"n","ipam":{"type":"whereabouts","range":"192.0.2.0/24","node_slice_size":"28"},"runtimeConfig":{"ipam-claim-reference":"a"}}`:     "another node has another slice",
 	} {
 		_, errs := Parse(text)
 		if len(errs) != 1 || !strings.Contains(errs[0].Error(), want) || errs[0].Origin != Rule {

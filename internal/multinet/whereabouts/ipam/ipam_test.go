@@ -357,7 +357,7 @@ func TestAddressesOfAClaimStay(t *testing.T) {
 	claim.SetName("c")
 	ask := func(pod string) cniserver.Call {
 		return with(c.call(pod, ""), func(call *cniserver.Call) {
-			call.Config = json.RawMessage(`{"name":"n","ipam":{"type":"whereabouts","range":"192.0.2.0/24","ipRanges":[{"range":"fd00::/64"}]},"args":{"cni":{"ipam-claim-reference":"c"}}}`)
+			call.Config = json.RawMessage(`{"name":"n","ipam":{"type":"whereabouts","range":"192.0.2.0/24","ipRanges":[{"range":"fd00::/64"}]},"runtimeConfig":{"ipam-claim-reference":"c"}}`)
 		})
 	}
 	_, err := h.Add(t.Context(), ask("p"))
