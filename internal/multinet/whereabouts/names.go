@@ -45,3 +45,17 @@ func join(parts ...string) string {
 	}
 	return strings.Join(out, "-")
 }
+
+// PoolOf reads the name of an IPPool of a range; ok is false for a name that Pool.Name does not give. The node is that of the name's end.
+func PoolOf(name string, network netip.Prefix) (p Pool, ok bool) {
+	network = network.Masked()
+	before, after, ok := strings.Cut("-"+name+"-", "-"+normalize(network.String())+"-")
+	p = Pool{NetworkName: strings.TrimPrefix(before, "-"), Network: network, Node: strings.TrimSuffix(after, "-")}
+	return p, ok && p.Name() == name
+}
+
+// Usable returns the range of all addresses of a network that can be assigned.
+func Usable(network netip.Prefix) Range {
+	network = network.Masked()
+	return Range{Network: network, Span: usable(network)}
+}

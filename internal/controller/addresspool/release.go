@@ -1,0 +1,220 @@
+package addresspool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+func splitRef(ref string) (namespace, name string, ok bool) {
+	namespace, name, ok = strings.Cut(ref, "/")
+	return namespace, name, ok && namespace != "" && name != "" && !strings.Contains(name, "/")
+}
+
+// release releases candidates, pool by pool. One that fails does not hold up the others.
+func (c *Controller) release(ctx context.Context, w *world, due []candidate) error {
+	byPool := map[string][]candidate{}
+	var errs []error
+	for _, each := range due {
+		if each.pool != "" {
+			byPool[each.pool] = append(byPool[each.pool], each)
+		}
+	}
+	for _, p := range w.pools {
+		if candidates := byPool[p.name]; len(candidates) > 0 {
+			errs = append(errs, c.releasePool(ctx, p, candidates))
+		}
+	}
+	for _, each := range due {
+		if each.pool == "" {
+			errs = append(errs, ignoreCollision(c.releaseReservation(ctx, each)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ignoreCollision drops the error of an object that another client has changed meanwhile: the next reconcile looks at it again.
+func ignoreCollision(err error) error {
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}
+
+// releasePool releases addresses of one pool. If agents write it meanwhile, it is read again, a few times; the next reconcile continues.
+func (c *Controller) releasePool(ctx context.Context, p pool, candidates []candidate) error {
+	for range collisions {
+		if err := c.releaseOnce(ctx, p, candidates); !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// collisions is how often a pool is read again that others write.
+const collisions = 5
+
+// releaseOnce releases addresses of one pool with one write: of the version that was read before the pods were.
+func (c *Controller) releaseOnce(ctx context.Context, p pool, candidates []candidate) error {
+	live, err := c.get(ctx, store.KindPool, p.name)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	allocations, err := store.ReadPool(live)
+	if err != nil {
+		return err
+	}
+	changes, r := store.Change{}, whereabouts.Usable(p.Network)
+	released := map[reason][]string{}
+	var errs []error
+	for _, each := range candidates {
+		if now, ok := allocations[each.offset]; !ok || now != each.owner {
+			continue
+		}
+		why, err := c.confirm(ctx, each.owner)
+		if err != nil || why == notReleased {
+			errs = append(errs, err)
+			continue
+		}
+		address, ok := r.Address(each.offset)
+		if ok {
+			if err := c.unreserve(ctx, whereabouts.ReservationName(p.NetworkName, address), each.owner); err != nil {
+				errs = append(errs, ignoreCollision(err))
+				continue
+			}
+		}
+		changes[each.offset] = nil
+		released[why] = append(released[why], fmt.Sprintf("%s of pod %s", addressText(address, ok, each.offset), each.owner.PodRef))
+	}
+	if len(changes) > 0 {
+		if err := store.WritePool(ctx, c.Client, c.Namespace, p.Pool, live.GetResourceVersion(), changes); err != nil {
+			return fmt.Errorf("release addresses of IPPool %s: %w", p.name, err)
+		}
+	}
+	for why, what := range released {
+		c.tell(live, why, what)
+	}
+	return errors.Join(errs...)
+}
+
+func addressText(address netip.Addr, ok bool, offset string) string {
+	if ok {
+		return address.String()
+	}
+	return "offset " + offset
+}
+
+// unreserve deletes the reservation of an address if it is the owner's.
+func (c *Controller) unreserve(ctx context.Context, name string, owner whereabouts.Allocation) error {
+	u, err := c.get(ctx, store.KindReservation, name)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !owner.Owns(store.ReadReservation(u)) {
+		return nil
+	}
+	return store.DeleteReservation(ctx, c.Client, u)
+}
+
+// releaseReservation deletes a reservation that no pool has an address for.
+func (c *Controller) releaseReservation(ctx context.Context, each candidate) error {
+	u, err := c.get(ctx, store.KindReservation, each.reservation)
+	if err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if u.GetUID() != each.uid || store.ReadReservation(u) != each.owner {
+		return nil
+	}
+	why := each.reason
+	if why != leftBehind {
+		if why, err = c.confirm(ctx, each.owner); err != nil || why == notReleased {
+			return err
+		}
+	}
+	if err := store.DeleteReservation(ctx, c.Client, u); err != nil {
+		return err
+	}
+	c.tell(u, why, []string{"the reservation of pod " + each.owner.PodRef})
+	return nil
+}
+
+func (c *Controller) get(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(kind)
+	return u, c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, u)
+}
+
+// confirm asks the API server itself whether an owner has no need of its address.
+func (c *Controller) confirm(ctx context.Context, owner whereabouts.Allocation) (reason, error) {
+	if err := c.limit.wait(ctx); err != nil {
+		return notReleased, err
+	}
+	now := &world{pods: map[string]types.UID{}, ended: map[types.UID]bool{}, nodes: map[string]bool{}, claims: map[string]types.UID{}}
+	namespace, name, ok := splitRef(owner.PodRef)
+	if !ok {
+		return notReleased, nil
+	}
+	pod := &corev1.Pod{}
+	switch err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); {
+	case err == nil:
+		now.pods[owner.PodRef] = pod.UID
+		now.ended[pod.UID] = pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+	case !apierrors.IsNotFound(err):
+		return notReleased, fmt.Errorf("read pod %s: %w", owner.PodRef, err)
+	}
+	if owner.Node != "" {
+		exists, err := c.exists(ctx, corev1.SchemeGroupVersion.WithKind("Node"), "", owner.Node)
+		if err != nil {
+			return notReleased, err
+		}
+		now.nodes[owner.Node] = exists != ""
+	}
+	if namespace, name, ok := splitRef(owner.Claim); ok {
+		uid, err := c.exists(ctx, kindClaim, namespace, name)
+		if err != nil {
+			return notReleased, err
+		}
+		if uid != "" {
+			now.claims[owner.Claim] = uid
+		}
+	}
+	return now.without(owner), nil
+}
+
+// exists returns the UID of an object; empty if there is none.
+func (c *Controller) exists(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (types.UID, error) {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(kind)
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read %s %s: %w", kind.Kind, name, err)
+	}
+	return o.UID, nil
+}
+
+// tell reports what was released of one object for one reason.
+func (c *Controller) tell(u *unstructured.Unstructured, why reason, what []string) {
+	slices.Sort(what)
+	c.Metrics.released(len(what))
+	c.Log.Info("addresses are released", "kind", u.GetKind(), "name", u.GetName(), "reason", string(why), "addresses", what)
+	note := fmt.Sprintf("released, because %s: %s", why, status.Sentence(what, ""))
+	c.Events.Eventf(u, nil, corev1.EventTypeNormal, "AddressReleased", "Release", "%s", note)
+}

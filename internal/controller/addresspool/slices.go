@@ -1,0 +1,107 @@
+package addresspool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
+	"github.com/cluster-network-operator/cno/internal/status"
+)
+
+// divide gives each node its slice of the ranges that are divided.
+func (c *Controller) divide(ctx context.Context, w *world) error {
+	type divided struct {
+		whereabouts.Range
+		bits int
+		by   network
+	}
+	pools := map[string]divided{}
+	var errs []error
+	for _, n := range w.networks {
+		if !n.Sliced {
+			continue
+		}
+		for _, r := range n.Ranges {
+			name, next := n.SlicePool(r), divided{r, n.SliceBits(r), n}
+			first, ok := pools[name]
+			if ok && (first.Network != r.Network || first.bits != next.bits) {
+				c.Events.Eventf(n.object, nil, corev1.EventTypeWarning, "NodeSlicesConflict", "Divide",
+					"the range %s is not divided: NodeSlicePool %s/%s has the slices of %s of %s/%s; set another network_name", r, c.Namespace, name, first.Range, first.by.object.GetNamespace(), first.by.object.GetName())
+				continue
+			}
+			if !ok {
+				pools[name] = next
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		d := pools[name]
+		without, err := c.dividePool(ctx, w, name, d.Range, d.bits, d.by.NetworkName)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if len(without) > 0 {
+			c.Events.Eventf(d.by.object, nil, corev1.EventTypeWarning, "NodeSlicesExhausted", "Divide",
+				"the range %s has no slice for %s; extend the range, or set a longer prefix in node_slice_size", d.Range, status.Sentence(without, ""))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dividePool writes the NodeSlicePool of a range, and returns the nodes for which there is no slice.
+func (c *Controller) dividePool(ctx context.Context, w *world, name string, r whereabouts.Range, bits int, networkName string) (without []string, err error) {
+	u, err := c.get(ctx, store.KindSlicePool, name)
+	exists := err == nil
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("read NodeSlicePool %s: %w", name, err)
+	}
+	var spec store.SliceSpec
+	var held []whereabouts.Slice
+	if exists {
+		if spec, held, err = store.ReadSlices(u); err != nil {
+			return nil, err
+		}
+	}
+	inUse := map[string]bool{}
+	for _, p := range w.pools {
+		if p.NetworkName == networkName && p.Network == r.Network && p.Node != "" && len(p.allocations) > 0 {
+			inUse[p.Node] = true
+		}
+	}
+	assigned, without := whereabouts.AssignSlices(r, bits, held, slices.Collect(maps.Keys(w.nodes)), func(s whereabouts.Slice) bool { return inUse[s.Node] })
+	want := store.SliceSpec{Range: r.Network.String(), SliceSize: "/" + strconv.Itoa(bits)}
+	if exists && spec == want && slices.Equal(assigned, held) {
+		return without, nil
+	}
+	return without, c.writeSlices(ctx, u, exists, name, want, assigned)
+}
+
+func (c *Controller) writeSlices(ctx context.Context, u *unstructured.Unstructured, exists bool, name string, spec store.SliceSpec, assigned []whereabouts.Slice) error {
+	allocations := []any{}
+	for _, s := range assigned {
+		allocations = append(allocations, map[string]any{"nodeName": s.Node, "sliceRange": s.Range})
+	}
+	u.Object["spec"] = map[string]any{"range": spec.Range, "sliceSize": spec.SliceSize}
+	u.Object["status"] = map[string]any{"allocations": allocations}
+	if !exists {
+		u.SetNamespace(c.Namespace)
+		u.SetName(name)
+		if err := c.Client.Create(ctx, u); err != nil {
+			return fmt.Errorf("create NodeSlicePool %s: %w", name, err)
+		}
+		return nil
+	}
+	if err := c.Client.Update(ctx, u); err != nil {
+		return fmt.Errorf("write NodeSlicePool %s: %w", name, err)
+	}
+	return nil
+}

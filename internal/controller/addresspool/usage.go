@@ -1,0 +1,81 @@
+package addresspool
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
+)
+
+// usage is how many addresses of a pool are assigned, and how many there are.
+type usage struct {
+	pool         string
+	used, within uint64
+	// networks are the definitions that assign from it.
+	networks []*unstructured.Unstructured
+}
+
+// few is the part of the addresses below which a definition has an event: a tenth.
+const few = 10
+
+// state is what an event reports; empty if there is nothing to report.
+func (u usage) state() string {
+	switch {
+	case u.used >= u.within:
+		return "AddressesExhausted"
+	case u.used >= u.within-u.within/few:
+		return "AddressesRunLow"
+	}
+	return ""
+}
+
+// usages returns the usage of all pools. The addresses of a pool are those of the largest range that a definition has of it; without a
+// definition, those of the network.
+func usages(w *world) []usage {
+	var out []usage
+	for _, p := range w.pools {
+		u := usage{pool: p.name, used: uint64(len(p.allocations))}
+		for _, n := range w.networks {
+			for _, r := range n.Ranges {
+				if pool := n.Pool(r, p.Node); pool != p.Pool {
+					continue
+				}
+				size := r.Size()
+				if n.Sliced {
+					size = min(size, 1<<min(n.SliceHostBits, 62))
+				}
+				u.within = max(u.within, size)
+				u.networks = append(u.networks, n.object)
+			}
+		}
+		if u.within == 0 {
+			u.within = whereabouts.Usable(p.Network).Size()
+		}
+		out = append(out, u)
+	}
+	return out
+}
+
+// report sets the metrics, and reports pools with few addresses on the definitions that use them, once each time that it changes.
+func (c *Controller) report(w *world) {
+	all := usages(w)
+	c.Metrics.set(all)
+	before := c.reported
+	c.reported = map[client.ObjectKey]string{}
+	for _, u := range all {
+		state := u.state()
+		for _, definition := range u.networks {
+			key := client.ObjectKeyFromObject(definition)
+			key.Name += "\n" + u.pool
+			c.reported[key] = state
+			if state == "" || before[key] == state {
+				continue
+			}
+			c.Events.Eventf(definition, nil, corev1.EventTypeWarning, state, "Count", "%s", fmt.Sprintf(
+				"%d of %d addresses of IPPool %s/%s are in use; pods without an address do not start. Delete pods that need none, or extend the range", u.used, u.within, c.Namespace, u.pool))
+		}
+	}
+}
