@@ -14,6 +14,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	hostnetwork "github.com/cluster-network-operator/cno/config/host-network"
+	"github.com/cluster-network-operator/cno/internal/controller/addresspool"
 	"github.com/cluster-network-operator/cno/internal/controller/allowlist"
 	"github.com/cluster-network-operator/cno/internal/controller/connectivitycheck"
 	"github.com/cluster-network-operator/cno/internal/controller/egressrouter"
@@ -82,6 +83,10 @@ func loops(s *shared) []loop.Spec {
 		Live: s.manager.GetAPIReader(), Image: s.Facts.Images[multusImage], Workloads: workloads.get, Version: s.Facts.ReleaseVersion, Board: s.board,
 		Events: s.manager.GetEventRecorder(allowlist.Name), Now: time.Now, Log: s.Log.With("controller", allowlist.Name),
 	}
+	addresses := &addresspool.Controller{
+		Namespace: allowlist.Namespace, Enabled: workloads.multiNetwork, Nodes: nodesIn(s.manager.GetCache()), Metrics: addresspool.NewMetrics(metrics.Registry),
+		Events: s.manager.GetEventRecorder(addresspool.Name), Now: time.Now, Log: s.Log.With("controller", addresspool.Name),
+	}
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, OnConfiguration: s.network.Fire, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("controller", connectivitycheck.Name),
 	}
@@ -89,13 +94,14 @@ func loops(s *shared) []loop.Spec {
 		workloads.set(spec)
 		routers.Again()
 		sysctls.Wake.Fire()
+		addresses.Wake.Fire()
 	}
 	credentials.Changed = func() {
 		s.network.Fire()
 		hosts.Wake.Fire()
 	}
 	s.board.OnHung(s.network.Fire) // the network controller looks again when the status controller says that a rollout hangs
-	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), short.Specs(), hosts.Specs(), credentials.Specs(), routers.Specs(), sysctls.Specs(), checks.Specs(),
+	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), short.Specs(), hosts.Specs(), credentials.Specs(), routers.Specs(), sysctls.Specs(), addresses.Specs(), checks.Specs(),
 		statusLoops(s), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
 }
 

@@ -51,9 +51,16 @@ func TestOverridesAreThoseThatAreApplied(t *testing.T) {
 		if len(got) != row.want || (err != nil) != row.fails {
 			t.Errorf("%s: got %v, %v", row.why, got, err)
 		}
+		if multi, err := o.multiNetwork(t.Context()); multi != (row.want > 0) || (err != nil) != row.fails {
+			t.Errorf("%s: multiple networks: %v, %v", row.why, multi, err)
+		}
 		o.set(&operatorv1.NetworkSpec{Workloads: make([]operatorv1.Workload, 3)})
 		if got, err := o.get(t.Context()); len(got) != 3 || err != nil {
 			t.Errorf("%s: after a revision was applied: got %v, %v", row.why, got, err)
+		}
+		o.set(&operatorv1.NetworkSpec{DisableMultiNetwork: new(true)})
+		if multi, err := o.multiNetwork(t.Context()); multi || err != nil {
+			t.Errorf("%s: multiple networks are disabled: %v, %v", row.why, multi, err)
 		}
 	}
 }

@@ -44,8 +44,6 @@ const (
 
 // Controller is the controller. All exported fields must be set.
 type Controller struct {
-	// Client reads without a cache, and writes.
-	Client client.Client
 	// Namespace has the pools: that of Multus.
 	Namespace string
 	// Enabled reports whether the cluster has multiple networks. If not, nothing is read or written.
@@ -59,6 +57,8 @@ type Controller struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 
+	// client reads without a cache, and writes. setup sets it.
+	client client.Client
 	// since is when a candidate was first seen.
 	since map[candidate]time.Time
 	// reported is what was last reported of each definition.
@@ -78,10 +78,27 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if err := c.Metrics.register(); err != nil {
 		return err
 	}
+	c.client = uncached{mgr.GetClient(), mgr.GetAPIReader()}
 	c.Wake.Fire()
 	// A node that is new waits for its slices.
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: retryFirst, LastRetry: retryLast},
 		c.Wake.Source(), loop.On(mgr, &corev1.Node{}, loop.Once(), created()))
+}
+
+// uncached is a client that reads from the API server.
+type uncached struct {
+	client.Client
+	live client.Reader
+}
+
+// Get reads from the API server.
+func (u uncached) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	return u.live.Get(ctx, key, o, options...)
+}
+
+// List reads from the API server.
+func (u uncached) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return u.live.List(ctx, list, options...)
 }
 
 // Reconcile compares everything once.

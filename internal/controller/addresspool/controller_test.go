@@ -48,7 +48,7 @@ func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{Server: apitest.Borrow(t), t: t, now: time.Now(), nodes: []string{"a"}, enabled: true}
 	c.Controller = &Controller{
-		Client: c.Server.Client, Namespace: c.Server.Namespace(t), Metrics: NewMetrics(prometheus.NewRegistry()), Events: c,
+		client: c.Client, Namespace: c.Server.Namespace(t), Metrics: NewMetrics(prometheus.NewRegistry()), Events: c,
 		Enabled: func(context.Context) (bool, error) { return c.enabled, nil },
 		Nodes: func(context.Context) ([]*corev1.Node, error) {
 			var nodes []*corev1.Node
@@ -80,7 +80,7 @@ func (c *cluster) pod(name string, phase corev1.PodPhase) whereabouts.Allocation
 	c.Create(c.t, p)
 	if phase != "" {
 		p.Status.Phase = phase
-		if err := c.Server.Client.Status().Update(c.t.Context(), p); err != nil {
+		if err := c.Client.Status().Update(c.t.Context(), p); err != nil {
 			c.t.Fatal(err)
 		}
 	}
@@ -96,7 +96,7 @@ func (c *cluster) owner(pod, uid string) whereabouts.Allocation {
 // assign has addresses assigned, with their reservations, as an agent does.
 func (c *cluster) assign(network string, owners ...whereabouts.Allocation) {
 	c.t.Helper()
-	s := store.New(c.Server.Client, c.Controller.Namespace, c.Log)
+	s := store.New(c.Client, c.Controller.Namespace, c.Log)
 	r := whereabouts.Usable(parsePrefix(network))
 	for _, o := range owners {
 		outcome, err := s.Assign(c.t.Context(), whereabouts.Pool{Network: r.Network}, true, whereabouts.Request{Range: r, Owner: o})
@@ -121,7 +121,7 @@ func (c *cluster) left(name string) (pods, reservations []string) {
 		pods = append(pods, strings.TrimPrefix(a.PodRef, c.Controller.Namespace+"/"))
 	}
 	list := metadataList(store.KindReservation)
-	if err := c.Server.Client.List(c.t.Context(), list, client.InNamespace(c.Controller.Namespace)); err != nil {
+	if err := c.Client.List(c.t.Context(), list, client.InNamespace(c.Controller.Namespace)); err != nil {
 		c.t.Fatal(err)
 	}
 	for i := range list.Items {
@@ -197,7 +197,7 @@ func TestReservationsThatAnAgentLeftAreReleased(t *testing.T) {
 		u.SetGroupVersionKind(store.KindReservation)
 		u.SetNamespace(c.Controller.Namespace)
 		u.SetName(name)
-		if err := c.Server.Client.Create(t.Context(), u); err != nil {
+		if err := c.Client.Create(t.Context(), u); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -213,11 +213,11 @@ func TestReservationsThatAnAgentLeftAreReleased(t *testing.T) {
 
 func (c *cluster) intercept(f interceptor.Funcs) {
 	c.t.Helper()
-	direct, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.Server.Client.Scheme()})
+	direct, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.Client.Scheme()})
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.Controller.Client = interceptor.NewClient(direct, f)
+	c.Controller.client = interceptor.NewClient(direct, f)
 }
 
 // A list that is older than the pod must not cost it its address.
@@ -268,7 +268,7 @@ func TestAnAddressThatIsAssignedMeanwhileIsNotReleased(t *testing.T) {
 func (c *cluster) assignAgain(network string, o whereabouts.Allocation) {
 	c.t.Helper()
 	r := whereabouts.Usable(parsePrefix(network))
-	outcome, err := store.New(c.Server.Client, c.Controller.Namespace, c.Log).Assign(c.t.Context(), whereabouts.Pool{Network: r.Network}, true, whereabouts.Request{Range: r, Owner: o})
+	outcome, err := store.New(c.Client, c.Controller.Namespace, c.Log).Assign(c.t.Context(), whereabouts.Pool{Network: r.Network}, true, whereabouts.Request{Range: r, Owner: o})
 	if err != nil || outcome.New {
 		c.t.Fatal(outcome, err)
 	}
@@ -291,7 +291,7 @@ func TestAPoolThatCannotBeReadReleasesNothing(t *testing.T) {
 	u.SetGroupVersionKind(store.KindPool)
 	u.SetNamespace(c.Controller.Namespace)
 	u.SetName("x")
-	if err := c.Server.Client.Create(t.Context(), u); err != nil {
+	if err := c.Client.Create(t.Context(), u); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.Reconcile(t.Context(), reconcile.Request{}); err == nil || !strings.Contains(err.Error(), `IPPool x: range "x"`) {

@@ -102,7 +102,7 @@ func (c *Controller) releaseOnce(ctx context.Context, p pool, candidates []candi
 		released[why] = append(released[why], fmt.Sprintf("%s of pod %s", addressText(address, ok, each.offset), each.owner.PodRef))
 	}
 	if len(changes) > 0 {
-		if err := store.WritePool(ctx, c.Client, c.Namespace, p.Pool, live.GetResourceVersion(), changes); err != nil {
+		if err := store.WritePool(ctx, c.client, c.Namespace, p.Pool, live.GetResourceVersion(), changes); err != nil {
 			return fmt.Errorf("release addresses of IPPool %s: %w", p.name, err)
 		}
 	}
@@ -128,7 +128,7 @@ func (c *Controller) unreserve(ctx context.Context, name string, owner whereabou
 	if !owner.Owns(store.ReadReservation(u)) {
 		return nil
 	}
-	return store.DeleteReservation(ctx, c.Client, u)
+	return store.DeleteReservation(ctx, c.client, u)
 }
 
 // releaseReservation deletes a reservation that no pool has an address for.
@@ -146,7 +146,7 @@ func (c *Controller) releaseReservation(ctx context.Context, each candidate) err
 			return err
 		}
 	}
-	if err := store.DeleteReservation(ctx, c.Client, u); err != nil {
+	if err := store.DeleteReservation(ctx, c.client, u); err != nil {
 		return err
 	}
 	c.tell(u, why, []string{"the reservation of pod " + each.owner.PodRef})
@@ -156,7 +156,7 @@ func (c *Controller) releaseReservation(ctx context.Context, each candidate) err
 func (c *Controller) get(ctx context.Context, kind schema.GroupVersionKind, name string) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(kind)
-	return u, c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, u)
+	return u, c.client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, u)
 }
 
 // confirm asks the API server itself whether an owner has no need of its address.
@@ -170,7 +170,7 @@ func (c *Controller) confirm(ctx context.Context, owner whereabouts.Allocation) 
 		return notReleased, nil
 	}
 	pod := &corev1.Pod{}
-	switch err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); {
+	switch err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, pod); {
 	case err == nil:
 		now.pods[owner.PodRef] = pod.UID
 		now.ended[pod.UID] = pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
@@ -200,7 +200,7 @@ func (c *Controller) confirm(ctx context.Context, owner whereabouts.Allocation) 
 func (c *Controller) exists(ctx context.Context, kind schema.GroupVersionKind, namespace, name string) (types.UID, error) {
 	o := &metav1.PartialObjectMetadata{}
 	o.SetGroupVersionKind(kind)
-	err := c.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
+	err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, o)
 	if apierrors.IsNotFound(err) {
 		return "", nil
 	}

@@ -95,12 +95,12 @@ func (c *Controller) writeSlices(ctx context.Context, u *unstructured.Unstructur
 	if !exists {
 		u.SetNamespace(c.Namespace)
 		u.SetName(name)
-		if err := c.Client.Create(ctx, u); err != nil {
+		if err := c.client.Create(ctx, u); err != nil {
 			return fmt.Errorf("create NodeSlicePool %s: %w", name, err)
 		}
 		return nil
 	}
-	if err := c.Client.Update(ctx, u); err != nil {
+	if err := c.client.Update(ctx, u); err != nil {
 		return fmt.Errorf("write NodeSlicePool %s: %w", name, err)
 	}
 	return nil

@@ -181,7 +181,7 @@ func (c *Controller) each(ctx context.Context, list client.ObjectList, visit fun
 	token := ""
 	for {
 		page, _ := list.DeepCopyObject().(client.ObjectList)
-		if err := c.Client.List(ctx, page, append(options, client.Continue(token))...); err != nil {
+		if err := c.client.List(ctx, page, append(options, client.Continue(token))...); err != nil {
 			return err
 		}
 		err := meta.EachListItem(page, func(o runtime.Object) error {
