@@ -55,6 +55,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		another   = `kube_daemonset_status_number_unavailable{namespace="default",daemonset="logger"}`
 		leaf      = `cluster_network_operator_certificate_expiration_timestamp_seconds{job="network-operator",namespace="a",name="b",certificate="certificate"}`
 		trusted   = `cluster_network_operator_trusted_ca_expiration_timestamp_seconds{job="network-operator"}`
+		assigned  = `cluster_network_operator_address_pool_assigned_addresses{job="network-operator",pool="192.0.2.0-24"}`
+		addresses = `cluster_network_operator_address_pool_addresses{job="network-operator",pool="192.0.2.0-24"}`
 		full      = `cluster_network_operator_flannel_etcd_no_space{job="network-operator",node="cp-0"}`
 	)
 	type series = map[string]string
@@ -117,6 +119,8 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "flannel's etcd has been defragmented", After: 40 * minute, Series: series{size: "450x20 100x60", quota: "512x60"}},
 		{Name: "flannel's etcd stays full", After: 20 * minute, Series: series{full: always}, Firing: []string{"NetworkEtcdNoSpace"}},
 		{Name: "flannel's etcd was full, and has been repaired", After: 20 * minute, Series: series{full: "1x10 0x60"}},
+		{Name: "few addresses are left", After: 15 * minute, Series: series{assigned: "230x60", addresses: "254x60"}, Firing: []string{"NetworkAddressesRunLow"}},
+		{Name: "addresses were released", After: 15 * minute, Series: series{assigned: "230x5 200x60", addresses: "254x60"}},
 		{Name: "there is no trusted CA", After: 2 * time.Hour, Series: series{trusted: never}},
 	}
 	promtest.Run(t, cases)

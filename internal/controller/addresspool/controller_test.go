@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,10 +24,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // cluster is an API server of the test's own for a time, with the controller, which runs when the test says so.
@@ -60,7 +64,35 @@ func newCluster(t *testing.T) *cluster {
 		Now: func() time.Time { return c.now }, Log: slog.New(slog.DiscardHandler),
 	}
 	c.Create(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	c.client = c.restricted()
 	return c
+}
+
+// restricted returns a client with the permissions of config/rbac and no others.
+func (c *cluster) restricted() client.Client {
+	c.t.Helper()
+	raw, err := os.ReadFile("../../../config/rbac/addresspool.yaml")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	role, binding, _ := strings.Cut(string(raw), "\n---\n")
+	r, b := &rbacv1.ClusterRole{}, &rbacv1.ClusterRoleBinding{}
+	if err := errors.Join(yaml.UnmarshalStrict([]byte(role), r), yaml.UnmarshalStrict([]byte(binding), b)); err != nil {
+		c.t.Fatal(err)
+	}
+	config := c.ServiceAccount(c.t, c.Controller.Namespace, b.Subjects[0].Name)
+	b.Subjects[0].Namespace = c.Controller.Namespace
+	c.Create(c.t, r)
+	c.Create(c.t, b)
+	restricted, err := c.ClientFor(config)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	eventually.Holds(c.t, "the role is known to the API server", func() (string, bool) {
+		err := restricted.List(c.t.Context(), metadataList(store.KindPool), client.InNamespace(c.Controller.Namespace))
+		return fmt.Sprint(err), err == nil
+	})
+	return restricted
 }
 
 // run reconciles after a time.

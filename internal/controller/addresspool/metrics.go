@@ -17,12 +17,12 @@ type Metrics struct {
 // NewMetrics returns metrics that are registered when the controller is set up.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	gauge := func(name, help string) *prometheus.GaugeVec {
-		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cluster_network_operator_address_pool_" + name, Help: help}, []string{"pool"})
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"pool"})
 	}
 	return &Metrics{
 		registry: registry,
-		assigned: gauge("assigned_addresses", "Addresses of an IPPool of whereabouts that are assigned."),
-		total:    gauge("addresses", "Addresses that can be assigned from an IPPool of whereabouts."),
+		assigned: gauge("cluster_network_operator_address_pool_assigned_addresses", "Addresses of an IPPool of whereabouts that are assigned."),
+		total:    gauge("cluster_network_operator_address_pool_addresses", "Addresses that can be assigned from an IPPool of whereabouts."),
 		releases: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cluster_network_operator_addresses_released_total",
 			Help: "Addresses and reservations of whereabouts that the operator released, because the pod no longer exists or has ended, its node was deleted, or an agent left them.",
