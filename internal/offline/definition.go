@@ -107,14 +107,17 @@ func below(path, root string) bool {
 func twice(inputs []Input) []Problem {
 	var problems []Problem
 	for i, in := range inputs {
-		first := slices.IndexFunc(inputs[:i], func(o Input) bool { return o.Pod == nil && (o.Network != nil) == (in.Network != nil) })
-		if first >= 0 && in.Pod == nil {
+		first := slices.IndexFunc(inputs[:i], func(o Input) bool { return !o.ofUser() && (o.Network != nil) == (in.Network != nil) })
+		if first >= 0 && !in.ofUser() {
 			problems = append(problems, Problem{File: in.File, Rule: "duplicate-object",
 				Message: fmt.Sprintf("%s is defined twice, in %s and in %s; a cluster has one, so remove one of them", in.Name(), inputs[first].place(), in.place())})
 		}
 	}
 	return problems
 }
+
+// ofUser reports whether the object is one of which a cluster has many.
+func (in Input) ofUser() bool { return in.Pod != nil || in.Attachment != nil }
 
 // Name is the kind and the name of the object.
 func (in Input) Name() string {
@@ -123,6 +126,8 @@ func (in Input) Name() string {
 		return "Network/" + in.Network.Name
 	case in.Pod != nil:
 		return "Pod/" + cmp.Or(in.Pod.Name, in.Pod.GenerateName)
+	case in.Attachment != nil:
+		return "NetworkAttachmentDefinition/" + in.Attachment.Name
 	}
 	return "NetworkConfig/" + in.Config.Name
 }

@@ -42,13 +42,14 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Input is one object from a file: exactly one of Network, Config and Pod is set.
+// Input is one object from a file: exactly one of Network, Config, Pod and Attachment is set.
 type Input struct {
 	File    string
 	Network *operatorv1.Network
 	Config  *networkoperatorv1.NetworkConfig
-	// Pod is only set by Files that read Pods.
-	Pod *corev1.Pod
+	// Pod and Attachment are only set by Files that read the objects of users.
+	Pod        *corev1.Pod
+	Attachment *Attachment
 	// Object is what the file says, word for word, without a value for what it leaves out.
 	Object map[string]any
 
@@ -68,8 +69,8 @@ func (in Input) Acknowledged() string {
 // Files opens files by name. "-" is standard input.
 type Files struct {
 	Stdin io.Reader
-	// Pods makes Configurations read Pods, too. They can be validated, and nothing else.
-	Pods bool
+	// Users makes Configurations read Pods and NetworkAttachmentDefinitions, too. They can be validated, and nothing else.
+	Users bool
 }
 
 // Open opens a file for reading.
@@ -98,7 +99,7 @@ func (f Files) ReadAll(name string) ([]byte, error) {
 	return data, nil
 }
 
-// Configurations reads every Network and NetworkConfig in files of one or more YAML or JSON documents, and Pods if
+// Configurations reads every Network and NetworkConfig in files of one or more YAML or JSON documents, and the objects of users if
 // they are wanted. Documents of other kinds are an error, since nothing would be said about them. Problems of form (unknown fields, values
 // of a wrong type) are returned beside what could be read.
 func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
@@ -109,7 +110,7 @@ func (f Files) Configurations(names []string) ([]Input, []Problem, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		found, wrong, err := decode(name, data, f.Pods)
+		found, wrong, err := decode(name, data, f.Users)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -137,7 +138,7 @@ func (f Files) Configuration(names []string) (Input, []Problem, error) {
 	return chosen, problems, nil
 }
 
-func decode(name string, data []byte, pods bool) ([]Input, []Problem, error) {
+func decode(name string, data []byte, users bool) ([]Input, []Problem, error) {
 	var inputs []Input
 	var problems []Problem
 	docs := k8syaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
@@ -152,7 +153,7 @@ func decode(name string, data []byte, pods bool) ([]Input, []Problem, error) {
 		if blank(doc) {
 			continue
 		}
-		in, wrong, err := decodeDocument(name, doc, pods)
+		in, wrong, err := decodeDocument(name, doc, users)
 		if err != nil {
 			return nil, nil, fmt.Errorf("%w: %s, document %d: %w", ErrUnusable, name, n, err)
 		}
@@ -176,7 +177,7 @@ func blank(doc []byte) bool {
 // kinds are the objects that are understood, by apiVersion and kind.
 var kinds = []string{operatorv1.GroupVersion.String() + " Network", networkoperatorv1.GroupVersion.String() + " NetworkConfig"}
 
-func decodeDocument(file string, doc []byte, pods bool) (*Input, []Problem, error) {
+func decodeDocument(file string, doc []byte, users bool) (*Input, []Problem, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(doc)
 	if err != nil {
 		return nil, nil, err
@@ -189,12 +190,14 @@ func decodeDocument(file string, doc []byte, pods bool) (*Input, []Problem, erro
 	var into any
 	var group string
 	known := kinds
-	if pods {
-		known = append(slices.Clone(kinds), podKind)
+	if users {
+		known = append(slices.Clone(kinds), podKind, attachmentKind)
 	}
 	switch id := fmt.Sprint(apiVersion, " ", kind); {
-	case pods && id == podKind:
+	case users && id == podKind:
 		return decodePod(in, asJSON)
+	case users && id == attachmentKind:
+		return decodeAttachment(in, asJSON)
 	case id == kinds[0]:
 		in.Network = &operatorv1.Network{}
 		into, group = in.Network, operatorv1.GroupVersion.Group

@@ -78,6 +78,9 @@ func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, e
 	if in.Pod != nil {
 		return in.podProblems(), nil
 	}
+	if in.Attachment != nil {
+		return in.attachmentProblems(), nil
+	}
 	spec, problems := in.Spec()
 	if spec == nil {
 		return in.Complete(problems), nil
@@ -92,8 +95,8 @@ func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, e
 
 // Advice returns what is allowed in a configuration and probably not meant, among it annotations of a Network whose values have no effect.
 func (in Input) Advice(ctx context.Context, p pipeline.Pipeline) []Problem {
-	if in.Pod != nil {
-		return in.podAdvice()
+	if in.ofUser() {
+		return nil
 	}
 	spec, _ := in.Spec()
 	if spec == nil {

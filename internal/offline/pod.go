@@ -47,14 +47,5 @@ func (in Input) podProblems() []Problem {
 	return problems
 }
 
-func (in Input) podAdvice() []Problem {
-	asked, _ := in.selections()
-	if len(asked) == 0 {
-		return nil
-	}
-	return []Problem{{File: in.File, Field: "metadata.annotations[" + selection.Annotation + "]", Rule: selection.Rule,
-		Message: "this version of the operator attaches no further networks; unless another program does, the Pod starts without them" + in.inPod()}}
-}
-
 // inPod names the Pod at the end of a message, since a file can have several.
 func (in Input) inPod() string { return ", in " + in.Name() }

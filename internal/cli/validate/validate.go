@@ -53,7 +53,7 @@ Exit status: 0 valid, 1 invalid, 2 the input cannot be read, or the command line
 }
 
 func validate(cmd *cobra.Command, p pipeline.Pipeline, files []string) (findings, error) {
-	inputs, problems, err := offline.Files{Stdin: cmd.InOrStdin(), Pods: true}.Configurations(files)
+	inputs, problems, err := offline.Files{Stdin: cmd.InOrStdin(), Users: true}.Configurations(files)
 	if err != nil {
 		return findings{}, err
 	}

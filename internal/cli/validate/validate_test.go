@@ -118,9 +118,8 @@ func TestTheNetworksOfAPodAreValidated(t *testing.T) {
 		status         int
 		want           []string
 	}{
-		"no networks": {"", "true", exit.OK, []string{"valid"}},
-		"valid networks, which are not attached": {"a,b@data", "false", exit.OK,
-			[]string{"warning: -: " + field + ": this version of the operator attaches no further networks", "valid"}},
+		"no networks":    {"", "true", exit.OK, []string{"valid"}},
+		"valid networks": {"a,b@data", "false", exit.OK, []string{"valid"}},
 		"two errors": {`[{"name":"a","mac":"zz"},{"name":"b","name":"c"}]`, "false", exit.Refused, []string{
 			"-: " + field + `[0].mac: "zz" must be a hardware address of six bytes`,
 			"-: " + field + `[1].name: "name" is a repeated key`}},
@@ -149,5 +148,35 @@ func TestPodsAndANetworkInOneFile(t *testing.T) {
 	}
 	if status, out, stderr := validate1(network+"---\n"+a+"---\n"+network, "-f", "-"); status != exit.Refused || !strings.Contains(out, "Network/cluster is defined twice") {
 		t.Errorf("status %d: %s%s", status, out, stderr)
+	}
+}
+
+func TestANetworkAttachmentDefinitionIsValidated(t *testing.T) {
+	const object = `
+apiVersion: k8s.cni.cncf.io/v1
+kind: NetworkAttachmentDefinition
+metadata: {name: storage, namespace: ns}
+spec: {config: 'CONFIG'}
+`
+	for name, c := range map[string]struct {
+		config string
+		status int
+		want   []string
+	}{
+		"valid":     {`{"cniVersion":"1.0.0","type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"192.0.2.0/24"}}`, exit.OK, []string{"valid"}},
+		"of a file": {``, exit.OK, []string{"valid"}},
+		"not JSON":  {`{"type":"macvlan"`, exit.Refused, []string{"-: spec.config: is not valid JSON: it ends too early, at 1:18"}},
+		"three errors": {`{"cniVersion":"9","type":"macvlan","master":"eth1","ipam":{"type":"whereabouts","range":"x"},"prevResult":{}}`, exit.Refused, []string{
+			"-: spec.config.cniVersion: \"9\"", "-: spec.config.ipam.range: ", "-: spec.config.prevResult: "}},
+	} {
+		status, out, stderr := validate1(strings.ReplaceAll(object, "CONFIG", c.config), "-f", "-")
+		if status != c.status {
+			t.Errorf("%s: status %d: %s%s", name, status, out, stderr)
+		}
+		for _, line := range c.want {
+			if !strings.Contains("\n"+out, "\n"+line) {
+				t.Errorf("%s: %q is missing:\n%s", name, line, out)
+			}
+		}
 	}
 }
