@@ -62,6 +62,6 @@ func run(ctx context.Context, p agent.Process, config agentconfig.Config) error 
 		return fmt.Errorf("connect to the Kubernetes API: %w", err)
 	}
 	return node.Run(ctx, node.Options{
-		Process: p, Config: config, Client: client, Definitions: definitions, Addresses: addresses, Uplinks: node.Uplinks, Devices: node.Devices,
+		Process: p, Config: config, Client: client, Definitions: definitions, Addresses: addresses, Interfaces: node.ReadInterfaces, Devices: node.Devices,
 	})
 }

@@ -29,8 +29,8 @@ const (
 	MaxPlugins = 16
 )
 
-// claimManager is the address manager that keeps the addresses of IPAMClaims.
-const claimManager = "whereabouts"
+// whereaboutsType is the address manager that all nodes share, and that knows IPAMClaims.
+const whereaboutsType = "whereabouts"
 
 // Rules are what a definition may use.
 type Rules struct {
@@ -40,6 +40,9 @@ type Rules struct {
 	ReservedBridges []string
 	// Uplinks are the interfaces of the node that have its addresses or a default route; nil if they are not known.
 	Uplinks []string
+	// Node is the name of the node, Interfaces are those that it has; nil if they are not known.
+	Node       string
+	Interfaces []string
 	// Restricted is not nil for a definition that may only use what it names.
 	Restricted *Restricted
 }
@@ -101,6 +104,9 @@ func (d *Definition) parse(config string, at *field.Path) field.ErrorList {
 			path = at.Child("plugins").Index(i)
 		}
 		errs = append(errs, checkPlugin(p, path, d.rules)...)
+		if i == 0 {
+			errs = append(errs, checkMaster(p, path, d.rules)...)
+		}
 	}
 	return errs
 }
@@ -170,9 +176,9 @@ func (d *Definition) Attach(s selection.Selection) (wire.Attachment, field.Error
 	}
 	args := s.CNIArgs
 	if s.IPAMClaim != "" {
-		if !slices.Contains(d.Types(), claimManager) {
+		if !slices.Contains(d.Types(), whereaboutsType) {
 			errs = append(errs, field.Forbidden(field.NewPath("spec", "config", "ipam", "type"),
-				fmt.Sprintf("a pod asks for the addresses of an IPAMClaim, which only %s knows, and no plugin of %s/%s uses it", claimManager, d.Namespace, d.Name)))
+				fmt.Sprintf("a pod asks for the addresses of an IPAMClaim, which only %s knows, and no plugin of %s/%s uses it", whereaboutsType, d.Namespace, d.Name)))
 		}
 		args = maps.Clone(args)
 		if args == nil {

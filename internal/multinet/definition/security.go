@@ -3,6 +3,7 @@ package definition
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"path"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
+	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
 
 // known are the keys that decide what a plugin does on a node. Decoders of Go match keys without regard to case, and take a later one: a
@@ -77,6 +79,7 @@ func checkPlugin(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 		}
 		if len(o) > 0 {
 			errs = append(errs, checkType(o["type"], at.Child("ipam", "type"))...)
+			errs = append(errs, checkAddresses(p, o, at)...)
 		}
 	}
 	if rules.Restricted != nil {
@@ -97,6 +100,22 @@ func checkType(value any, at *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(at, name, "cannot be used in a definition; name the plugin that makes the interface")}
 	}
 	return nil
+}
+
+// checkAddresses has the configuration of the address manager that is ours checked before a pod needs it.
+func checkAddresses(p, ipam map[string]any, at *field.Path) field.ErrorList {
+	if ipam["type"] != whereaboutsType {
+		return nil
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return field.ErrorList{field.InternalError(at, err)}
+	}
+	_, errs := whereabouts.Parse(string(raw))
+	for _, e := range errs {
+		e.Field = at.String() + "." + e.Field
+	}
+	return errs
 }
 
 func checkCapabilities(value any, at *field.Path) field.ErrorList {
@@ -175,6 +194,16 @@ func checkDevices(p map[string]any, at *field.Path, rules Rules) field.ErrorList
 		}
 	}
 	return errs
+}
+
+// checkMaster checks that the node has the interface that the first plugin uses. Later plugins may use one that an earlier one creates.
+func checkMaster(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
+	key := map[any]string{"macvlan": "master", "ipvlan": "master", "vlan": "master", "host-device": "device"}[p["type"]]
+	name, _ := p[key].(string)
+	if key == "" || name == "" || rules.Interfaces == nil || p["linkInContainer"] == true || slices.Contains(rules.Interfaces, name) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child(key), name, fmt.Sprintf("the node %s has no interface %s", rules.Node, short(name)))}
 }
 
 // BridgePrefix begins the names of bridges that definitions of a namespace may use when definitions are restricted.

@@ -29,7 +29,7 @@ func RunDHCP(ctx context.Context, p agent.Process, config agentconfig.Config, cl
 			if e.Warning {
 				kind = corev1.EventTypeWarning
 			}
-			events.send(wire.Pod(e.Pod), kind, e.Reason, e.Message)
+			events.send(wire.Pod(e.Pod), kind, e.Reason, action, e.Message)
 		},
 	}
 	metrics := newDHCPMetrics(p.Version, daemon)

@@ -43,9 +43,9 @@ type Options struct {
 	Definitions dynamic.Interface
 	// Addresses reads pools of addresses without a cache, and writes them.
 	Addresses client.Client
-	// Uplinks returns the interfaces that the node itself needs, Devices the devices that kubelet has given a pod, by resource.
-	Uplinks func() ([]string, error)
-	Devices func(context.Context, wire.Pod) (map[string][]string, error)
+	// Interfaces returns the interfaces of the node, Devices the devices that kubelet has given a pod, by resource.
+	Interfaces func() (Interfaces, error)
+	Devices    func(context.Context, wire.Pod) (map[string][]string, error)
 }
 
 // status is what the daemon reports besides its problems.

@@ -19,8 +19,9 @@ const (
 	reasonInvalid  = "InvalidNetworks"
 	reasonNotFound = "NoNetworkFound"
 	reasonFailed   = "FailedAttachNetworks"
-	action         = "AttachNetworks"
-	component      = "multus"
+	// action is that of warnings; the one of an interface that was added names it: events of the same reason and action are one.
+	action    = "AttachNetworks"
+	component = "multus"
 	// maxNote is how long the note of an event may be.
 	maxNote = 1000
 )
@@ -38,15 +39,15 @@ func newEvents(ctx context.Context, client kubernetes.Interface) (*events, error
 	return &events{broadcaster.NewRecorder(scheme.Scheme, component)}, nil
 }
 
-func (e *events) added(pod wire.Pod, text string) {
-	e.send(pod, corev1.EventTypeNormal, reasonAdded, text)
+func (e *events) added(pod wire.Pod, iface, text string) {
+	e.send(pod, corev1.EventTypeNormal, reasonAdded, action+" "+iface, text)
 }
 
 func (e *events) warn(pod wire.Pod, reason, text string) {
-	e.send(pod, corev1.EventTypeWarning, reason, text)
+	e.send(pod, corev1.EventTypeWarning, reason, action, text)
 }
 
-func (e *events) send(pod wire.Pod, kind, reason, text string) {
+func (e *events) send(pod wire.Pod, kind, reason, action, text string) {
 	if pod.Name == "" {
 		return
 	}

@@ -139,11 +139,13 @@ func (p *planner) attachment(ctx context.Context, s selection.Selection, default
 
 // rules are what a definition of a namespace may use on this node.
 func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, error) {
-	uplinks, err := p.Uplinks()
+	interfaces, err := p.Interfaces()
 	if err != nil {
-		return definition.Rules{}, cniproto.Errorf(cniproto.CodeTryAgain, "find the interfaces that the node needs: %v", err)
+		return definition.Rules{}, cniproto.Errorf(cniproto.CodeTryAgain, "find the interfaces of the node: %v", err)
 	}
-	rules := definition.Rules{DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, Uplinks: uplinks}
+	rules := definition.Rules{
+		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
+	}
 	if p.Config.Attachments == agentconfig.Restricted && !slices.Contains(p.Config.GlobalNamespaces, namespace) {
 		rules.Restricted = &definition.Restricted{Namespace: namespace, Masters: p.Config.Masters, Networks: p.Config.ReservedNetworks}
 	}

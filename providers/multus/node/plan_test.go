@@ -55,7 +55,9 @@ func newFixture(t *testing.T, pods []*corev1.Pod, definitions ...*unstructured.U
 	f.daemon = &daemon{
 		Options: Options{
 			Process: agent.Process{Node: "n1", Log: slog.New(slog.DiscardHandler)}, Config: config, Client: f.kube, Definitions: f.dyn,
-			Uplinks: func() ([]string, error) { return []string{"eth0"}, nil },
+			Interfaces: func() (Interfaces, error) {
+				return Interfaces{All: []string{"eth0", "eth1"}, Uplinks: []string{"eth0"}}, nil
+			},
 			Devices: func(context.Context, wire.Pod) (map[string][]string, error) {
 				return map[string][]string{"example.com/nic": {"0000:00:01.0"}}, nil
 			},
@@ -100,7 +102,7 @@ func TestPlan(t *testing.T) {
 	device := definitionOf("ns", "device", `{"type":"sriov"}`)
 	device.SetAnnotations(map[string]string{annotationResource: "example.com/nic"})
 	f := newFixture(t, nil, definitionOf("ns", "a", macvlan), definitionOf("default", "shared", macvlan), definitionOf("other", "x", macvlan), device,
-		definitionOf("ns", "broken", `{"type":"host-device","device":"eth0"}`), definitionOf("ns", "file", ""), definitionOf("openshift-multus", "mine", `{"name":"mine","type":"bridge","bridge":"b"}`))
+		definitionOf("ns", "broken", `{"type":"host-device","device":"eth0"}`), definitionOf("ns", "file", ""), definitionOf("ns", "nolink", `{"type":"macvlan","master":"eth7"}`), definitionOf("openshift-multus", "mine", `{"name":"mine","type":"bridge","bridge":"b"}`))
 	if err := os.WriteFile(filepath.Join(f.Config.ConfDir, "10-x.conf"), []byte(`{"cniVersion":"1.0.0","name":"file","type":"tap"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -121,6 +123,7 @@ func TestPlan(t *testing.T) {
 		{why: "of another namespace", annotations: networks("other/x"), failure: "spec.multiNetwork.namespaceIsolation", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 		{why: "that does not exist", annotations: networks("a,missing"), failure: "no NetworkAttachmentDefinition missing in namespace ns", event: "NoNetworkFound", code: cniproto.CodeInvalidConfig},
 		{why: "that would harm the node", annotations: networks("broken"), failure: "would lose it", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
+		{why: "on an interface that the node lacks", annotations: networks("nolink"), failure: "the node n1 has no interface eth7", event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 		{why: "everything wrong at once", annotations: networks(`[{"name":"a","mac":"x"},{"name":"B","foo":1}]`), failure: `"foo": is not a key`, event: "[0].mac", code: cniproto.CodeInvalidConfig},
 		{why: "a capability that no plugin declares", annotations: networks(`[{"name":"a","mac":"02:00:00:00:00:01"}]`), failure: `"mac": true`, event: "InvalidNetworks", code: cniproto.CodeInvalidConfig},
 	} {
