@@ -88,9 +88,9 @@ func TestFilesOfTheTableAreOfTheirNetworks(t *testing.T) {
 
 func TestOperandsAreThoseOfTheNetworkAndOfItsComponents(t *testing.T) {
 	for name, want := range map[string]string{
-		"Flannel":    "openshift-flannel/flanneld openshift-kube-proxy/openshift-kube-proxy",
-		"ThirdParty": "openshift-kube-proxy/openshift-kube-proxy",
-		"Toy":        "openshift-toy/toy-agent openshift-kube-proxy/openshift-kube-proxy",
+		"Flannel":    "openshift-flannel/flanneld openshift-kube-proxy/openshift-kube-proxy openshift-multus/multus",
+		"ThirdParty": "openshift-kube-proxy/openshift-kube-proxy openshift-multus/multus",
+		"Toy":        "openshift-toy/toy-agent openshift-kube-proxy/openshift-kube-proxy openshift-multus/multus",
 	} {
 		n, err := Find(name)
 		if err != nil {

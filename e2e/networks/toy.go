@@ -28,6 +28,7 @@ func toyOverlay(k *kit.Kit) (string, error) {
 		{"", []string{"go", "build", tag, "-o", bin + "/cluster-network-operator", "./cmd/cluster-network-operator"}},
 		{"", []string{"go", "build", "-o", bin + "/toy-agent", "./cmd/toy-agent"}},
 		{"", []string{"go", "build", "-o", bin + "/toy", "./cmd/cno-cni"}},
+		{"", []string{"go", "build", "-o", bin + "/multus-shim", "./cmd/cno-cni"}},
 		{"config/rbac/networks.yaml", []string{"go", "run", tag, "./hack/mkrbac"}},
 		{"config/admission/policies.yaml", []string{"go", "run", tag, "./hack/mkadmission"}},
 	} {

@@ -69,6 +69,7 @@ func agentConfig(spec *operatorv1.NetworkSpec, etcd record.Settings, m etcdclust
 		out.Backend.VNI, out.Backend.Port = int(*orZero(c.VXLAN.VNI)), int(*orZero(c.VXLAN.Port))
 	}
 	out.Interface, out.MTU, out.ProcSys = c.Interface, int(*c.MTU), procSys
+	out.CNI.MultiNetwork = spec.MultiNetworkEnabled()
 	return out, nil
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -16,6 +17,7 @@ func (Flannel) Operands() provider.Operands {
 		ClusterRoleBindings: []string{"openshift-flannel", metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents: []provider.Agent{{Namespace: record.Namespace, Name: "flanneld",
 			Files: []string{"/etc/cni/net.d/10-flannel.conflist", "/var/lib/cno/flannel"}}},
+		Bridges:    []string{agentconfig.Default().CNI.Bridge},
 		ConfigMaps: []string{record.ConfigMap, record.Etcd.MembersConfigMap()},
 		Rules: append(provider.RulesOf(assets, "clusterrole"),
 			// The operator signs the certificates of agents.

@@ -87,6 +87,7 @@ func environment(spec *operatorv1.NetworkSpec, f facts.Cluster) []corev1.EnvVar 
 		fromKey(agentconfig.VariableClusterNetwork, agentconfig.KeyClusterNetwork),
 		fromKey(agentconfig.VariableServiceNetwork, agentconfig.KeyServiceNetwork),
 		{Name: agentconfig.VariableMTU, Value: number(c.MTU)},
+		{Name: agentconfig.VariableMultiNetwork, Value: strconv.FormatBool(spec.MultiNetworkEnabled())},
 		{Name: agentconfig.VariableTunnelPort, Value: number(c.GenevePort)},
 		{Name: agentconfig.VariableGatewayMode, Value: agentconfig.GatewayLocal},
 		{Name: agentconfig.VariableLogLevel, Value: logLevel(spec.LogLevel)},

@@ -36,6 +36,7 @@ func (OVNKubernetes) Operands() provider.Operands {
 			}},
 			{Namespace: agentconfig.Namespace, Name: masterName, Files: []string{agentconfig.DataDir}},
 		},
+		Bridges:    []string{topology.IntegrationBridge},
 		ConfigMaps: []string{agentconfig.ConfigMap},
 		Rules: append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{"network.operator.openshift.io"}, Resources: []string{"operatorpkis"}, Verbs: []string{"create", "patch", "delete"},

@@ -32,7 +32,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err != nil {
 		return provider.Output{}, fmt.Errorf("render the toy network: %w", err)
 	}
-	data, err := files(nodes)
+	data, err := files(nodes, spec.MultiNetworkEnabled())
 	if err != nil {
 		return provider.Output{}, fmt.Errorf("render the toy network: %w", err)
 	}
@@ -82,9 +82,9 @@ func (o observed) nodes(spec *operatorv1.NetworkSpec, f facts.Cluster) (table ag
 	return table, without, nil
 }
 
-func files(nodes agentconfig.Nodes) (map[string]string, error) {
+func files(nodes agentconfig.Nodes, multiNetwork bool) (map[string]string, error) {
 	config := agentconfig.Default()
-	config.ProcSys = "/host/proc/sys"
+	config.ProcSys, config.MultiNetwork = "/host/proc/sys", multiNetwork
 	settings, err := config.Encode()
 	if err != nil {
 		return nil, err

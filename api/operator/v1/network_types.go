@@ -113,6 +113,10 @@ type NetworkSpec struct {
 	// +optional
 	UseMultiNetworkPolicy *bool `json:"useMultiNetworkPolicy,omitempty"`
 
+	// multiNetwork determines which further networks pods may be attached to. Ignored when disableMultiNetwork is true.
+	// +optional
+	MultiNetwork *MultiNetworkConfig `json:"multiNetwork,omitempty"`
+
 	// deployKubeProxy determines whether kube-proxy is deployed. If it is omitted, kube-proxy is deployed if
 	// the provider of the default network does not serve Services itself. It needs an acknowledgement to
 	// remove kube-proxy where no other component serves Services.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/host/cniplugins"
 	"github.com/cluster-network-operator/cno/internal/host/durable"
+	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 )
 
 // List is a configuration list of CNI.
@@ -21,6 +22,16 @@ type List struct {
 	Name       string `json:"name"`
 	// Plugins are the configurations of the plugins in the order in which they are called.
 	Plugins []any `json:"plugins"`
+	// MultiNetwork is true if pods may have further networks: the list is then inside the configuration of the shim that attaches them.
+	MultiNetwork bool `json:"-"`
+}
+
+// Programs returns those that the content of the file names besides the plugins.
+func (l List) Programs() []string {
+	if l.MultiNetwork {
+		return []string{delegate.Shim}
+	}
+	return nil
 }
 
 // PortMap is the configuration of the standard plugin that serves the host ports of pods.
@@ -39,6 +50,9 @@ func (l List) Encode() ([]byte, error) {
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("encode CNI configuration: %w", err)
+	}
+	if l.MultiNetwork {
+		return delegate.Wrap(data)
 	}
 	return append(data, '\n'), nil
 }

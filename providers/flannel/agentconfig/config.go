@@ -107,6 +107,8 @@ type CNI struct {
 	CNIVersion string `json:"cniVersion"`
 	// PortMap says whether host ports of pods are served by the portmap plugin.
 	PortMap bool `json:"portMap"`
+	// MultiNetwork says whether pods may have further networks, which the shim multus-shim attaches.
+	MultiNetwork bool `json:"multiNetwork,omitempty"`
 }
 
 // Default returns a configuration that lacks only what has no default: endpoints and network.

@@ -67,7 +67,7 @@ func conflist(config agentconfig.Config, v4, v6 netip.Prefix, mtu int) ([]byte, 
 	if config.Network.DualStack() {
 		bridge.IPAM.Ranges = append(bridge.IPAM.Ranges, []ipamRange{{Subnet: v6}})
 	}
-	list := cniconf.List{CNIVersion: config.CNI.CNIVersion, Name: networkName, Plugins: []any{bridge}}
+	list := cniconf.List{CNIVersion: config.CNI.CNIVersion, Name: networkName, Plugins: []any{bridge}, MultiNetwork: config.CNI.MultiNetwork}
 	if config.CNI.PortMap {
 		list.Plugins = append(list.Plugins, cniconf.NewPortMap())
 	}
@@ -81,5 +81,5 @@ func neededPlugins(config agentconfig.Config) []string {
 	if config.CNI.PortMap {
 		names = append(names, "portmap")
 	}
-	return names
+	return append(names, cniconf.List{MultiNetwork: config.CNI.MultiNetwork}.Programs()...)
 }

@@ -45,18 +45,19 @@ const (
 
 // The variables of all containers.
 const (
-	VariableNode           = "K8S_NODE"            // the name of the node
-	VariableNodeAddress    = "K8S_NODE_IP"         // its internal address
-	VariableAPIServer      = "K8S_APISERVER"       // KeyAPIServer
-	VariableNorth          = "OVN_NORTH"           // KeyNorth
-	VariableSouth          = "OVN_SOUTH"           // KeySouth
-	VariableClusterNetwork = "OVN_NET_CIDR"        // KeyClusterNetwork
-	VariableServiceNetwork = "OVN_SVC_CIDR"        // KeyServiceNetwork
-	VariableMTU            = "OVN_MTU"             // the MTU of pods in bytes
-	VariableTunnelPort     = "OVN_ENCAP_PORT"      // the UDP port of Geneve
-	VariableGatewayMode    = "OVN_GATEWAY_MODE"    // GatewayLocal
-	VariableLogLevel       = "OVNKUBE_LOGLEVEL"    // info or debug
-	VariableHealth         = "OVNKUBE_HEALTH_ADDR" // of ovn-node and ovn-master: the address of /healthz, /readyz and /metrics
+	VariableNode           = "K8S_NODE"                 // the name of the node
+	VariableNodeAddress    = "K8S_NODE_IP"              // its internal address
+	VariableAPIServer      = "K8S_APISERVER"            // KeyAPIServer
+	VariableNorth          = "OVN_NORTH"                // KeyNorth
+	VariableSouth          = "OVN_SOUTH"                // KeySouth
+	VariableClusterNetwork = "OVN_NET_CIDR"             // KeyClusterNetwork
+	VariableServiceNetwork = "OVN_SVC_CIDR"             // KeyServiceNetwork
+	VariableMTU            = "OVN_MTU"                  // the MTU of pods in bytes
+	VariableMultiNetwork   = "OVN_MULTI_NETWORK_ENABLE" // true if pods may have further networks
+	VariableTunnelPort     = "OVN_ENCAP_PORT"           // the UDP port of Geneve
+	VariableGatewayMode    = "OVN_GATEWAY_MODE"         // GatewayLocal
+	VariableLogLevel       = "OVNKUBE_LOGLEVEL"         // info or debug
+	VariableHealth         = "OVNKUBE_HEALTH_ADDR"      // of ovn-node and ovn-master: the address of /healthz, /readyz and /metrics
 )
 
 // GatewayLocal is the gateway mode in which pods leave the cluster through the management port and the routing table of their node.

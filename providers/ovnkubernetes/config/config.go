@@ -37,6 +37,8 @@ type Config struct {
 	PrivateKey, Certificate, Authority string
 	// MTU is that of pods, in bytes.
 	MTU int
+	// MultiNetwork is true if pods may have further networks, which the shim multus-shim attaches.
+	MultiNetwork bool
 	// TunnelAddress is the node's address, to which other nodes send Geneve packets; TunnelPort is their UDP port.
 	TunnelAddress netip.Addr
 	TunnelPort    uint16

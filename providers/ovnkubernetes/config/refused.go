@@ -20,7 +20,6 @@ var refused = map[string]string{
 	"nodeport":                "kube-proxy serves node ports",
 	"pidfile":                 "the container runtime manages the process",
 	"remove-node":             "masters remove a node when its Node object is deleted",
-	"enable-multi-network":    "further networks of pods are managed by Multus",
 	"enable-interconnect":     "all nodes share one pair of databases",
 }
 

@@ -86,6 +86,11 @@ func databases() []Setting {
 
 func network() []Setting {
 	return []Setting{
+		{Flag: "enable-multi-network", Variable: agentconfig.VariableMultiNetwork, Section: "ovnkubernetesfeature", Key: "enable-multi-network", IsBool: true,
+			Usage: "have the CNI configuration start multus-shim, which attaches pods to further networks", set: func(c *Config, v string) (err error) {
+				c.MultiNetwork, err = boolean(v)
+				return err
+			}},
 		{Flag: "mtu", Variable: agentconfig.VariableMTU, Section: "default", Key: "mtu", Default: "1400", Usage: "MTU of pods in bytes", set: func(c *Config, v string) (err error) {
 			c.MTU, err = integer(v, 576, 65535)
 			return err

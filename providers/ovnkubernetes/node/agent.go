@@ -235,13 +235,14 @@ func writeConfiguration(c config.Config) error {
 		Type   string `json:"type"`
 		Socket string `json:"socket"`
 	}
-	list, err := cniconf.List{CNIVersion: "1.1.0", Name: networkName, Plugins: []any{
+	list := cniconf.List{CNIVersion: "1.1.0", Name: networkName, Plugins: []any{
 		shim{Type: plugin, Socket: c.Directories.PluginSocket()}, cniconf.NewPortMap(),
-	}}.Encode()
+	}, MultiNetwork: c.MultiNetwork}
+	data, err := list.Encode()
 	if err != nil {
 		return err
 	}
-	return cniFile(c).Write(list, c.Directories.Plugins, plugin, "portmap", "loopback")
+	return cniFile(c).Write(data, c.Directories.Plugins, append(list.Programs(), plugin, "portmap", "loopback")...)
 }
 
 // attachments is the directory with a file for each attachment.

@@ -27,6 +27,8 @@ type Config struct {
 	// ConfDir and BinDir are the directories of CNI.
 	ConfDir string `json:"confDir"`
 	BinDir  string `json:"binDir"`
+	// MultiNetwork says whether pods may have further networks, which the shim multus-shim attaches.
+	MultiNetwork bool `json:"multiNetwork,omitempty"`
 	// Socket is where the agent serves CNI; below /run.
 	Socket string `json:"socket"`
 	// StateDir is where the attachments of pods are kept.

@@ -145,11 +145,12 @@ func writeConfiguration(config agentconfig.Config) error {
 		Type   string `json:"type"`
 		Socket string `json:"socket"`
 	}
-	list, err := cniconf.List{CNIVersion: "1.1.0", Name: networkName, Plugins: []any{shim{Type: "toy", Socket: config.Socket}}}.Encode()
+	list := cniconf.List{CNIVersion: "1.1.0", Name: networkName, Plugins: []any{shim{Type: "toy", Socket: config.Socket}}, MultiNetwork: config.MultiNetwork}
+	data, err := list.Encode()
 	if err != nil {
 		return err
 	}
-	return cniFile(config).Write(list, config.BinDir, "toy", "loopback")
+	return cniFile(config).Write(data, config.BinDir, append(list.Programs(), "toy", "loopback")...)
 }
 
 func cniFile(config agentconfig.Config) cniconf.File {
