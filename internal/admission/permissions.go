@@ -32,7 +32,7 @@ func Namespaces(operands provider.Operands) []string {
 // names are what the operator writes, by name: everything else is not its own. A role cannot express it, since the name is not
 // considered when an object is created, and namespaces of operands come and go.
 type names struct {
-	namespaces, clusterRoles, clusterBindings, roleRefs []string
+	namespaces, clusterRoles, clusterBindings, roleRefs, definitions []string
 	// secrets are the namespaces in which the operator may bind the role of Secrets to itself.
 	secrets []string
 }
@@ -40,14 +40,14 @@ type names struct {
 func namesOf(o provider.Operands) names {
 	return names{
 		namespaces: Namespaces(o), clusterRoles: o.ClusterRoles, clusterBindings: o.ClusterRoleBindings,
-		roleRefs: append([]string{"system:auth-delegator"}, o.ClusterRoles...), secrets: o.Installed(),
+		roleRefs: append([]string{"system:auth-delegator"}, o.ClusterRoles...), secrets: o.Installed(), definitions: o.Definitions,
 	}
 }
 
 // permissions returns the policies that narrow what the operator's account may do with what its roles let it write.
 func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	n := namesOf(operands)
-	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), ownPKIs(), ownMachineConfigs()}
+	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), n.ownDefinitions(), ownPKIs(), ownMachineConfigs()}
 	for _, a := range operands.Annotators {
 		policies = append(policies, annotations(a))
 	}
@@ -155,6 +155,16 @@ func (n names) ownSecrets() admissionv1.ValidatingAdmissionPolicy {
 			` : object.type in ["Opaque", "kubernetes.io/tls"] && (variables.secrets.check("update").allowed() || variables.secrets.check("patch").allowed())`,
 			facts.PullSecretName, list(n.namespaces)),
 		Message: "the network operator writes certificates, keys and host networks where a role lets it update Secrets, and copies of its pull secret in the namespaces of its operands (own-secrets)",
+	}}
+	return p
+}
+
+// ownDefinitions keeps CRDs to those of operands: a role cannot say which ones may be created.
+func (n names) ownDefinitions() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("definitions", on("apiextensions.k8s.io", "customresourcedefinitions", writes))
+	p.Spec.Validations = []admissionv1.Validation{{
+		Expression: "variables.meta.name in " + list(n.definitions),
+		Message:    "the network operator writes CustomResourceDefinitions of its operands only (own-definitions)",
 	}}
 	return p
 }

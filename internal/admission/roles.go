@@ -49,6 +49,11 @@ func rules(operands provider.Operands) []rbacv1.PolicyRule {
 	if names := slices.Compact(slices.Sorted(slices.Values(operands.ConfigMaps))); len(names) > 0 {
 		out = append(out, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: []string{"update", "patch", "delete"}})
 	}
+	if names := slices.Compact(slices.Sorted(slices.Values(operands.Definitions))); len(names) > 0 {
+		// A policy narrows which CRDs may be created: a role cannot.
+		out = append(out, rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, Verbs: []string{"create"}},
+			rbacv1.PolicyRule{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: names, Verbs: []string{"get", "update", "patch", "delete"}})
+	}
 	for _, r := range operands.Rules {
 		if !slices.ContainsFunc(out, func(o rbacv1.PolicyRule) bool { return o.String() == r.String() }) {
 			out = append(out, r)

@@ -210,9 +210,11 @@ func TestAFieldWithoutEffectIsNamed(t *testing.T) {
 			s.UseMultiNetworkPolicy = new(true)
 			s.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{{Name: "a", Type: osv1.NetworkTypeRaw, RawCNIConfig: `{"type":"x"}`}}
 		}, []string{
-			"spec.additionalNetworks: has no effect: Multus is not part of this version; remove it (no-effect)",
-			"spec.useMultiNetworkPolicy: has no effect: Multus is not part of this version; remove it (no-effect)",
+			"spec.useMultiNetworkPolicy: has no effect: policies on additional networks are not part of this version; remove it (no-effect)",
 		}},
+		{"settings of several networks per pod, which are disabled", func(s *operatorv1.NetworkSpec) {
+			s.DisableMultiNetwork, s.MultiNetwork = new(true), &operatorv1.MultiNetworkConfig{Attachments: operatorv1.AttachmentsTrusted}
+		}, []string{"spec.multiNetwork: has no effect while MultiNetwork is not deployed; remove it (no-effect)"}},
 		{"settings of a kube-proxy that is not deployed", func(s *operatorv1.NetworkSpec) {
 			s.DeployKubeProxy = new(false)
 			s.KubeProxyConfig = &osv1.ProxyConfig{BindAddress: "0.0.0.0", ProxyArguments: map[string]osv1.ProxyArgumentList{"proxy-mode": {"iptables"}}}

@@ -15,15 +15,15 @@ import (
 
 // Registry returns what can be installed.
 func Registry() pipeline.Registry {
-	return pipeline.Registry{
-		Providers: append([]provider.Provider{
-			flannel.New(),
-			ovnkubernetes.New(),
-			pipeline.NotBuilt(operatorv1.NetworkTypeOpenShiftSDN),
-			pipeline.NotBuilt(operatorv1.NetworkTypeKuryr),
-			pipeline.NotBuilt(operatorv1.NetworkTypeNuage),
-			pipeline.NotBuilt(operatorv1.NetworkTypeContiv),
-		}, tests...),
-		Components: []provider.Component{kubeproxy.New(), multus.New(), diagnostics.New()},
-	}
+	r := pipeline.Registry{Providers: append([]provider.Provider{
+		flannel.New(),
+		ovnkubernetes.New(),
+		pipeline.NotBuilt(operatorv1.NetworkTypeOpenShiftSDN),
+		pipeline.NotBuilt(operatorv1.NetworkTypeKuryr),
+		pipeline.NotBuilt(operatorv1.NetworkTypeNuage),
+		pipeline.NotBuilt(operatorv1.NetworkTypeContiv),
+	}, tests...)}
+	bridges := r.Operands().Bridges
+	r.Components = []provider.Component{kubeproxy.New(), multus.New(bridges...), diagnostics.New()}
+	return r
 }

@@ -89,11 +89,15 @@ func definitions() *metav1.PartialObjectMetadata {
 	return m
 }
 
-// trimDefinition keeps the name.
+// trimDefinition keeps the name, and whether it is the operator's.
 func trimDefinition(o any) (any, error) {
 	m, ok := o.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return o, nil
 	}
-	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: trimMeta(m.ObjectMeta)}, nil
+	trimmed := trimMeta(m.ObjectMeta)
+	if owner := m.Labels[manifest.LabelManagedBy]; owner != "" {
+		trimmed.Labels = map[string]string{manifest.LabelManagedBy: owner}
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: m.TypeMeta, ObjectMeta: trimmed}, nil
 }

@@ -22,6 +22,10 @@ type Operands struct {
 	ClusterRoleBindings []string
 	// Agents are the DaemonSets that change nodes.
 	Agents []Agent
+	// Bridges are the bridges of nodes to which the network attaches pods, by which other pods' traffic could be reached.
+	Bridges []string
+	// Definitions are the names of the CRDs that it installs where no other component has, and then updates and deletes.
+	Definitions []string
 	// ConfigMaps are the names of those that the operator changes and deletes.
 	ConfigMaps []string
 	// Rules are what the operator's account must be allowed for this part alone, in all namespaces: what its controllers do, and the rules
@@ -98,6 +102,8 @@ func Join(all ...Operands) Operands {
 		out.ClusterRoles = append(out.ClusterRoles, o.ClusterRoles...)
 		out.ClusterRoleBindings = append(out.ClusterRoleBindings, o.ClusterRoleBindings...)
 		out.Agents = append(out.Agents, o.Agents...)
+		out.Bridges = append(out.Bridges, o.Bridges...)
+		out.Definitions = append(out.Definitions, o.Definitions...)
 		out.ConfigMaps = append(out.ConfigMaps, o.ConfigMaps...)
 		out.Rules = append(out.Rules, o.Rules...)
 		out.Annotators = append(out.Annotators, o.Annotators...)

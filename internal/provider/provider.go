@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -143,6 +144,11 @@ type Output struct {
 	// Unavailable, if not empty, is a sentence that says why a component does not serve although it is asked
 	// for. It becomes <Component>Available=False, and holds nothing up: neither the rest, nor deletion.
 	Unavailable string
+	// Problems are sentences that say what of the specification does not work although the component does. They become
+	// <Component>Degraded, and hold nothing up.
+	Problems []string
+	// Again is after how long the part has to be observed again although no event occurs; 0 is never.
+	Again time.Duration
 }
 
 // Component is a part that is deployed beside the default network, whatever its type: kube-proxy, the

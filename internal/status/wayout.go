@@ -48,6 +48,8 @@ func WayOuts() []WayOut {
 		{"TargetUnreachable", "check the pods of the Service or the API server that the message names; cno connectivity test names the hop that fails"},
 		{"SourceIsolated", "check the node of the source and the agent's pod on it; cno connectivity test names the hop that fails"},
 		{"InvalidAllowlist", "correct ConfigMap cni-sysctl-allowlist in openshift-multus (docs/controllers/allowlist.md)"},
+		{"NotServed", "provide what the message names, usually an image in the environment of Deployment network-operator"},
+		{"PartlyServed", "do what the message says, or wait: the operator looks again every minute"},
 		{"NoImage", "set the image that the message names in the environment of Deployment network-operator"},
 		{"AllowlistNotDistributed", "repair the pods that the message names in namespace openshift-multus"},
 		{"NetworkMigrationInProgress", "finish the migration of the MTU and remove spec.migration"},

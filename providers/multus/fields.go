@@ -2,18 +2,28 @@ package multus
 
 import "github.com/cluster-network-operator/cno/internal/provider"
 
-// unread is why additional networks, and policies on them, have no effect yet.
-const unread = "Multus is not part of this version"
+// unread is why policies on additional networks have no effect yet.
+const unread = "policies on additional networks are not part of this version"
 
 // Fields says what a change of each of the component's fields means.
 func (Component) Fields() []provider.Field {
+	const kept = "pods that run keep the networks they have; pods that start get what is asked for then"
+	setting := func(path string) provider.Field {
+		return provider.Field{Path: path, Class: provider.Rolling, Disruption: provider.PodsRestart, Needs: provider.NeedsComponent,
+			Reason: "the daemons restart node by node, while pods that start with further networks wait; pods that run keep the networks they have"}
+	}
 	return []provider.Field{
-		{Path: "spec.additionalNetworks", Class: provider.Live, Disruption: provider.NoDisruption, Unread: unread,
-			Reason: "pods that run keep the networks they have; pods that start get what is asked for then"},
+		{Path: "spec.additionalNetworks", Class: provider.Live, Disruption: provider.NoDisruption, Reason: kept},
 		{Path: "spec.disableMultiNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Fixed: RuleChange, Subject: "DisableMultiNetwork", LeftOut: "false",
 			Reason: "running pods would keep networks that are no longer served, or lack networks that they should have"},
 		{Path: "spec.useMultiNetworkPolicy", Class: provider.Rolling, Disruption: provider.PodsRestart, Unread: unread,
 			Reason: "policies on additional networks take effect, or cease, with the component that enforces them"},
+		setting("spec.multiNetwork"),
+		setting("spec.multiNetwork.namespaceIsolation"),
+		setting("spec.multiNetwork.globalNamespaces"),
+		setting("spec.multiNetwork.attachments"),
+		setting("spec.multiNetwork.restricted"),
+		setting("spec.multiNetwork.restricted.masters"),
 	}
 }

@@ -3,7 +3,6 @@ package multus
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 
 	osv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -23,10 +22,8 @@ func validateMacvlan(m *osv1.SimpleMacvlanConfig, at *field.Path) field.ErrorLis
 		detail := fmt.Sprintf("invalid Macvlan mode: %s; use Bridge, Private, VEPA or Passthru", m.Mode)
 		errs = append(errs, field.Invalid(at.Child("mode"), m.Mode, detail).WithOrigin(RuleMacvlan))
 	}
-	// The kernel takes names of up to 15 bytes, without spaces and slashes.
-	if len(m.Master) > 15 || strings.ContainsAny(m.Master, "/ \t\n") {
-		detail := "is not the name of a network interface: 1 to 15 letters without spaces and slashes"
-		errs = append(errs, field.Invalid(at.Child("master"), m.Master, detail).WithOrigin(RuleMacvlan))
+	if m.Master != "" && !interfaceName(m.Master) {
+		errs = append(errs, field.Invalid(at.Child("master"), m.Master, notInterface).WithOrigin(RuleMacvlan))
 	}
 	if m.IPAMConfig == nil {
 		return errs

@@ -11,21 +11,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-func TestItSaysThatItDoesNotServeAndHoldsNothingUp(t *testing.T) {
-	r, err := New().Observe(t.Context(), nil, &operatorv1.NetworkSpec{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := r.Render(&operatorv1.NetworkSpec{}, facts.Cluster{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := provider.Output{Unavailable: "Additional pod networks (Multus) are not part of this version. Set spec.disableMultiNetwork: true at installation to hide this."}
-	if diff := cmp.Diff(want, out); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestDefaultsAreExplicitAndTheInputIsLeftAlone(t *testing.T) {
 	yes := true
 	for _, tc := range []struct {
@@ -43,6 +28,9 @@ func TestDefaultsAreExplicitAndTheInputIsLeftAlone(t *testing.T) {
 		got := New().Default(&tc.spec, nil, provider.Traits{}, facts.Cluster{})
 		if diff := cmp.Diff(before, &tc.spec); diff != "" {
 			t.Errorf("%s: the input was changed: %s", tc.why, diff)
+		}
+		if m := got.MultiNetwork; (m != nil) != tc.enabled || m != nil && (!*m.NamespaceIsolation || m.Attachments != operatorv1.AttachmentsTrusted || len(m.GlobalNamespaces) != 4) {
+			t.Errorf("%s: spec.multiNetwork is %+v", tc.why, m)
 		}
 		if *got.DisableMultiNetwork != tc.off || *got.UseMultiNetworkPolicy != tc.policy || New().Enabled(got) != tc.enabled || New().Enabled(&tc.spec) != tc.enabled {
 			t.Errorf("%s: got %+v", tc.why, got)

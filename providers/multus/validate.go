@@ -23,13 +23,20 @@ const (
 	RuleRawCNIConfig = "raw-cni-config"
 	RuleMacvlan      = "simple-macvlan"
 	RuleIPAM         = "simple-macvlan-ipam"
+
+	RuleGlobalNamespaces = "global-namespaces"
+	RuleAttachments      = "attachments"
+	RuleMasters          = "restricted-masters"
 )
 
-// Validate checks spec.additionalNetworks.
+// notNamespace is what is wrong with a name that no namespace can have.
+const notNamespace = "cannot be the name of a namespace; use lower-case letters, digits and dashes, at most 63"
+
+// Validate checks spec.additionalNetworks and spec.multiNetwork.
 func (Component) Validate(spec *operatorv1.NetworkSpec, _ provider.Traits) field.ErrorList {
 	path := field.NewPath("spec", "additionalNetworks")
 	var errs field.ErrorList
-	if disabled(spec) && len(spec.AdditionalNetworks) > 0 {
+	if !spec.MultiNetworkEnabled() && len(spec.AdditionalNetworks) > 0 {
 		detail := "additional networks cannot be specified without deploying Multus; remove them, or set spec.disableMultiNetwork to false"
 		errs = append(errs, field.Forbidden(path, detail).WithOrigin(RuleNotDeployed))
 	}
@@ -45,7 +52,7 @@ func (Component) Validate(spec *operatorv1.NetworkSpec, _ provider.Traits) field
 		}
 		errs = append(errs, validateType(n, at)...)
 	}
-	return errs
+	return append(errs, validateSettings(spec.MultiNetwork, field.NewPath("spec", "multiNetwork"))...)
 }
 
 // validateNames checks the name and the namespace of the object that the network becomes.
@@ -58,7 +65,7 @@ func validateNames(n *osv1.AdditionalNetworkDefinition, at *field.Path) field.Er
 		errs = append(errs, field.Invalid(at.Child("name"), n.Name, detail).WithOrigin(RuleName))
 	}
 	if n.Namespace != "" && len(validation.IsDNS1123Label(n.Namespace)) > 0 {
-		detail := "cannot be the name of a namespace; use lower-case letters, digits and dashes, at most 63, or leave it out for the namespace default"
+		detail := notNamespace + ", or leave it out for the namespace default"
 		errs = append(errs, field.Invalid(at.Child("namespace"), n.Namespace, detail).WithOrigin(RuleNamespace))
 	}
 	return errs

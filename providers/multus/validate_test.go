@@ -1,6 +1,7 @@
 package multus
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -138,4 +139,38 @@ func FuzzRawCNIConfig(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for _, tc := range []struct {
+		why  string
+		m    operatorv1.MultiNetworkConfig
+		want string
+	}{
+		{"nothing said", operatorv1.MultiNetworkConfig{}, ""},
+		{"all said", operatorv1.MultiNetworkConfig{
+			NamespaceIsolation: new(false), GlobalNamespaces: []string{"a", "b"}, Attachments: operatorv1.AttachmentsRestricted,
+			Restricted: &operatorv1.RestrictedAttachments{Masters: []string{"eth1", "bond0.5"}},
+		}, ""},
+		{"masters before the level is set", operatorv1.MultiNetworkConfig{Restricted: &operatorv1.RestrictedAttachments{Masters: []string{"eth1"}}}, ""},
+		{"names that no namespace has, and one twice", operatorv1.MultiNetworkConfig{GlobalNamespaces: []string{"a", "A", "a"}},
+			`spec.multiNetwork.globalNamespaces[1] "A" cannot be the name of a namespace; use lower-case letters, digits and dashes, at most 63; ` +
+				`spec.multiNetwork.globalNamespaces[2] "a" is already spec.multiNetwork.globalNamespaces[0]; remove one of them`},
+		{"another level", operatorv1.MultiNetworkConfig{Attachments: "trusted"}, `spec.multiNetwork.attachments "trusted" is not a level; use Trusted or Restricted`},
+		{"names that no interface has, and one twice", operatorv1.MultiNetworkConfig{Restricted: &operatorv1.RestrictedAttachments{Masters: []string{"eth1", "a b", "", "..", "abcdefghijklmnop", "eth1"}}},
+			`spec.multiNetwork.restricted.masters[1] "a b" ` + notInterface + `; spec.multiNetwork.restricted.masters[2] "" ` + notInterface +
+				`; spec.multiNetwork.restricted.masters[3] ".." ` + notInterface + `; spec.multiNetwork.restricted.masters[4] "abcdefghijklmnop" ` + notInterface +
+				`; spec.multiNetwork.restricted.masters[5] "eth1" is already spec.multiNetwork.restricted.masters[0]; remove one of them`},
+	} {
+		var got []string
+		for _, err := range New().Validate(&operatorv1.NetworkSpec{MultiNetwork: &tc.m}, provider.Traits{}) {
+			got = append(got, fmt.Sprintf("%s %q %s", err.Field, err.BadValue, err.Detail))
+			if err.Origin == "" {
+				t.Errorf("%s: %v has no rule", tc.why, err)
+			}
+		}
+		if strings.Join(got, "; ") != tc.want {
+			t.Errorf("%s: %s", tc.why, strings.Join(got, "; "))
+		}
+	}
 }

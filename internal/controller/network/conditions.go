@@ -30,6 +30,7 @@ const (
 	reasonUnmanaged  = "Unmanaged"
 	reasonPaused     = "Paused"
 	reasonNotServed  = "NotServed"
+	reasonPartly     = "PartlyServed"
 	reasonPools      = "PoolsInUse"
 	reasonUnserved   = "ServicesUnserved"
 	reasonTwice      = "ServicesServedTwice"
@@ -216,6 +217,9 @@ func (r *reconciled) renderFindings() []status.Finding {
 			found = append(found, degraded(o.Name, reasonRender, fmt.Sprintf("Internal error while rendering operator configuration: %v", o.Err))...)
 		case o.Output.Waiting != "":
 			found = append(found, status.Finding{Component: o.Name, Effect: status.Progressing, Reason: reasonWaiting, Message: "Waiting to render manifests: " + o.Output.Waiting})
+		}
+		if problems := o.Output.Problems; len(problems) > 0 {
+			found = append(found, status.Finding{Component: o.Name, Effect: status.Degraded, Reason: reasonPartly, Message: status.Sentence(problems, ""), Aside: true, Immediate: true})
 		}
 		if o.Output.Unavailable != "" {
 			found = append(found, status.Finding{Component: o.Name, Effect: status.Unavailable, Reason: reasonNotServed, Message: o.Output.Unavailable, Aside: true})

@@ -68,6 +68,9 @@ func workload(key manifest.Key, component string, nonCritical bool) status.Workl
 // requeueAfter is after how long a further reconcile may have something to do although no event occurs; 0 is never.
 func (r *reconciled) requeueAfter() time.Duration {
 	after := sooner(r.later, r.again)
+	for _, o := range r.result.Outputs {
+		after = sooner(after, o.Output.Again)
+	}
 	about := pipeline.RefusalsOf(r.result.Refused)
 	about = append(about, r.result.Warnings...)
 	if about.Has(pipeline.RuleUnserved) || r.result.Warnings.Has(pipeline.RuleServedTwice) {

@@ -3,8 +3,19 @@ package network
 import (
 	"context"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
+
+// reader is the cache that providers observe.
+type reader struct {
+	client.Client
+	live client.Reader
+}
+
+// Direct is the API server.
+func (r reader) Direct() client.Reader { return r.live }
 
 // wanted is the specification of the user, or the applied one if that is refused.
 type wanted struct {
@@ -19,7 +30,7 @@ func (c *Controller) want(ctx context.Context, g *gathered) wanted {
 	record := g.memory.record
 	w := wanted{in: pipeline.Input{
 		Desired: &g.network.Spec, Applied: record.Baseline(), Revision: record.BaselineNumber(),
-		Acknowledged: g.network.Annotations[pipeline.AcknowledgeAnnotation], Cluster: g.cluster, Reader: c.Client,
+		Acknowledged: g.network.Annotations[pipeline.AcknowledgeAnnotation], Cluster: g.cluster, Reader: reader{c.Client, c.Live},
 	}}
 	w.choice, w.invalid = c.Pipeline.Choose(ctx, w.in)
 	return w

@@ -1,0 +1,59 @@
+package multus
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
+)
+
+const (
+	// Namespace is where the daemons run, and where the records of addresses are.
+	Namespace = "openshift-multus"
+	// ImageVariable is the environment variable of the operator that names the daemons' image.
+	ImageVariable = "MULTUS_IMAGE"
+
+	// daemonName is the name of the DaemonSet and of its ServiceAccount, and the label app of its pods.
+	daemonName = "multus"
+	configMap  = "multus-config"
+
+	daemonRole      = "openshift-multus"
+	whereaboutsRole = "openshift-multus-whereabouts"
+	// readersRole has the name that OpenShift gives it.
+	readersRole = "net-attach-def-project"
+)
+
+// Operands are the daemons, and the CRDs of what they read and write.
+func (Component) Operands() provider.Operands {
+	rules := append(provider.RulesOf(assets, "clusterrole"), provider.RulesOf(assets, "clusterrole-whereabouts")...)
+	rules = append(rules, provider.RulesOf(assets, "clusterrole-admin")...)
+	defaults := agentconfig.Default()
+	return provider.Operands{
+		Namespaces:          []provider.OperandNamespace{{Name: Namespace, Protected: true}},
+		ClusterRoles:        []string{daemonRole, whereaboutsRole, readersRole},
+		ClusterRoleBindings: []string{daemonRole},
+		Agents:              []provider.Agent{{Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir}}},
+		ConfigMaps:          []string{configMap},
+		Definitions:         definitionNames(),
+		Rules: append(rules, rbacv1.PolicyRule{
+			// Before it deletes a CRD, the operator looks whether there are objects of the kind.
+			APIGroups: []string{"k8s.cni.cncf.io"}, Resources: []string{"multi-networkpolicies"}, Verbs: []string{"list"},
+		}),
+		Images: []provider.Image{{Variable: ImageVariable, Name: "multus"}},
+	}
+}
+
+// The labels app of pods that belong to additional networks, and that controllers of their own create.
+const (
+	AllowlistApp    = "cni-sysctl-allowlist-ds"
+	EgressRouterApp = "egress-router-cni"
+)
+
+// Workloads are the daemons, and what the pipeline does not render: the installer of sysctl lists and the pods of EgressRouters.
+func (Component) Workloads() []provider.Workload {
+	return []provider.Workload{
+		{Name: daemonName, Placed: true, Rolling: true, Env: daemonEnv()},
+		{Name: AllowlistApp, Placed: true, Rolling: true, Env: []string{"ALLOWLIST"}},
+		{Name: EgressRouterApp},
+	}
+}

@@ -1,0 +1,74 @@
+package multus
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// globalNamespaces are the namespaces whose networks all pods may use, unless the user names others. They are OpenShift's.
+var globalNamespaces = []string{"default", Namespace, "openshift-sriov-network-operator", "openshift-cnv"}
+
+// fillSettings makes every setting of spec.multiNetwork explicit.
+func fillSettings(spec *operatorv1.NetworkSpec) {
+	if spec.MultiNetwork == nil {
+		spec.MultiNetwork = &operatorv1.MultiNetworkConfig{}
+	}
+	m := spec.MultiNetwork
+	if m.NamespaceIsolation == nil {
+		m.NamespaceIsolation = new(true)
+	}
+	if len(m.GlobalNamespaces) == 0 {
+		m.GlobalNamespaces = slices.Clone(globalNamespaces)
+	}
+	if m.Attachments == "" {
+		m.Attachments = operatorv1.AttachmentsTrusted
+	}
+}
+
+// validateSettings checks spec.multiNetwork.
+func validateSettings(m *operatorv1.MultiNetworkConfig, at *field.Path) field.ErrorList {
+	if m == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	refuse := func(rule string, err *field.Error) { errs = append(errs, err.WithOrigin(rule)) }
+	for i, name := range m.GlobalNamespaces {
+		path := at.Child("globalNamespaces").Index(i)
+		if len(validation.IsDNS1123Label(name)) > 0 {
+			refuse(RuleGlobalNamespaces, field.Invalid(path, name, notNamespace))
+		} else if j := slices.Index(m.GlobalNamespaces, name); j < i {
+			refuse(RuleGlobalNamespaces, field.Invalid(path, name, fmt.Sprintf("is already %s; remove one of them", at.Child("globalNamespaces").Index(j))))
+		}
+	}
+	switch m.Attachments {
+	case "", operatorv1.AttachmentsTrusted, operatorv1.AttachmentsRestricted:
+	default:
+		refuse(RuleAttachments, field.Invalid(at.Child("attachments"), m.Attachments, fmt.Sprintf("is not a level; use %s or %s", operatorv1.AttachmentsTrusted, operatorv1.AttachmentsRestricted)))
+	}
+	if m.Restricted == nil {
+		return errs
+	}
+	for i, name := range m.Restricted.Masters {
+		path := at.Child("restricted", "masters").Index(i)
+		if !interfaceName(name) {
+			refuse(RuleMasters, field.Invalid(path, name, notInterface))
+		} else if j := slices.Index(m.Restricted.Masters, name); j < i {
+			refuse(RuleMasters, field.Invalid(path, name, fmt.Sprintf("is already %s; remove one of them", at.Child("restricted", "masters").Index(j))))
+		}
+	}
+	return errs
+}
+
+// notInterface is what is wrong with a name for which interfaceName is false.
+const notInterface = "is not the name of a network interface: 1 to 15 letters without spaces and slashes"
+
+// interfaceName reports whether the kernel takes a name for an interface, by its length and the letters that it refuses.
+func interfaceName(name string) bool {
+	return name != "" && len(name) <= 15 && name != "." && name != ".." && !strings.ContainsAny(name, "/ \t\n\v\f\r")
+}
