@@ -29,7 +29,7 @@ const (
 	MaxPlugins = 16
 )
 
-// whereaboutsType is the address manager that all nodes share, and that knows IPAMClaims.
+// whereaboutsType is the address manager that all nodes share.
 const whereaboutsType = "whereabouts"
 
 // Rules are what a definition may use.
@@ -174,19 +174,7 @@ func (d *Definition) Attach(s selection.Selection) (wire.Attachment, field.Error
 			errs = append(errs, d.rules.Restricted.checkAddresses(ip, field.NewPath("ips").Index(i))...)
 		}
 	}
-	args := s.CNIArgs
-	if s.IPAMClaim != "" {
-		if !slices.Contains(d.Types(), whereaboutsType) {
-			errs = append(errs, field.Forbidden(field.NewPath("spec", "config", "ipam", "type"),
-				fmt.Sprintf("a pod asks for the addresses of an IPAMClaim, which only %s knows, and no plugin of %s/%s uses it", whereaboutsType, d.Namespace, d.Name)))
-		}
-		args = maps.Clone(args)
-		if args == nil {
-			args = map[string]any{}
-		}
-		args[whereabouts.ClaimArg] = s.IPAMClaim
-	}
-	list, err := d.list(args)
+	list, err := d.list(s.CNIArgs)
 	if err != nil {
 		errs = append(errs, field.InternalError(field.NewPath("spec", "config"), err))
 	}
@@ -216,6 +204,9 @@ func (d *Definition) runtime(s selection.Selection) (map[string]any, field.Error
 	}
 	if s.Bandwidth != nil {
 		values["bandwidth"] = bandwidth(*s.Bandwidth)
+	}
+	if s.IPAMClaim != "" {
+		values[whereabouts.ClaimKey] = s.IPAMClaim
 	}
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -70,8 +70,8 @@ func TestWhatIsRun(t *testing.T) {
 				`"runtime":{"bandwidth":{"ingressRate":1000,"ingressBurst":3100672,"egressRate":50000000,"egressBurst":8000}}}`},
 		{"arguments of the pod win", `{"type":"tuning","args":{"other":1,"cni":{"a":"d","b":"d"}}}`, `[{"name":"storage","cni-args":{"a":"p","c":{"d":1}}}]`,
 			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"tuning","args":{"other":1,"cni":{"a":"p","b":"d","c":{"d":1}}}}],"runtime":{}}`},
-		{"an IPAMClaim is an argument", `{"type":"tap","ipam":{"type":"whereabouts","range":"192.0.2.0/24"}}`, `[{"name":"storage","ipam-claim-reference":"c"}]`,
-			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"tap","ipam":{"type":"whereabouts","range":"192.0.2.0/24"},"args":{"cni":{"ipam-claim-reference":"c"}}}],"runtime":{}}`},
+		{"an IPAMClaim is the value of a capability", `{"type":"tap","capabilities":{"ipam-claim-reference":true},"ipam":{"type":"whereabouts","range":"192.0.2.0/24"}}`, `[{"name":"storage","ipam-claim-reference":"c"}]`,
+			`{"cniVersion":"0.3.1","loadOnlyInlinedPlugins":true,"name":"storage","plugins":[{"type":"tap","capabilities":{"ipam-claim-reference":true},"ipam":{"type":"whereabouts","range":"192.0.2.0/24"}}],"runtime":{"ipam-claim-reference":"c"}}`},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			var want map[string]any
@@ -102,13 +102,6 @@ func TestACapabilityThatNoPluginDeclaresIsNotDropped(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing: %s", want, text)
 		}
-	}
-}
-
-func TestAnIPAMClaimNeedsTheManagerThatKnowsIt(t *testing.T) {
-	_, errs := parsed(t, `{"type":"tap","ipam":{"type":"static"}}`).Attach(selection.Selection{IPAMClaim: "c"})
-	if len(errs) != 1 || !strings.Contains(errs.ToAggregate().Error(), "only whereabouts knows") {
-		t.Error(errs.ToAggregate())
 	}
 }
 
