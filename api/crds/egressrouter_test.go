@@ -79,8 +79,6 @@ func TestEgressRoutersAreRefusedWithTheWayOut(t *testing.T) {
 		{"a destination of a family without an address", rule(`port: 80, protocol: TCP, destinationIP: "2001:db8::1"`), []string{`spec: Invalid value: spec.redirect.redirectRules[0].destinationIP: "2001:db8::1" is IPv6, and the router has no IPv6 address; add one to spec.addresses, or remove the rule`}},
 		{"a fallback of a family without an address", redirect(`fallbackIP: "2001:db8::1"`), []string{fallback + `: Invalid value: "2001:db8::1" is IPv6, and the router has no IPv6 address; add one to spec.addresses, or remove the fallback`}},
 		{"a fallback with a port", redirect(`fallbackIP: "203.0.113.1:80"`), []string{fallback + `: Invalid value: "203.0.113.1:80": "203.0.113.1:80" is not an IP address; write one without a prefix or a port, e.g. 203.0.113.26`}},
-		{"another port at an IPv6 destination", `{spec: {addresses: [` + dualStack + `], redirect: {redirectRules: [{port: 80, protocol: TCP, destinationIP: "2001:db8::1", targetPort: 8080}]}}}`, []string{
-			target + `: Invalid value: 8080 differs from port 80, which the egress-router plug-in cannot do for an IPv6 destination: it would send to another address. Remove targetPort, or use the same port`}},
 		{"a port twice", redirect(`redirectRules: [{port: 80, protocol: TCP, destinationIP: 203.0.113.1}, {port: 80, protocol: TCP, destinationIP: 203.0.113.2}]`), []string{
 			`spec.redirect.redirectRules: Invalid value: TCP port 80 is redirected more than once, and only the first rule counts; remove all but one`}},
 		{"no redirect", `{spec: {redirect: null}}`, []string{`spec.redirect: Invalid value: is missing; mode Redirect needs redirectRules, a fallbackIP, or both`}},

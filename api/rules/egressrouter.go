@@ -121,12 +121,6 @@ var egressrouter = []Rule{
 			a.port]))[0]`,
 	},
 	{
-		ID: "egressrouter-target-port-ipv6", At: []string{"EgressRouter spec.redirect.redirectRules[]"}, Field: ".targetPort",
-		Valid:  `!has(self.targetPort) || self.targetPort == self.port || !self.destinationIP.contains(':')`,
-		Number: "self.targetPort", Sentence: "differs from port %d, which the egress-router plug-in cannot do for an IPv6 destination: it would send to another address. Remove targetPort, or use the same port",
-		Args: []string{"self.port"},
-	},
-	{
 		ID: "egressrouter-destination", At: []string{"EgressRouter spec.redirect.redirectRules[].destinationIP"},
 		Valid: `isIP(self)`,
 		Text:  "self", Sentence: "is not an IP address; write one without a prefix or a port, e.g. 203.0.113.26",

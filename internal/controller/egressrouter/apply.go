@@ -37,7 +37,11 @@ func (c *Controller) converge(ctx context.Context, r *networkv1.EgressRouter, w 
 	if s.Invalid = Validate(&r.Spec); len(s.Invalid) > 0 {
 		return s, nil
 	}
+	s.Wanted = attachmentsOf(r)
 	var err error
+	if s.Refused, err = c.refusedOn(ctx, w.pods); err != nil {
+		return s, err
+	}
 	if s.Trouble, err = c.addressInUse(ctx, r); err != nil || s.Trouble != nil {
 		return s, err
 	}

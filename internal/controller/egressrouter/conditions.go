@@ -2,6 +2,7 @@ package egressrouter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,8 +36,8 @@ type trouble struct{ Reason, Message string }
 var (
 	noImage = &trouble{"NoImage", "the operator has no image for routers; set EGRESS_ROUTER_CNI_IMAGE for it"}
 
-	waitForMultus = &trouble{"WaitingForMultus", "this cluster does not serve NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1), which give pods further interfaces; " +
-		"the router is created as soon as Multus is installed"}
+	waitForMultus = &trouble{"WaitingForMultus", "NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1), which give pods further interfaces, are not available in this cluster; " +
+		"the router is created as soon as they are: set spec.disableMultiNetwork to false, or install Multus"}
 )
 
 // state is what is known of a router, of which its conditions are made.
@@ -50,6 +51,10 @@ type state struct {
 	// Deployment is nil if there is none.
 	Deployment *appsv1.Deployment
 	Pods       []corev1.Pod
+	// Wanted are the attachments that the pod must have. It is empty if the specification has errors.
+	Wanted []attachment
+	// Refused is why a node could not attach the pod; nil if that is not known.
+	Refused *trouble
 }
 
 // verdict is one condition without its time.
@@ -71,6 +76,9 @@ func (s state) conditions(now time.Time) (available, progressing, degraded verdi
 	case s.Waiting != nil && s.Waiting != waitForMultus:
 		again = waitingAgain
 	}
+	if slices.ContainsFunc(s.Pods, func(p corev1.Pod) bool { return waits(&p) }) && (again == 0 || again > eventsAgain) {
+		again = eventsAgain
+	}
 	return available, progressing, degraded, again
 }
 
@@ -89,7 +97,7 @@ func (s state) obstacle() *trouble {
 	return s.Waiting
 }
 
-// available says whether the pod runs, whatever is wrong with what it is to become.
+// available says whether the pod runs and has its addresses, whatever is wrong with what it is to become.
 func (s state) available() verdict {
 	switch {
 	case s.Deployment == nil && s.obstacle() != nil:
@@ -98,8 +106,10 @@ func (s state) available() verdict {
 		return no(trouble{"Deploying", "the pod does not exist yet"})
 	case s.Deployment.Status.AvailableReplicas == 0:
 		return no(trouble{"PodNotAvailable", s.podTrouble()})
+	case len(s.Wanted) > 0 && s.unattached() != nil:
+		return no(*s.unattached())
 	default:
-		return yes(trouble{asExpected, "the router's pod runs"})
+		return yes(trouble{asExpected, "the router's pod runs, and has its addresses"})
 	}
 }
 
@@ -135,11 +145,21 @@ func (s state) degraded(available bool, now time.Time) (v verdict, again time.Du
 	if c := condition(d, appsv1.DeploymentReplicaFailure); c != nil && c.Status == corev1.ConditionTrue {
 		return yes(trouble{"PodRefused", fmt.Sprintf("the pod cannot be created: %s", c.Message)}), 0
 	}
-	if c := hung(d); c != nil {
+	if c := hung(d); c != nil && s.Refused == nil {
 		return yes(trouble{"RolloutHung", fmt.Sprintf("%s %s", c.Message, s.podTrouble())}), 0
 	}
 	if available {
 		return no(trouble{asExpected, ""}), 0
+	}
+	if s.Refused != nil {
+		return yes(*s.Refused), 0
+	}
+	if d.Status.AvailableReplicas > 0 {
+		// The pod before a change need not have the addresses of the next one.
+		if s.progressing().Status == networkv1.ConditionTrue {
+			return no(trouble{asExpected, ""}), 0
+		}
+		return yes(*s.unattached()), 0
 	}
 	if left := unavailableFor - now.Sub(unavailableSince(d)); left > 0 {
 		return no(trouble{asExpected, ""}), left
@@ -180,6 +200,9 @@ func condition(d *appsv1.Deployment, kind appsv1.DeploymentConditionType) *appsv
 
 // podTrouble says what keeps the pod from running.
 func (s state) podTrouble() string {
+	if s.Refused != nil {
+		return s.Refused.Message
+	}
 	for i := range s.Pods {
 		pod := status.OfPod(&s.Pods[i], false)
 		switch {

@@ -1,6 +1,7 @@
 package egressrouter
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,14 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 	pulling := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
 		Name: "c", Image: "i:v1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}}}
 	refused := &trouble{"ApplyFailed", "exceeded quota"}
+	wanted := []attachment{{"shop/egress-router-r-ipv4", netip.MustParseAddr("192.168.12.99")}, {"shop/egress-router-r-ipv6", netip.MustParseAddr("fd12::99")}}
+	reporting := func(attachments ...attachment) corev1.Pod {
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{annotationStatus: report(attachments...)}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+	}
+	leaving := reporting(wanted...)
+	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
+	starting := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: corev1.PodSpec{NodeName: "n"}, Status: corev1.PodStatus{Phase: corev1.PodPending}}
+	taken := &trouble{"AddressInUse", "pod p on node n: address is taken"}
 	for _, row := range []struct {
 		why                              string
 		state                            state
@@ -60,7 +69,7 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 		{"a mistake in an edit leaves the pod", state{Invalid: invalid, Deployment: running()}, "True AsExpected", "False AsExpected", "True InvalidSpec", "spec.a", 0},
 		{"no image", state{Trouble: noImage}, "False NoImage", "False NoImage", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
 		{"no image any more", state{Trouble: noImage, Deployment: running()}, "True AsExpected", "False AsExpected", "True NoImage", "EGRESS_ROUTER_CNI_IMAGE", 0},
-		{"no Multus is no one's mistake", state{Waiting: waitForMultus}, "False WaitingForMultus", "True WaitingForMultus", "False AsExpected", "Multus is installed", 0},
+		{"no Multus is no one's mistake", state{Waiting: waitForMultus}, "False WaitingForMultus", "True WaitingForMultus", "False AsExpected", "install Multus", 0},
 		{"Multus is gone", state{Waiting: waitForMultus, Deployment: running()}, "True AsExpected", "True WaitingForMultus", "False AsExpected", "", 0},
 		{"a quota is not watched", state{Trouble: refused}, "False ApplyFailed", "False ApplyFailed", "True ApplyFailed", "exceeded quota", refusedAgain},
 		{"an earlier router is being deleted", state{Waiting: &trouble{"Replacing", "it goes"}}, "False Replacing", "True Replacing", "False AsExpected", "it goes", waitingAgain},
@@ -77,6 +86,19 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 		{"pods that are not admitted", state{Deployment: running(without(0), func(d *appsv1.Deployment) {
 			d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "violates PodSecurity"})
 		})}, "False PodNotAvailable", "False AsExpected", "True PodRefused", "violates PodSecurity", 0},
+		{"both addresses", state{Deployment: running(), Pods: []corev1.Pod{reporting(wanted...)}, Wanted: wanted}, "True AsExpected", "False AsExpected", "False AsExpected", "", 0},
+		{"one address of two", state{Deployment: running(), Pods: []corev1.Pod{reporting(wanted[0])}, Wanted: wanted}, "False AddressMissing", "False AsExpected", "True AddressMissing", "fd12::99", 0},
+		{"the address of another network does not count", state{Deployment: running(), Pods: []corev1.Pod{reporting(attachment{"shop/other", wanted[0].address})}, Wanted: wanted[:1]},
+			"False AddressMissing", "False AsExpected", "True AddressMissing", "shop/egress-router-r-ipv4", 0},
+		{"a pod that is being deleted does not count", state{Deployment: running(), Pods: []corev1.Pod{leaving}, Wanted: wanted}, "False AddressMissing", "False AsExpected", "True AddressMissing", "no pod has the address", 0},
+		{"a report that cannot be read", state{Deployment: running(), Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationStatus: "["}}}}, Wanted: wanted},
+			"False AddressMissing", "False AsExpected", "True AddressMissing", "192.168.12.99", 0},
+		{"the pod before a change of the address", state{Deployment: running(rolling, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), Pods: []corev1.Pod{reporting()}, Wanted: wanted},
+			"False AddressMissing", "True Deploying", "False AsExpected", "192.168.12.99", 0},
+		{"a node that refuses", state{Deployment: running(without(time.Second), rolling), Pods: []corev1.Pod{starting}, Wanted: wanted, Refused: taken},
+			"False PodNotAvailable", "True Deploying", "True AddressInUse", "pod p on node n: address is taken", eventsAgain},
+		{"a pod whose events may come yet", state{Deployment: running(without(time.Second), rolling), Pods: []corev1.Pod{starting}, Wanted: wanted},
+			"False PodNotAvailable", "True Deploying", "False AsExpected", "pod p: Starting", eventsAgain},
 		{"a clock that went back", state{Deployment: running(without(-time.Hour))}, "False PodNotAvailable", "False AsExpected", "False AsExpected", "there is no pod", unavailableFor + time.Hour},
 	} {
 		t.Run(row.why, func(t *testing.T) {

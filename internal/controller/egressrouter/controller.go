@@ -6,7 +6,7 @@
 //
 // It must never say anything of a router on the cluster's status: who writes a router that cannot be reads so on that router. It never
 // touches an object that is not the router's, whatever its name. It takes nothing away because of a mistake: while a specification is
-// wrong, what was made of the last one that was right stays. Without Multus it waits.
+// wrong, what was made of the last one that was right stays. Without NetworkAttachmentDefinitions it waits.
 package egressrouter
 
 import (

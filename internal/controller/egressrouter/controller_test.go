@@ -3,6 +3,7 @@ package egressrouter
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	plugin "github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 )
 
 // cluster is an API server with the loop, which runs when the test says so, and a namespace.
@@ -159,16 +161,42 @@ func (c *cluster) deployment(name string) *appsv1.Deployment {
 	return d
 }
 
-// rollOut makes a Deployment look as if its pod ran.
+// rollOut makes a Deployment look as if its pod ran, with its addresses.
 func (c *cluster) rollOut(name string) {
 	c.t.Helper()
 	d := c.deployment(name)
+	r := &networkv1.EgressRouter{}
+	if err := c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: d.Annotations[annotationRouter]}, r); err != nil {
+		c.t.Fatal(err)
+	}
+	c.pod(d, name+"-x", map[string]string{annotationStatus: report(attachmentsOf(r)...)})
 	generation := d.Generation
 	d.Status = running().Status
 	d.Status.ObservedGeneration = generation
 	if err := c.Client.Status().Update(c.t.Context(), d); err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// pod creates a pod of a Deployment on a node.
+func (c *cluster) pod(d *appsv1.Deployment, name string, annotations map[string]string) *corev1.Pod {
+	c.t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name, Labels: d.Spec.Template.Labels, Annotations: annotations}}
+	pod.Spec = *d.Spec.Template.Spec.DeepCopy()
+	pod.Spec.NodeName = "node-1"
+	if err := c.Client.Create(c.t.Context(), pod); err != nil {
+		c.t.Fatal(err)
+	}
+	return pod
+}
+
+// report is what a node reports of a pod's networks.
+func report(attachments ...attachment) string {
+	all := []string{`{"name":"cbr0","interface":"eth0","ips":["10.244.1.2"],"default":true}`}
+	for i, a := range attachments {
+		all = append(all, fmt.Sprintf(`{"name":%q,"interface":"net%d","ips":[%q]}`, a.network, i+1, a.address))
+	}
+	return "[" + strings.Join(all, ",") + "]"
 }
 
 func (c *cluster) config(name string) string {
@@ -197,7 +225,7 @@ func TestRoutersOfOneNamespaceDoNotGetInOneAnothersWay(t *testing.T) {
 		t.Error("one has the address of the other")
 	}
 	want := []string{"Normal Created: NetworkAttachmentDefinition egress-router-a-ipv4", "Normal Created: Deployment egress-router-a",
-		"Normal Created: NetworkAttachmentDefinition egress-router-b-ipv4", "Normal Created: Deployment egress-router-b", "Normal Available: the router's pod runs"}
+		"Normal Created: NetworkAttachmentDefinition egress-router-b-ipv4", "Normal Created: Deployment egress-router-b", "Normal Available: the router's pod runs, and has its addresses"}
 	if diff := cmp.Diff(want, c.told.take()); diff != "" {
 		t.Error(diff)
 	}
@@ -318,6 +346,57 @@ func TestWithoutMultusARouterWaits(t *testing.T) {
 	c.run(r)
 	c.want(r, "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=False AsExpected")
 	c.wantNames("egress-router-r", "egress-router-r-ipv4")
+}
+
+// A pod without its second interface is no router, however well it runs.
+func TestARouterIsAvailableOnlyWithItsAddress(t *testing.T) {
+	c := newCluster(t)
+	r := c.router("r")
+	c.run(r)
+	d := c.deployment("egress-router-r")
+	pod := c.pod(d, "without", nil)
+	d.Status = running().Status
+	d.Status.ObservedGeneration = d.Generation
+	if err := c.Client.Status().Update(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	c.run(r)
+	c.want(r, "Available=False AddressMissing, Progressing=False AsExpected, Degraded=True AddressMissing")
+	for _, words := range []string{"pod without on node node-1", "192.168.12.99", c.namespace + "/egress-router-r-ipv4", "delete the pod"} {
+		if message := r.Status.Conditions[0].Message; !strings.Contains(message, words) {
+			t.Errorf("%q does not contain %q", message, words)
+		}
+	}
+	pod.Annotations = map[string]string{annotationStatus: report(attachmentsOf(r)...)}
+	c.update(pod)
+	c.run(r)
+	c.want(r, "Available=True AsExpected, Progressing=False AsExpected, Degraded=False AsExpected")
+}
+
+// What the node answers is in the events of the pod only; the newest counts.
+func TestWhyANodeDoesNotAttachThePodIsACondition(t *testing.T) {
+	c := newCluster(t)
+	r := c.router("r")
+	c.run(r)
+	pod := c.pod(c.deployment("egress-router-r"), "p", nil)
+	c.run(r)
+	c.want(r, "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=False AsExpected")
+	for i, f := range []plugin.Failure{plugin.NoMaster("the node has no interface eth7"), plugin.Taken(netip.MustParseAddr("192.168.12.99"), "this node")} {
+		event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: fmt.Sprintf("p.%d", i)}}
+		event.InvolvedObject = corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.namespace, Name: "p", UID: pod.UID}
+		event.Reason, event.Message = "FailedCreatePodSandBox", "failed (add): "+f.String()
+		event.LastTimestamp = metav1.NewTime(noon.Add(time.Duration(i) * time.Minute))
+		if err := c.Client.Create(t.Context(), event); err != nil {
+			t.Fatal(err)
+		}
+		if result := c.run(r); result.RequeueAfter != eventsAgain {
+			t.Errorf("looks again after %v", result.RequeueAfter)
+		}
+		c.want(r, "Available=False PodNotAvailable, Progressing=True Deploying, Degraded=True "+f.Reason)
+		if want := "pod p on node node-1: " + f.Message; r.Status.Conditions[2].Message != want || r.Status.Conditions[0].Message != want {
+			t.Errorf("%+v", r.Status.Conditions)
+		}
+	}
 }
 
 func TestWithoutAnImageARouterSaysSo(t *testing.T) {

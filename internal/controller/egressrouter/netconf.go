@@ -8,8 +8,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 )
 
-// netConf is the configuration of the CNI plug-in egress-router. What the plug-in knows besides and is left out has the plug-in's own
-// default: without log_file it writes to the standard error, which the container runtime keeps.
+// netConf is the configuration of the CNI plug-in egress-router (package internal/multinet/egressrouter), in the format of OpenShift's.
 type netConf struct {
 	CNIVersion    string        `json:"cniVersion"`
 	Type          string        `json:"type"`
@@ -27,7 +26,7 @@ type interfaceArgs struct {
 }
 
 type ipConf struct {
-	// Addresses are a list of which the plug-in uses the first entry only.
+	// Addresses are a list of one.
 	Addresses []string `json:"addresses"`
 	// Gateway is that of the address.
 	Gateway string `json:"gateway"`
@@ -36,7 +35,7 @@ type ipConf struct {
 	Destinations []string `json:"destinations"`
 }
 
-// cniVersion is the version of the CNI specification that the plug-in is called with; it takes no later one in all its releases.
+// cniVersion is the version of the CNI specification that the plug-in is called with. It is the one that OpenShift's takes, too.
 const cniVersion = "0.4.0"
 
 // configOf returns the configuration for one address of a router. Each has one of its own, since the plug-in takes one address, and
@@ -70,7 +69,6 @@ func destinations(redirect *networkv1.RedirectConfig, ipv6 bool) []string {
 			continue
 		}
 		text := fmt.Sprintf("%d %s %s", rule.Port, rule.Protocol, rule.DestinationIP)
-		// A port behind an IPv6 address would be read as part of it.
 		if rule.TargetPort != 0 && rule.TargetPort != rule.Port {
 			text += fmt.Sprintf(" %d", rule.TargetPort)
 		}

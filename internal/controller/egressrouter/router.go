@@ -21,7 +21,7 @@ import (
 var assets embed.FS
 
 const (
-	// annotationNetworks is how Multus is told which networks a pod has besides the cluster's.
+	// annotationNetworks names the networks that a pod has besides the cluster's.
 	annotationNetworks = "k8s.v1.cni.cncf.io/networks"
 	// no one is the user that the container runs as where nothing gives it one.
 	nobody = 65534
@@ -77,7 +77,7 @@ func objects(r *networkv1.EgressRouter, s settings) ([]*unstructured.Unstructure
 	return append(all, deployment), err
 }
 
-// election is a network that a pod asks Multus for.
+// election is a network that a pod asks for.
 type election struct {
 	Name string `json:"name"`
 	// DefaultRoute are the routers of the pod's default routes, in the place of those that it has.

@@ -17,7 +17,7 @@ import (
 const maxName = 253
 
 // trim bounds what the caches keep of an object: a label is all that a tenant needs to have an object in them. Whole are only
-// Deployments and attachments that an EgressRouter controls. Of pods the status is kept, of all else the name, the labels of the
+// Deployments and attachments that an EgressRouter controls. Of pods the status is kept, and what their node reports of their networks, of all else the name, the labels of the
 // controller and who controls it.
 func trim(o any) (any, error) {
 	object, ok := o.(client.Object)
@@ -28,6 +28,9 @@ func trim(o any) (any, error) {
 	owner := metav1.GetControllerOf(object)
 	if pod, ok := object.(*corev1.Pod); ok {
 		kept := &corev1.Pod{ObjectMeta: trimMeta(object, owner)}
+		if report, ok := pod.Annotations[annotationStatus]; ok && len(report) <= longestStatus {
+			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, annotationStatus, report)
+		}
 		// No tenant writes it.
 		kept.Spec.NodeName, kept.Status = pod.Spec.NodeName, pod.Status
 		return kept, nil

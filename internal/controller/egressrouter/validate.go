@@ -26,6 +26,7 @@ func Validate(spec *networkv1.EgressRouterSpec) field.ErrorList {
 	if spec.Redirect == nil {
 		return append(errs, field.Required(root.Child("redirect"), "mode Redirect needs redirectRules, a fallbackIP, or both").WithOrigin("egressrouter-redirect"))
 	}
+	errs = append(errs, validateOwn(spec, root.Child("redirect"))...)
 	return append(errs, validateRedirect(spec.Redirect, familiesOf(spec.Addresses), root.Child("redirect"))...)
 }
 
@@ -40,7 +41,8 @@ func validateMacvlan(m *networkv1.MacvlanConfig, addresses int, path *field.Path
 		errs = append(errs, field.Invalid(path.Child("mode"), m.Mode,
 			"gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address").WithOrigin("egressrouter-passthru"))
 	}
-	if !interfaceName.MatchString(m.Master) || m.Master == "." || m.Master == ".." {
+	// The kernel counts bytes, and the definition's rule characters.
+	if !interfaceName.MatchString(m.Master) || len(m.Master) > 15 || m.Master == "." || m.Master == ".." {
 		errs = append(errs, invalid(path.Child("master"), m.Master, "egressrouter-master"))
 	}
 	return errs

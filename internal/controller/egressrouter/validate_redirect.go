@@ -55,9 +55,6 @@ func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) 
 	if r.TargetPort < 0 || r.TargetPort > largestPort {
 		errs = append(errs, invalid(path.Child("targetPort"), r.TargetPort, "egressrouter-target-port"))
 	}
-	if r.TargetPort != 0 && r.TargetPort != r.Port && strings.Contains(r.DestinationIP, ":") {
-		errs = append(errs, invalid(path.Child("targetPort"), r.TargetPort, "egressrouter-target-port-ipv6", r.Port))
-	}
 	return errs
 }
 
@@ -74,6 +71,26 @@ func validateDestination(value string, have families, path *field.Path, rule, ot
 			"is IPv%d, and the router has no IPv%d address; add one to spec.addresses, or %s", familyOf(a), familyOf(a), otherwise)).WithOrigin(rule + "-family")}
 	}
 	return nil
+}
+
+// validateOwn checks that a router does not send to itself.
+func validateOwn(spec *networkv1.EgressRouterSpec, path *field.Path) (errs field.ErrorList) {
+	check := func(value string, at *field.Path) {
+		a, err := parseIP(value)
+		if err != nil {
+			return
+		}
+		for _, address := range spec.Addresses {
+			if own, err := parseCIDR(address.IP); err == nil && own.Addr() == a {
+				errs = append(errs, field.Invalid(at, value, "is the router's own address; write that of the server").WithOrigin("egressrouter-destination-own"))
+			}
+		}
+	}
+	for i := range spec.Redirect.RedirectRules {
+		check(spec.Redirect.RedirectRules[i].DestinationIP, path.Child("redirectRules").Index(i).Child("destinationIP"))
+	}
+	check(spec.Redirect.FallbackIP, path.Child("fallbackIP"))
+	return errs
 }
 
 func familyOf(a netip.Addr) int {

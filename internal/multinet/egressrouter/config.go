@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -228,6 +229,6 @@ func (r *reader) mtu(v any, at *field.Path) {
 
 func validInterface(name string) bool {
 	return len(name) <= maxInterfaceName && name != "." && name != ".." && !strings.ContainsFunc(name, func(c rune) bool {
-		return c == '/' || c == ':' || c <= ' ' || c == 0x7f
+		return c == '/' || c == ':' || unicode.IsSpace(c)
 	})
 }

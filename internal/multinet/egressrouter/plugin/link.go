@@ -28,8 +28,11 @@ const aliasPrefix = egressrouter.Type + " "
 
 // noMaster is the error that the node has no interface that can be the master.
 func noMaster(format string, args ...any) error {
-	return types.NewError(egressrouter.CodeNoMaster, fmt.Sprintf(format, args...), "")
+	return failed(egressrouter.NoMaster(format, args...))
 }
+
+// failed is a failure as CNI reports it.
+func failed(f egressrouter.Failure) error { return types.NewError(f.Code, f.String(), "") }
 
 // master returns the node's interface that the macvlan is made on.
 func (a *attachment) master() (netlink.Link, error) {
@@ -53,7 +56,7 @@ func (a *attachment) master() (netlink.Link, error) {
 		switch ip = ip.Unmap(); {
 		case ip == a.conf.Address.Addr():
 			// A macvlan does not hear the node it is on.
-			return nil, taken(ip, "this node")
+			return nil, failed(egressrouter.Taken(ip, "this node"))
 		case address.LinkIndex == master.Attrs().Index && a.conf.Mode == "passthru" && ip.IsGlobalUnicast():
 			return nil, noMaster("interface %s has the node's address %s, and macvlan mode passthru would take it over; use bridge, private or vepa, or another master", name, ip)
 		}
@@ -87,11 +90,6 @@ func (a *attachment) findMaster() (netlink.Link, error) {
 		return netlink.LinkByIndex(index)
 	}
 	return nil, noMaster("the node has no default route, and the configuration no interfaceArgs.master; name one")
-}
-
-// taken is the error that another machine has the address.
-func taken(address netip.Addr, holder string) error {
-	return types.NewError(egressrouter.CodeAddressTaken, fmt.Sprintf("address %s is taken by %s; choose another one, or free it", address, holder), "")
 }
 
 // free returns an error if the pod has the interface already, or another attachment of the family.

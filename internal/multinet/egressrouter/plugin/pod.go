@@ -1,12 +1,12 @@
 package plugin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
 	"time"
 
-	"github.com/containernetworking/cni/pkg/types"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
@@ -79,7 +79,7 @@ func (a *attachment) takeAddress(link netlink.Link, master string) error {
 	}
 	defer ears.close()
 	if holder, found, err := ears.ask(netip.Addr{}, probes, probeEvery, probeWait); err != nil || found {
-		return errorsOr(err, func() error { return taken(address, "the machine with MAC address "+holder.String()) })
+		return cmp.Or(err, failed(egressrouter.Taken(address, "the machine with MAC address "+holder.String())))
 	}
 	a.log.Debug("no machine answers for the address", "address", address)
 	wanted := &netlink.Addr{IPNet: ipNet(a.conf.Address)}
@@ -100,16 +100,9 @@ func (a *attachment) takeAddress(link netlink.Link, master string) error {
 	defer gateway.close()
 	_, found, err := gateway.ask(address, questions, questionEvery, questionEvery)
 	if err == nil && !found {
-		return types.NewError(egressrouter.CodeNoGateway, fmt.Sprintf("gateway %s does not answer on the network of interface %s of the node", a.conf.Gateway, master), "")
+		return failed(egressrouter.NoGateway(a.conf.Gateway, master))
 	}
 	return err
-}
-
-func errorsOr(err error, otherwise func() error) error {
-	if err != nil {
-		return err
-	}
-	return otherwise()
 }
 
 // announce lets the other machines, and the switches between them, know where the address is now.
