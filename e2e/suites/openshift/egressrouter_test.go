@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,12 +21,11 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/kit"
 )
 
-// routerImage is the variable of the operator's environment that names the image of routers. Without Multus on the nodes, their pods
-// get no further interface; any image with a shell runs.
+// routerImage is the variable of the operator's environment that names the image of routers.
 const routerImage = "EGRESS_ROUTER_CNI_IMAGE"
 
-// setEnvironment gives the operator a variable until the test ends.
-func setEnvironment(t *testing.T, name, value string) {
+// setEnvironment gives the operator a variable until the test ends, or restore is called.
+func setEnvironment(t *testing.T, name, value string) (restore func()) {
 	t.Helper()
 	set := func(ctx context.Context, variable string) error {
 		_, err := lab.Kubectl(ctx, "-n", kit.OperatorNamespace, "set", "env", "deployment/"+kit.OperatorDeployment, variable)
@@ -34,13 +34,15 @@ func setEnvironment(t *testing.T, name, value string) {
 	if err := set(t.Context(), name+"="+value); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	restore = sync.OnceFunc(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := errors.Join(set(ctx, name+"-"), kit.Poll(ctx, time.Minute, lab.OperatorRuns)); err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(restore)
+	return restore
 }
 
 func createRouter(t *testing.T, namespace, name, ip string) *unstructured.Unstructured {
@@ -55,7 +57,8 @@ func createRouter(t *testing.T, namespace, name, ip string) *unstructured.Unstru
 func routerWith(namespace, name, ip string) *unstructured.Unstructured {
 	r := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
 		"addresses": []any{map[string]any{"ip": ip, "gateway": "192.168.12.1"}},
-		"redirect":  map[string]any{"fallbackIP": "203.0.113.26"},
+		// Inside the router's network, so that it starts without a gateway that answers.
+		"redirect": map[string]any{"fallbackIP": "192.168.12.26"},
 	}}}
 	r.SetGroupVersionKind(schema.GroupVersionKind{Group: "network.operator.openshift.io", Version: "v1", Kind: "EgressRouter"})
 	r.SetNamespace(namespace)
@@ -77,6 +80,20 @@ func routerSays(r *unstructured.Unstructured, condition, status, reason string) 
 		}
 		return errors.Join(err, fmt.Errorf("router %s has %v", r.GetName(), all))
 	}
+}
+
+// routerRuns checks that a router has its address; where the cluster has no multiple networks, that its pod runs and lacks it.
+func routerRuns(t *testing.T, r *unstructured.Unstructured) func(context.Context) error {
+	t.Helper()
+	daemon := &appsv1.DaemonSet{}
+	err := lab.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-multus", Name: "multus"}, daemon)
+	if apierrors.IsNotFound(err) {
+		return routerSays(r, "Available", "False", "AddressMissing")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return routerSays(r, "Available", "True", "AsExpected")
 }
 
 // routerObjects lists what there is of routers in a namespace.
@@ -111,17 +128,18 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	if _, err := lab.Kubectl(t.Context(), "label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted"); err != nil {
 		t.Fatal(err)
 	}
+	restoreImage := setEnvironment(t, routerImage, "")
 	a := createRouter(t, namespace, "a", "192.168.12.99/24")
 	kit.Eventually(t, time.Minute, "a router says that the operator has no image", routerSays(a, "Degraded", "True", "NoImage"))
 	settled(t)
-	setEnvironment(t, routerImage, kit.Agnhost)
+	restoreImage()
 	if _, err := lab.Kubectl(t.Context(), "apply", "--server-side", "-f",
 		filepath.Join(lab.Root, "internal/openshift/thirdparty/network-attachment-definitions.k8s.cni.cncf.io.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	b := createRouter(t, namespace, "b", "192.168.12.100/24")
 	for _, r := range []*unstructured.Unstructured{a, b} {
-		kit.Eventually(t, 2*time.Minute, "a router runs", routerSays(r, "Available", "True", "AsExpected"))
+		kit.Eventually(t, 2*time.Minute, "a router runs", routerRuns(t, r))
 		kit.Eventually(t, time.Minute, "its rollout ends", routerSays(r, "Progressing", "False", "AsExpected"))
 	}
 
@@ -132,7 +150,7 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	kit.Eventually(t, time.Minute, "a router that is wrong says so", routerSays(wrong, "Degraded", "True", "InvalidSpec"))
 	settled(t)
 	for _, r := range []*unstructured.Unstructured{a, b} {
-		if err := routerSays(r, "Available", "True", "AsExpected")(t.Context()); err != nil {
+		if err := routerRuns(t, r)(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -145,7 +163,7 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 		if err := lab.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			return err
 		}
-		return routerSays(a, "Available", "True", "AsExpected")(ctx)
+		return routerRuns(t, a)(ctx)
 	})
 	wantAddress(t, namespace, "a", "192.168.12.99/24")
 	wantAddress(t, namespace, "b", "192.168.12.100/24")
