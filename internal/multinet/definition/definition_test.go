@@ -118,6 +118,8 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"takes all packets of the node's interface", `{"type":"macvlan","mode":"passthru","master":"eth0"}`, "would lose it", false},
 		{"the same, in other letters", `{"type":"macvlan","mode":"PassThru","master":"eth0"}`, "would lose it", false},
 		{"the same, by the plugin's default", `{"type":"macvlan","mode":"passthru"}`, "must be set with mode passthru", false},
+		{"the same, by an egress router", `{"type":"egress-router","interfaceArgs":{"mode":"Passthru","master":"eth0"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1"}}`, "would lose it", false},
+		{"an egress router without an address", `{"type":"egress-router","ip":{"gateway":"198.51.100.1"}}`, "spec.config.ip.addresses", false},
 		{"joins the pod network", `{"type":"bridge","bridge":"cni0","ipam":{"type":"static","addresses":[{"address":"10.128.0.9/24"}]}}`, "bridge of the pod network", false},
 		{"the same, by the plugin's default", `{"type":"bridge"}`, "bridge of the pod network", false},
 		{"shares the address records of the pod network", `{"name":"pods","type":"bridge","bridge":"b","ipam":{"type":"host-local"}}`, "name of the pod network", false},
@@ -150,6 +152,8 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"another plugin", `{"type":"ptp"}`, "supported values", true},
 		{"another master", `{"type":"macvlan","master":"eth0"}`, "restricted.masters", true},
 		{"the default route's master", `{"type":"macvlan"}`, "restricted.masters", true},
+		{"an egress router on another master", `{"type":"egress-router","ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1"}}`, "restricted.masters", true},
+		{"an egress router with the address of a pod", `{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["10.128.0.9/24"],"gateway":"10.128.0.1"}}`, "which the cluster uses", true},
 		{"a bridge of another namespace", `{"type":"bridge","bridge":"br000000-x"}`, "must begin with", true},
 		{"a gateway on the node", `{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","isGateway":true}`, "node itself", true},
 		{"addresses of the node alone", `{"type":"macvlan","master":"eth1","ipam":{"type":"host-local"}}`, "supported values", true},
@@ -178,6 +182,7 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 func TestWhatRestrictedDefinitionsMayUse(t *testing.T) {
 	for _, config := range []string{
 		`{"type":"macvlan","master":"eth1","ipam":{"type":"dhcp"}}`,
+		`{"type":"egress-router","interfaceArgs":{"master":"eth1"},"ip":{"addresses":["198.51.100.9/24"],"gateway":"198.51.100.1","destinations":["80 TCP 203.0.113.1"]}}`,
 		`{"type":"macvlan","master":"eth1","ipam":{"type":"static","addresses":[{"address":"198.51.100.9/24"}],"routes":[{"dst":"0.0.0.0/0"}]}}`,
 		`{"plugins":[{"type":"bridge","bridge":"` + BridgePrefix("tenant") + `x","ipam":{"type":"whereabouts","range":"198.51.100.0/24"}},{"type":"bandwidth"},{"type":"sbr"}]}`,
 	} {

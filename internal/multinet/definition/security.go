@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
+	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 )
@@ -72,6 +73,7 @@ func checkPlugin(p map[string]any, at *field.Path, rules Rules) field.ErrorList 
 	}
 	errs = append(errs, checkPaths(p, at)...)
 	errs = append(errs, checkDevices(p, at, rules)...)
+	errs = append(errs, checkEgressRouter(p, at, rules)...)
 	if ipam, set := p["ipam"]; set {
 		o, ok := ipam.(map[string]any)
 		if !ok {
@@ -214,7 +216,7 @@ func BridgePrefix(namespace string) string {
 
 // allowed are the plugins of restricted definitions, and their address managers.
 var (
-	allowed     = []string{"macvlan", "bridge", "tuning", "bandwidth", "sbr"}
+	allowed     = []string{"macvlan", "bridge", "tuning", "bandwidth", "sbr", egressrouter.Type}
 	allowedIPAM = []string{"static", "whereabouts", "dhcp"}
 )
 
@@ -228,9 +230,10 @@ func (r *Restricted) check(p map[string]any, at *field.Path) field.ErrorList {
 	switch kind {
 	case "macvlan":
 		if master, _ := p["master"].(string); !slices.Contains(r.Masters, master) {
-			errs = append(errs, field.Invalid(at.Child("master"), short(p["master"]),
-				fmt.Sprintf("is not one of the interfaces that spec.multiNetwork.restricted.masters of the Network names: %s", strings.Join(r.Masters, ", "))))
+			errs = append(errs, r.notAMaster(at.Child("master"), p["master"]))
 		}
+	case egressrouter.Type:
+		errs = append(errs, r.checkEgressRouter(p, at)...)
 	case "bridge":
 		prefix := BridgePrefix(r.Namespace)
 		if name, _ := p["bridge"].(string); !strings.HasPrefix(name, prefix) {
