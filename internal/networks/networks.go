@@ -24,6 +24,17 @@ func Registry() pipeline.Registry {
 		pipeline.NotBuilt(operatorv1.NetworkTypeContiv),
 	}, tests...)}
 	bridges := r.Operands().Bridges
-	r.Components = []provider.Component{kubeproxy.New(), multus.New(bridges...), diagnostics.New()}
+	r.Components = []provider.Component{kubeproxy.New(), multus.New(installed(r.Providers), bridges...), diagnostics.New()}
 	return r
+}
+
+// installed are the types of the networks that the operator installs. The CNI configurations of their agents let pods have further networks.
+func installed(providers []provider.Provider) []operatorv1.NetworkType {
+	var types []operatorv1.NetworkType
+	for _, p := range providers {
+		if traits := p.Traits(); traits.NotBuilt == "" {
+			types = append(types, traits.Type)
+		}
+	}
+	return types
 }

@@ -17,6 +17,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
@@ -50,6 +51,10 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		if image != "" {
 			out.Unavailable += "; until then nodes keep " + image
 		}
+	}
+	if o.foreignNetwork != "" {
+		out.Unavailable = fmt.Sprintf("Pods get no further networks: the CNI configuration of the network %s, which a third party installs, does not start %s, as docs/programs/multus-shim.md shows; "+
+			"set spec.disableMultiNetwork: true at installation to hide this", o.foreignNetwork, delegate.Shim)
 	}
 	networks, err := o.networks(spec)
 	if err != nil {

@@ -14,11 +14,16 @@ import (
 const Name = "MultiNetwork"
 
 // Component is the component. The zero value is ready for use.
-type Component struct{ bridges []string }
+type Component struct {
+	types   []operatorv1.NetworkType
+	bridges []string
+}
 
-// New returns the component. bridges are those of the networks that can be installed (provider.Operands.Bridges): definitions of further
+// New returns the component. types are those of the networks whose agents have pods started with the shim. bridges are those of the networks that can be installed (provider.Operands.Bridges): definitions of further
 // networks cannot use them.
-func New(bridges ...string) provider.Component { return Component{bridges} }
+func New(types []operatorv1.NetworkType, bridges ...string) provider.Component {
+	return Component{types, bridges}
+}
 
 // Name is MultiNetwork.
 func (Component) Name() string { return Name }

@@ -25,17 +25,17 @@ func TestDefaultsAreExplicitAndTheInputIsLeftAlone(t *testing.T) {
 		{"policies asked for", operatorv1.NetworkSpec{UseMultiNetworkPolicy: &yes}, false, true, true},
 	} {
 		before := tc.spec.DeepCopy()
-		got := New().Default(&tc.spec, nil, provider.Traits{}, facts.Cluster{})
+		got := component().Default(&tc.spec, nil, provider.Traits{}, facts.Cluster{})
 		if diff := cmp.Diff(before, &tc.spec); diff != "" {
 			t.Errorf("%s: the input was changed: %s", tc.why, diff)
 		}
 		if m := got.MultiNetwork; (m != nil) != tc.enabled || m != nil && (!*m.NamespaceIsolation || m.Attachments != operatorv1.AttachmentsTrusted || len(m.GlobalNamespaces) != 4) {
 			t.Errorf("%s: spec.multiNetwork is %+v", tc.why, m)
 		}
-		if *got.DisableMultiNetwork != tc.off || *got.UseMultiNetworkPolicy != tc.policy || New().Enabled(got) != tc.enabled || New().Enabled(&tc.spec) != tc.enabled {
+		if *got.DisableMultiNetwork != tc.off || *got.UseMultiNetworkPolicy != tc.policy || component().Enabled(got) != tc.enabled || component().Enabled(&tc.spec) != tc.enabled {
 			t.Errorf("%s: got %+v", tc.why, got)
 		}
-		if diff := cmp.Diff(got, New().Default(got, got, provider.Traits{}, facts.Cluster{})); diff != "" {
+		if diff := cmp.Diff(got, component().Default(got, got, provider.Traits{}, facts.Cluster{})); diff != "" {
 			t.Errorf("%s: filling again changes it: %s", tc.why, diff)
 		}
 	}
@@ -57,7 +57,7 @@ func TestItCannotBeTurnedOnOrOffInUse(t *testing.T) {
 		{"not said is the same as false", &operatorv1.NetworkSpec{}, on, false},
 		{"other networks, and policies", on, more, false},
 	} {
-		errs := New().CheckChange(tc.prev, tc.next)
+		errs := component().CheckChange(tc.prev, tc.next)
 		if (len(errs) > 0) != tc.refused {
 			t.Errorf("%s: %v", tc.why, errs)
 		}

@@ -43,7 +43,7 @@ func cluster() facts.Cluster {
 // run runs the whole pipeline, and returns the output of the component; nil if it is not deployed.
 func run(t *testing.T, spec *operatorv1.NetworkSpec, reader client.Reader, f facts.Cluster) *provider.Output {
 	t.Helper()
-	p := pipeline.Pipeline{Registry: pipeline.Registry{Components: []provider.Component{New("cni0")}}}
+	p := pipeline.Pipeline{Registry: pipeline.Registry{Components: []provider.Component{component("cni0")}}}
 	res, err := p.Run(t.Context(), pipeline.Input{Desired: spec, Cluster: f, Reader: reader}, pipeline.Render)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestNothingIsRenderedWhenItIsDisabled(t *testing.T) {
 	if out := run(t, spec, nil, cluster()); out != nil {
 		t.Errorf("%d objects", len(out.Objects))
 	}
-	if filled := New().Default(spec, nil, provider.Traits{}, facts.Cluster{}); filled.MultiNetwork != nil {
+	if filled := component().Default(spec, nil, provider.Traits{}, facts.Cluster{}); filled.MultiNetwork != nil {
 		t.Errorf("settings are recorded that have no effect: %+v", filled.MultiNetwork)
 	}
 }
@@ -234,6 +234,33 @@ func TestARemovedNetworkStaysWhilePodsUseIt(t *testing.T) {
 		_, next := configOfDaemons(t, out)
 		if (next.Data[recordKey] == `["default/short"]`) != (tc.want != "") {
 			t.Errorf("%s: recorded %s", tc.why, next.Data[recordKey])
+		}
+	}
+}
+
+// component is the component where the operator installs flannel and the network of the test specifications.
+func component(bridges ...string) provider.Component {
+	return New([]operatorv1.NetworkType{operatorv1.NetworkTypeFlannel, "Calico"}, bridges...)
+}
+
+// A pod network whose configuration does not start the shim would have pods start without the networks that they ask for.
+func TestTheNetworkOfAThirdPartyIsNamed(t *testing.T) {
+	for _, row := range []struct {
+		network operatorv1.NetworkType
+		want    bool
+	}{{operatorv1.NetworkTypeFlannel, false}, {"Other", true}} {
+		spec := &operatorv1.NetworkSpec{DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: row.network}}
+		spec = component().Default(spec, nil, provider.Traits{}, facts.Cluster{})
+		renderer, err := component().Observe(t.Context(), nil, spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := renderer.Render(spec, facts.Cluster{Images: facts.Images{ImageVariable: "registry.test/multus:v1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(out.Unavailable, "does not start multus-shim"); got != row.want || len(out.Objects) == 0 {
+			t.Errorf("%s: %q, %d objects", row.network, out.Unavailable, len(out.Objects))
 		}
 	}
 }

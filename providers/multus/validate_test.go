@@ -31,7 +31,7 @@ func static(s osv1.StaticIPAMConfig) osv1.AdditionalNetworkDefinition {
 // complaints are the errors as "field: rule: detail", without the beginning of the path that all have.
 func complaints(networks ...osv1.AdditionalNetworkDefinition) []string {
 	var got []string
-	for _, e := range New().Validate(&operatorv1.NetworkSpec{AdditionalNetworks: networks}, provider.Traits{}) {
+	for _, e := range component().Validate(&operatorv1.NetworkSpec{AdditionalNetworks: networks}, provider.Traits{}) {
 		got = append(got, strings.TrimPrefix(e.Field, "spec.additionalNetworks")+": "+e.Origin+": "+e.Detail)
 	}
 	return got
@@ -118,11 +118,11 @@ func TestMistakesInJSONAreShownAtTheirPlace(t *testing.T) {
 func TestNoAdditionalNetworksWhereTheyAreTurnedOff(t *testing.T) {
 	yes := true
 	spec := &operatorv1.NetworkSpec{DisableMultiNetwork: &yes}
-	if errs := New().Validate(spec, provider.Traits{}); len(errs) > 0 {
+	if errs := component().Validate(spec, provider.Traits{}); len(errs) > 0 {
 		t.Errorf("nothing is asked for, and yet: %v", errs)
 	}
 	spec.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{raw("a", bridge)}
-	errs := New().Validate(spec, provider.Traits{})
+	errs := component().Validate(spec, provider.Traits{})
 	if len(errs) != 1 || !strings.HasPrefix(errs[0].Detail, "additional networks cannot be specified without deploying Multus") {
 		t.Errorf("got %v", errs)
 	}
@@ -163,7 +163,7 @@ func TestSettingsAreChecked(t *testing.T) {
 				`; spec.multiNetwork.restricted.masters[5] "eth1" is already spec.multiNetwork.restricted.masters[0]; remove one of them`},
 	} {
 		var got []string
-		for _, err := range New().Validate(&operatorv1.NetworkSpec{MultiNetwork: &tc.m}, provider.Traits{}) {
+		for _, err := range component().Validate(&operatorv1.NetworkSpec{MultiNetwork: &tc.m}, provider.Traits{}) {
 			got = append(got, fmt.Sprintf("%s %q %s", err.Field, err.BadValue, err.Detail))
 			if err.Origin == "" {
 				t.Errorf("%s: %v has no rule", tc.why, err)
