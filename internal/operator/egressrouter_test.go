@@ -82,6 +82,7 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "p", Labels: deployment.Spec.Template.Labels, Annotations: deployment.Spec.Template.Annotations}}
 	pod.Spec = deployment.Spec.Template.Spec
+	pod.Spec.NodeName = "node-1" // whose answers are in the events of the pod, which the operator lists
 	c.create(pod)
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "egress-router-cni-pod", Image: "i", State: corev1.ContainerState{
 		Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "no such image"}}}}
@@ -94,6 +95,11 @@ func TestEgressRoutersNeedNoMoreThanTheRoles(t *testing.T) {
 		}
 		return len(router.Status.Conditions) > 0 && strings.Contains(router.Status.Conditions[0].Message, "no such image")
 	})
+	refusal := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: shop, Name: "p.1"}, Reason: "FailedCreatePodSandBox", LastTimestamp: metav1.Now()}
+	refusal.InvolvedObject = corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: shop, Name: pod.Name, UID: pod.UID}
+	refusal.Message = "failed (add): NoGateway: gateway 192.168.12.1 does not answer on the network of interface eth1 of the node"
+	c.create(refusal)
+	c.eventually("what its node answers is a condition", func() bool { return c.routerReason(shop, networkv1.EgressRouterDegraded) == "NoGateway" })
 	c.eventually("there are events", func() bool {
 		var events eventsv1.EventList
 		if err := c.Client.List(t.Context(), &events, client.InNamespace(shop)); err != nil {
