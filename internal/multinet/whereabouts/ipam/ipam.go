@@ -135,11 +135,20 @@ func (h *Handler) assign(ctx context.Context, c *whereabouts.Config, r whereabou
 	case outcome.Address.IsValid():
 		return assigned{r, outcome.Address, outcome.New}, nil
 	case request.Address.IsValid() && outcome.Other.PodRef != "":
-		return assigned{}, &refusal{ReasonInUse, fmt.Sprintf("the requested address %s is in use by interface %s of pod %s; the pod starts when that pod is deleted", request.Address, outcome.Other.IfName, outcome.Other.PodRef)}
+		return assigned{}, &refusal{ReasonInUse, fmt.Sprintf("the requested address %s is in use by %s; the pod starts when that pod is deleted", request.Address, holder(outcome.Other, owner))}
 	case request.Address.IsValid():
 		return assigned{}, &refusal{ReasonInUse, fmt.Sprintf("the requested address %s is in use in a range that overlaps %s", request.Address, r)}
 	}
 	return assigned{}, &refusal{ReasonExhausted, fmt.Sprintf("the %d addresses of the range %s are in use; the pod starts when one is released. Delete pods that need none, or extend the range", part.Size(), part)}
+}
+
+// holder names who has an address, to a pod. The pods of other namespaces are not its business.
+func holder(other, asks whereabouts.Allocation) string {
+	namespace, _, _ := strings.Cut(asks.PodRef, "/")
+	if !strings.HasPrefix(other.PodRef, namespace+"/") {
+		return "a pod of another namespace"
+	}
+	return fmt.Sprintf("interface %s of pod %s", other.IfName, other.PodRef)
 }
 
 // part is what this node may assign of a range: all, or its slice.

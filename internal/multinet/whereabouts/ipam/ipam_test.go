@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -13,16 +14,20 @@ import (
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 var _ cniserver.Handler = (*Handler)(nil)
@@ -30,7 +35,9 @@ var _ cniserver.Handler = (*Handler)(nil)
 // cluster is a namespace on an API server.
 type cluster struct {
 	*apitest.Server
-	t         testing.TB
+	t testing.TB
+	// agent is the configuration of an account with the permissions of the daemon.
+	agent     *rest.Config
 	namespace string
 	mu        sync.Mutex
 	events    []string
@@ -40,15 +47,35 @@ func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{Server: apitest.Shared(t), t: t}
 	c.namespace = c.Namespace(t)
+	raw, err := os.ReadFile("../testdata/role.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict(raw, role); err != nil {
+		t.Fatal(err)
+	}
+	role.Name = c.namespace
+	c.Create(t, role)
+	c.agent = c.ServiceAccount(t, c.namespace, "multus")
+	c.Create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: c.namespace},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.namespace, Name: "multus"}}})
+	h := c.node("any")
+	eventually.Holds(t, "the role is known to the API server", func() (string, bool) {
+		err := h.Status(t.Context())
+		return fmt.Sprint(err), err == nil
+	})
 	return c
 }
 
 // node returns the handler of a node.
 func (c *cluster) node(name string, on ...client.Client) *Handler {
-	cl := c.Client
-	if len(on) > 0 {
-		cl = on[0]
+	c.t.Helper()
+	if len(on) == 0 {
+		on = []client.Client{c.intercepted(interceptor.Funcs{})}
 	}
+	cl := on[0]
 	return New(Options{Client: cl, Namespace: c.namespace, Node: name, Log: slog.New(slog.DiscardHandler), Event: func(pod cniserver.Pod, reason, message string) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -58,7 +85,7 @@ func (c *cluster) node(name string, on ...client.Client) *Handler {
 
 func (c *cluster) intercepted(f interceptor.Funcs) client.Client {
 	c.t.Helper()
-	direct, err := client.NewWithWatch(c.Config, client.Options{Scheme: c.Client.Scheme()})
+	direct, err := client.NewWithWatch(c.agent, client.Options{Scheme: c.Client.Scheme()})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -337,6 +364,12 @@ func TestRequestedAddresses(t *testing.T) {
 	}
 	_, err := h.Add(t.Context(), ask("q", `"fd00::5","192.0.2.77"`))
 	if number, message := code(err); number != cniproto.CodeTryAgain || !strings.Contains(message, "192.0.2.77 is in use by interface net1 of pod "+c.namespace+"/p") {
+		t.Errorf("%d %s", number, message)
+	}
+	_, err = h.Add(t.Context(), with(ask("q", `"192.0.2.77"`), func(call *cniserver.Call) {
+		call.Args = map[string]string{"K8S_POD_NAMESPACE": "elsewhere", "K8S_POD_NAME": "q", "K8S_POD_UID": "uid-q"}
+	}))
+	if number, message := code(err); number != cniproto.CodeTryAgain || !strings.Contains(message, "in use by a pod of another namespace") || strings.Contains(message, "/p") {
 		t.Errorf("%d %s", number, message)
 	}
 	_, err = h.Add(t.Context(), ask("q", `"10.0.0.1"`))
