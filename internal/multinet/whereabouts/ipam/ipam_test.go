@@ -530,7 +530,7 @@ func TestWithoutAPIServer(t *testing.T) {
 	}
 	// The caller has less patience than the handler.
 	h.store.Patience = time.Minute
-	short, cancel := context.WithTimeout(t.Context(), time.Second)
+	short, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	_, err := h.Add(short, call)
 	if number, message := code(err); number != cniproto.CodeTryAgain || !strings.Contains(message, "connection refused") {

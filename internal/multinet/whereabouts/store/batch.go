@@ -46,13 +46,13 @@ func (b *batch) run() {
 		case err == nil:
 		case collided(err):
 			b.expire(&Unavailable{Err: err})
-			pause(collisionDelay, attempt)
+			b.pause(collisionDelay, attempt)
 		case passing(err):
 			if attempt == 0 {
 				b.store.log.Warn("the API server does not answer; addresses are waited for", "pool", b.pool.Name(), "requests", len(b.operations), "error", err)
 			}
 			b.expire(&Unavailable{Err: err})
-			pause(outageDelay, attempt)
+			b.pause(outageDelay, attempt)
 		case len(b.operations) > 1:
 			b.alone()
 		default:
@@ -61,10 +61,15 @@ func (b *batch) run() {
 	}
 }
 
-// pause waits for twice as long with each attempt, and not exactly, so that writers do not meet again.
-func pause(delay time.Duration, attempt int) {
+// pause waits for twice as long with each attempt, and not exactly, so that writers do not meet again; at most until the first operation
+// gives up, whose caller waits for the reason.
+func (b *batch) pause(delay time.Duration, attempt int) {
 	delay = min(delay<<min(attempt, 10), longestDelay)
-	time.Sleep(delay/2 + rand.N(delay/2+1)) //nolint:gosec // it keeps writers apart
+	delay = delay/2 + rand.N(delay/2+1) //nolint:gosec // it keeps writers apart
+	for _, o := range b.operations {
+		delay = min(delay, time.Until(o.until)+time.Millisecond)
+	}
+	time.Sleep(delay)
 }
 
 // alone carries out each operation for itself, so that one that the API server refuses does not fail the others.

@@ -56,7 +56,7 @@ func (s *Store) run(ctx context.Context, pool whereabouts.Pool, o *operation) er
 }
 
 // answerIn is how much earlier than the end of the caller's patience an operation gives up.
-const answerIn = 500 * time.Millisecond
+const answerIn = time.Second
 
 func (s *Store) enqueue(pool whereabouts.Pool, o *operation) {
 	s.mu.Lock()
