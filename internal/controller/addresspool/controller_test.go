@@ -165,7 +165,7 @@ func (c *cluster) left(name string) (pods, reservations []string) {
 
 func TestAddressesWithoutAPodAreReleased(t *testing.T) {
 	c := newCluster(t)
-	claim := &unstructured.Unstructured{Object: map[string]any{}}
+	claim := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"network": "n", "interface": "net1"}}}
 	claim.SetGroupVersionKind(kindClaim)
 	claim.SetNamespace(c.Controller.Namespace)
 	claim.SetName("c")

@@ -2,7 +2,7 @@ package addresspool
 
 import (
 	"os"
-	"strings"
+	"path/filepath"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -11,18 +11,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
+// TestMain has the API server serve the kinds that the operator installs.
 func TestMain(m *testing.M) {
-	raw, err := os.ReadFile("../../multinet/whereabouts/testdata/crds.yaml")
-	if err != nil {
-		panic(err)
+	files, err := filepath.Glob("../../../providers/multus/assets/definitions/*.yaml")
+	if err != nil || len(files) == 0 {
+		panic("no CustomResourceDefinitions")
 	}
 	var definitions []*apiextensionsv1.CustomResourceDefinition
-	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
 		d := &apiextensionsv1.CustomResourceDefinition{}
-		if err := yaml.UnmarshalStrict([]byte(document), d); err != nil {
+		if err := yaml.UnmarshalStrict(raw, d); err != nil {
 			panic(err)
 		}
 		definitions = append(definitions, d)
 	}
-	apitest.Main(m, apitest.Options{CRDs: definitions, OpenShift: []string{"network-attachment-definitions.k8s.cni.cncf.io"}, WithoutProjectCRDs: true})
+	apitest.Main(m, apitest.Options{CRDs: definitions, WithoutProjectCRDs: true})
 }

@@ -47,20 +47,22 @@ func newCluster(t testing.TB) *cluster {
 	t.Helper()
 	c := &cluster{Server: apitest.Shared(t), t: t}
 	c.namespace = c.Namespace(t)
-	raw, err := os.ReadFile("../testdata/role.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	role := &rbacv1.ClusterRole{}
-	if err := yaml.UnmarshalStrict(raw, role); err != nil {
-		t.Fatal(err)
-	}
-	role.Name = c.namespace
-	c.Create(t, role)
 	c.agent = c.ServiceAccount(t, c.namespace, "multus")
-	c.Create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: c.namespace},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.namespace, Name: "multus"}}})
+	for _, name := range []string{"clusterrole", "clusterrole-whereabouts"} {
+		raw, err := os.ReadFile("../../../../providers/multus/assets/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		role := &rbacv1.ClusterRole{}
+		if err := yaml.UnmarshalStrict(raw, role); err != nil {
+			t.Fatal(err)
+		}
+		role.Name = c.namespace + "-" + name
+		c.Create(t, role)
+		c.Create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: c.namespace, Name: "multus"}}})
+	}
 	h := c.node("any")
 	eventually.Holds(t, "the role is known to the API server", func() (string, bool) {
 		err := h.Status(t.Context())
@@ -415,7 +417,7 @@ func TestAddressesOfAClaimStay(t *testing.T) {
 		t.Error(diff, first)
 	}
 	// The status may be lost: what the pool says counts.
-	claim.Object["status"] = map[string]any{}
+	claim.Object["status"] = map[string]any{"ips": []any{}}
 	if err := c.Client.Status().Update(t.Context(), claim); err != nil {
 		t.Fatal(err)
 	}
