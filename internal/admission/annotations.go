@@ -12,18 +12,26 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// annotations keeps an account, and the operator, to annotations with a prefix of the objects that its role lets it update.
+// annotations keeps an account, and the operator, to some annotations of the objects that its role lets it update.
 func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 	fail := admissionv1.Fail
 	var rules []admissionv1.NamedRuleWithOperations
+	fields := []string{"?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"}
 	for _, r := range a.Resources {
 		rules = append(rules, on("", r, []admissionv1.OperationType{admissionv1.Update}))
+		if strings.HasSuffix(r, "/status") {
+			fields = append(fields, "?status")
+		}
 	}
 	unchanged := ""
-	for _, field := range []string{"?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"} {
+	for _, field := range fields {
 		unchanged += fmt.Sprintf("object.%[1]s == oldObject.%[1]s && ", field)
 	}
-	return admissionv1.ValidatingAdmissionPolicy{
+	own, which := fmt.Sprintf("k.startsWith(%q)", a.Prefix), "annotations that begin with "+a.Prefix
+	if a.Annotation != "" {
+		own, which = fmt.Sprintf("k == %q", a.Annotation), "the annotation "+a.Annotation
+	}
+	p := admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "annotations-" + a.Name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
@@ -35,13 +43,25 @@ func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 				{Name: "after", Expression: "object.metadata.?annotations.orValue({})"},
 			},
 			Validations: []admissionv1.Validation{{
-				Expression: unchanged + fmt.Sprintf("variables.after.all(k, k.startsWith(%[1]q) || variables.before[?k] == variables.after[?k])"+
-					" && variables.before.all(k, k.startsWith(%[1]q) || k in variables.after)", a.Prefix),
-				Message: fmt.Sprintf("service account %s of the network changes annotations that begin with %s, and nothing else (annotations-only)", a.Name, a.Prefix),
+				Expression: unchanged + fmt.Sprintf("variables.after.all(k, %[1]s || variables.before[?k] == variables.after[?k])"+
+					" && variables.before.all(k, %[1]s || k in variables.after)", own),
+				Message: fmt.Sprintf("service account %s of the network changes %s, and nothing else (annotations-only)", a.Name, which),
 			}},
 		},
 	}
+	if a.OwnNode {
+		p.Spec.Variables = append(p.Spec.Variables, admissionv1.Variable{Name: "nodes", Expression: fmt.Sprintf("request.userInfo.?extra[?%q].orValue([])", extraNode)})
+		p.Spec.Validations = append(p.Spec.Validations, admissionv1.Validation{
+			Expression: fmt.Sprintf("request.userInfo.username == %q && variables.nodes.size() == 1 && variables.nodes[0] != '' && oldObject.spec.?nodeName.orValue('') == variables.nodes[0]",
+				serviceAccount(a)),
+			Message: fmt.Sprintf("service account %s of the network changes objects of the node of its own pod only (annotations-own-node)", a.Name),
+		})
+	}
+	return p
 }
+
+// extraNode is the key by which the API server says on which node the pod is to which a token is bound.
+const extraNode = "authentication.kubernetes.io/node-name"
 
 // reserved refuses that others write the annotations that an account reserves, in all ways in which an object gets annotations: when it is
 // created or updated, by a subresource, and when a pod is bound to a node. It fails closed: who writes a pod's addresses gets the packets
@@ -66,10 +86,14 @@ func reserved(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 		{Name: "after", Expression: "object == null ? '' : string(object.?metadata.?annotations[?variables.key].orValue(''))"},
 		{Name: "before", Expression: "oldObject == null ? '' : string(oldObject.?metadata.?annotations[?variables.key].orValue(''))"},
 	}
+	key, value, writer := keyType, string(a.Network), "the network of type "+string(a.Network)
+	if a.Network == "" {
+		key, value, writer = a.Setting, a.Value, "service account "+a.Name+" of namespace "+a.Namespace
+	}
 	out.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf("params.?data[?%q].orValue('') != %q || variables.after == variables.before", keyType, a.Network),
-		MessageExpression: fmt.Sprintf("'annotation ' + variables.key + ' is written by the network of type %s alone; leave it out, or as it is (reserved-annotation)'",
-			a.Network),
+		Expression: fmt.Sprintf("params.?data[?%q].orValue('') != %q || variables.after == variables.before", key, value),
+		MessageExpression: fmt.Sprintf("'annotation ' + variables.key + ' is written by %s alone; leave it out, or as it is (reserved-annotation)'",
+			writer),
 	}}
 	return out
 }

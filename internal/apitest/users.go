@@ -30,9 +30,22 @@ func (s *Server) ServiceAccount(tb testing.TB, namespace, name string) *rest.Con
 	if err := s.Client.Create(tb.Context(), account); client.IgnoreAlreadyExists(err) != nil {
 		tb.Fatalf("create service account: %v", err)
 	}
-	request := &authenticationv1.TokenRequest{}
+	return s.token(tb, account, nil)
+}
+
+// Pod returns the configuration of a pod, with a token that is bound to it, as its kubelet gives it. Pod and service account must exist.
+func (s *Server) Pod(tb testing.TB, pod *corev1.Pod) *rest.Config {
+	tb.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Spec.ServiceAccountName}}
+	return s.token(tb, account, &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID})
+}
+
+// token returns the configuration of a service account with a token, bound to an object if that is not nil.
+func (s *Server) token(tb testing.TB, account *corev1.ServiceAccount, bound *authenticationv1.BoundObjectReference) *rest.Config {
+	tb.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: bound}}
 	if err := s.Client.SubResource("token").Create(tb.Context(), account, request); err != nil {
-		tb.Fatalf("request token for %s/%s: %v", namespace, name, err)
+		tb.Fatalf("request token for %s/%s: %v", account.Namespace, account.Name, err)
 	}
 	config := rest.AnonymousClientConfig(s.Config)
 	config.BearerToken = request.Status.Token

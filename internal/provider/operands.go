@@ -41,14 +41,19 @@ type Operands struct {
 // annotations: a role cannot. The policy keeps the operator to them, too, which has the same rules since it grants them.
 type Annotator struct {
 	Namespace, Name string
-	// Resources are those of the core group: "nodes".
+	// Resources are those of the core group: "nodes", "pods/status".
 	Resources []string
-	// Prefix begins the annotations that it may set and remove.
-	Prefix string
-	// Network is the type of the network whose account it is.
-	Network operatorv1.NetworkType
-	// Reserved are annotations, by resource, that no other account may set, change or remove while that network is in use: nodes
-	// follow them.
+	// Prefix begins the annotations that it may set and remove. Annotation, if not empty, is the only one, and there is no Prefix.
+	Prefix, Annotation string
+	// OwnNode is true if it may do so only with a token that is bound to a pod, and on objects whose spec.nodeName is the node of that pod.
+	// The operator, whose token says nothing of the kind, may not at all.
+	OwnNode bool
+	// Network is the type of the network whose account it is; empty if it is that of a component. Then the component is in use while the field
+	// of the specification at the path Setting, which has a rule (Field.Fixed), has the value Value.
+	Network        operatorv1.NetworkType
+	Setting, Value string
+	// Reserved are annotations, by resource, that no other account may set, change or remove while that network or component is in use:
+	// nodes, or other parts of the network, believe them.
 	Reserved map[string]string
 }
 

@@ -3,6 +3,7 @@ package multus
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
@@ -34,7 +35,11 @@ func (Component) Operands() provider.Operands {
 		ClusterRoleBindings: []string{daemonRole},
 		Agents:              []provider.Agent{{Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir}}},
 		ConfigMaps:          []string{configMap},
-		Definitions:         definitionNames(),
+		Annotators: []provider.Annotator{{
+			Namespace: Namespace, Name: daemonName, Resources: []string{"pods/status"}, Annotation: wire.AnnotationStatus, OwnNode: true,
+			Setting: "spec.disableMultiNetwork", Value: "false", Reserved: map[string]string{"pods": wire.AnnotationStatus},
+		}},
+		Definitions: definitionNames(),
 		Rules: append(rules, rbacv1.PolicyRule{
 			// Before it deletes a CRD, the operator looks whether there are objects of the kind.
 			APIGroups: []string{"k8s.cni.cncf.io"}, Resources: []string{"multi-networkpolicies"}, Verbs: []string{"list"},
