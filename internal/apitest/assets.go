@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // assetsVariable is the environment variable that names the directory of the programs. It is read here, and not
@@ -67,4 +70,30 @@ func dieWithParent(dir, program string) (string, error) {
 		return "", fmt.Errorf("write launcher: %w", err)
 	}
 	return path, nil
+}
+
+// ReadCRDs returns the definitions in the YAML files of a directory, a path in the checkout, for Options.CRDs. It panics if there are none:
+// it is called by TestMain.
+func ReadCRDs(dir string) []*apiextensionsv1.CustomResourceDefinition {
+	root, err := RepositoryRoot()
+	if err != nil {
+		panic(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.yaml"))
+	if err != nil || len(files) == 0 {
+		panic("no CustomResourceDefinitions in " + dir)
+	}
+	var definitions []*apiextensionsv1.CustomResourceDefinition
+	for _, file := range files {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		d := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(raw, d); err != nil {
+			panic(fmt.Sprintf("%s: %v", file, err))
+		}
+		definitions = append(definitions, d)
+	}
+	return definitions
 }

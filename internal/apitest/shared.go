@@ -27,7 +27,7 @@ const atOnce = "4"
 
 // Main runs the tests of a binary and exits with their result. Shared gives them one server with these
 // options, which starts when it is first asked for: a run that selects other tests does not wait for it.
-// Tests that call Parallel run four at a time, whatever the number of processors, unless -parallel says otherwise.
+// Tests that call Parallel run four at a time, independent of the number of processors, unless -parallel says otherwise.
 func Main(m *testing.M, options Options) {
 	_ = flag.Set("test.parallel", atOnce) // an argument sets it again later
 	shared.options = options

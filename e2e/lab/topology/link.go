@@ -18,7 +18,7 @@ const (
 )
 
 // Link is a network beside the underlay: a switch with one host outside the cluster, to which every node has a
-// further interface without an address. Both IP families are used on it, whatever the lab's own is.
+// further interface without an address. Both IP families are used on it, also in a lab with one family.
 type Link struct {
 	// Number counts links from 1.
 	Number int `json:"number"`

@@ -15,11 +15,10 @@ import (
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	plugin "github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
 const (
-	// annotationStatus is where the node reports what a pod's interfaces are. No other client may write it.
-	annotationStatus = "k8s.v1.cni.cncf.io/network-status"
 	// longestStatus bounds how much of it is kept in memory, in bytes; that of a router has less than one KiB.
 	longestStatus = 16 << 10
 	// eventsAgain is when the events of a pod that does not start are read again: they are not watched.
@@ -49,7 +48,7 @@ func missing(pod *corev1.Pod, wanted []attachment) (attachment, bool) {
 		IPs  []string `json:"ips"`
 	}
 	// What cannot be read reports nothing.
-	_ = json.Unmarshal([]byte(pod.Annotations[annotationStatus]), &reported)
+	_ = json.Unmarshal([]byte(pod.Annotations[wire.AnnotationStatus]), &reported)
 	for _, a := range wanted {
 		found := false
 		for _, network := range reported {

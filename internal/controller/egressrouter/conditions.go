@@ -97,7 +97,7 @@ func (s state) obstacle() *trouble {
 	return s.Waiting
 }
 
-// available says whether the pod runs and has its addresses, whatever is wrong with what it is to become.
+// available says whether the pod runs and has its addresses, also while the specification cannot be applied.
 func (s state) available() verdict {
 	switch {
 	case s.Deployment == nil && s.obstacle() != nil:

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -50,7 +51,7 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 	refused := &trouble{"ApplyFailed", "exceeded quota"}
 	wanted := []attachment{{"shop/egress-router-r-ipv4", netip.MustParseAddr("192.168.12.99")}, {"shop/egress-router-r-ipv6", netip.MustParseAddr("fd12::99")}}
 	reporting := func(attachments ...attachment) corev1.Pod {
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{annotationStatus: report(attachments...)}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Annotations: map[string]string{wire.AnnotationStatus: report(attachments...)}}, Status: corev1.PodStatus{Phase: corev1.PodRunning}}
 	}
 	leaving := reporting(wanted...)
 	leaving.DeletionTimestamp = &metav1.Time{Time: noon}
@@ -91,7 +92,7 @@ func TestConditionsTellHowThingsStand(t *testing.T) {
 		{"the address of another network does not count", state{Deployment: running(), Pods: []corev1.Pod{reporting(attachment{"shop/other", wanted[0].address})}, Wanted: wanted[:1]},
 			"False AddressMissing", "False AsExpected", "True AddressMissing", "shop/egress-router-r-ipv4", 0},
 		{"a pod that is being deleted does not count", state{Deployment: running(), Pods: []corev1.Pod{leaving}, Wanted: wanted}, "False AddressMissing", "False AsExpected", "True AddressMissing", "no pod has the address", 0},
-		{"a report that cannot be read", state{Deployment: running(), Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationStatus: "["}}}}, Wanted: wanted},
+		{"a report that cannot be read", state{Deployment: running(), Pods: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{wire.AnnotationStatus: "["}}}}, Wanted: wanted},
 			"False AddressMissing", "False AsExpected", "True AddressMissing", "192.168.12.99", 0},
 		{"the pod before a change of the address", state{Deployment: running(rolling, func(d *appsv1.Deployment) { d.Status.UpdatedReplicas = 0 }), Pods: []corev1.Pod{reporting()}, Wanted: wanted},
 			"False AddressMissing", "True Deploying", "False AsExpected", "192.168.12.99", 0},

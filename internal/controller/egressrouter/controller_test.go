@@ -24,6 +24,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	plugin "github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
 // cluster is an API server with the loop, which runs when the test says so, and a namespace.
@@ -169,7 +170,7 @@ func (c *cluster) rollOut(name string) {
 	if err := c.Client.Get(c.t.Context(), client.ObjectKey{Namespace: c.namespace, Name: d.Annotations[annotationRouter]}, r); err != nil {
 		c.t.Fatal(err)
 	}
-	c.pod(d, name+"-x", map[string]string{annotationStatus: report(attachmentsOf(r)...)})
+	c.pod(d, name+"-x", map[string]string{wire.AnnotationStatus: report(attachmentsOf(r)...)})
 	generation := d.Generation
 	d.Status = running().Status
 	d.Status.ObservedGeneration = generation
@@ -367,7 +368,7 @@ func TestARouterIsAvailableOnlyWithItsAddress(t *testing.T) {
 			t.Errorf("%q does not contain %q", message, words)
 		}
 	}
-	pod.Annotations = map[string]string{annotationStatus: report(attachmentsOf(r)...)}
+	pod.Annotations = map[string]string{wire.AnnotationStatus: report(attachmentsOf(r)...)}
 	c.update(pod)
 	c.run(r)
 	c.want(r, "Available=True AsExpected, Progressing=False AsExpected, Degraded=False AsExpected")

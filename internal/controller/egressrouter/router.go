@@ -14,6 +14,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
@@ -21,8 +22,6 @@ import (
 var assets embed.FS
 
 const (
-	// annotationNetworks names the networks that a pod has besides the cluster's.
-	annotationNetworks = "k8s.v1.cni.cncf.io/networks"
 	// no one is the user that the container runs as where nothing gives it one.
 	nobody = 65534
 )
@@ -71,7 +70,7 @@ func objects(r *networkv1.EgressRouter, s settings) ([]*unstructured.Unstructure
 	if err != nil {
 		return nil, fmt.Errorf("encode networks of the pod: %w", err)
 	}
-	d.Spec.Template.Annotations[annotationNetworks] = string(networks)
+	d.Spec.Template.Annotations[wire.AnnotationNetworks] = string(networks)
 	d.Spec.Template.Annotations[annotationConfig] = hex.EncodeToString(hash.Sum(nil)[:16])
 	deployment, err := finish(d, r, s)
 	return append(all, deployment), err

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
 // maxName is how long the name of an object may be.
@@ -28,8 +29,8 @@ func trim(o any) (any, error) {
 	owner := metav1.GetControllerOf(object)
 	if pod, ok := object.(*corev1.Pod); ok {
 		kept := &corev1.Pod{ObjectMeta: trimMeta(object, owner)}
-		if report, ok := pod.Annotations[annotationStatus]; ok && len(report) <= longestStatus {
-			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, annotationStatus, report)
+		if report, ok := pod.Annotations[wire.AnnotationStatus]; ok && len(report) <= longestStatus {
+			metav1.SetMetaDataAnnotation(&kept.ObjectMeta, wire.AnnotationStatus, report)
 		}
 		// No tenant writes it.
 		kept.Spec.NodeName, kept.Status = pod.Spec.NodeName, pod.Status

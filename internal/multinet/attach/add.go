@@ -82,7 +82,7 @@ func (c *call) planRequest() wire.PlanRequest {
 
 // undoKnown removes what an earlier ADD of the sandbox has made. Runtimes do not repeat an ADD, but a test or a person may.
 func (c *call) undoKnown(ctx context.Context) error {
-	old, err := c.known(c.cni, c.request.ContainerID)
+	old, err := c.known(c.request.ContainerID)
 	if err != nil || old == nil {
 		return err
 	}

@@ -253,6 +253,7 @@ func (f *fixture) process(command, plan string) {
 func TestADamagedRecordIsRebuiltFromTheResults(t *testing.T) {
 	f := newFixture(t)
 	calls := f.scripted(scripts, "")
+	f.plan.Attachments[1].Interface = "data" // which sorts before eth0
 	f.must(cniproto.Add, annotated)
 	file := filepath.Join(f.shim.State, "sandboxes", "c1.json")
 	raw, err := os.ReadFile(file)
@@ -263,7 +264,7 @@ func TestADamagedRecordIsRebuiltFromTheResults(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.must(cniproto.Delete, annotated)
-	if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0"}, calls()[3:]); diff != "" {
+	if diff := cmp.Diff([]string{"DEL net1", "DEL data", "DEL eth0"}, calls()[3:]); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]string{"c1.json.damaged"}, f.files("sandboxes")); diff != "" {

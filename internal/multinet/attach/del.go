@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/containernetworking/cni/libcni"
 
@@ -23,7 +22,7 @@ func (c *call) del(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	r, err := c.known(c.cni, c.request.ContainerID)
+	r, err := c.known(c.request.ContainerID)
 	if err != nil {
 		return err
 	}
@@ -154,6 +153,3 @@ func (c *call) checkNetwork(ctx context.Context, r record, n network) error {
 	}
 	return nil
 }
-
-// age is how long ago a time was.
-func (s Shim) age(t time.Time) time.Duration { return s.Now().Sub(t) }

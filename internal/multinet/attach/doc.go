@@ -36,9 +36,9 @@ const (
 	giveUpAfter = 5 * time.Minute
 )
 
-// Shim is what the process needs. The zero value is that of a node.
+// Shim is what the process needs. All fields must be set; Run sets those of a node.
 type Shim struct {
-	// State and Run replace StateDir and RunDir, Ask the request to the daemon, Now the clock, in tests.
+	// State is StateDir and Run is RunDir, but for tests. Ask sends a request to the daemon.
 	State, Run string
 	Ask        func(ctx context.Context, command string, message any, into any) error
 	Now        func() time.Time

@@ -113,25 +113,34 @@ func (s Shim) read(container string) (*record, error) {
 }
 
 // known returns the record of a sandbox. A damaged one is set aside, and made from the results that libcni keeps.
-func (s Shim) known(cni *libcni.CNIConfig, container string) (*record, error) {
-	r, err := s.read(container)
+func (c *call) known(container string) (*record, error) {
+	r, err := c.read(container)
 	if !errors.Is(err, errDamaged) {
 		return r, err
 	}
-	if err := os.Rename(s.file(container), s.file(container)+damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Rename(c.file(container), c.file(container)+damaged); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("set the damaged record aside: %w", err)
 	}
-	attachments, err := cni.GetCachedAttachments(container)
+	attachments, err := c.cni.GetCachedAttachments(container)
 	if err != nil || len(attachments) == 0 {
 		return nil, err
 	}
 	r = &record{ContainerID: container, NetNS: attachments[0].NetNS, Args: attachments[0].CniArgs}
-	// The further networks have the later interfaces; the runtime's own, which has no position by name, comes first.
-	slices.SortStableFunc(attachments, func(a, b *libcni.NetworkAttachment) int { return strings.Compare(a.IfName, b.IfName) })
+	// The default network, whose interface the runtime names, is the first; the order of the others is not known any more.
+	isDefault := func(a *libcni.NetworkAttachment) bool { return a.IfName == c.request.IfName }
+	slices.SortStableFunc(attachments, func(a, b *libcni.NetworkAttachment) int {
+		switch {
+		case isDefault(a) == isDefault(b):
+			return strings.Compare(a.IfName, b.IfName)
+		case isDefault(a):
+			return -1
+		}
+		return 1
+	})
 	for _, a := range attachments {
-		r.Networks = append(r.Networks, network{Name: a.Network, Interface: a.IfName, List: a.Config, Runtime: a.CapabilityArgs})
+		r.Networks = append(r.Networks, network{Name: a.Network, Interface: a.IfName, Default: isDefault(a), List: a.Config, Runtime: a.CapabilityArgs})
 	}
-	return r, s.write(*r)
+	return r, c.write(*r)
 }
 
 func (s Shim) forget(container string) error {

@@ -29,7 +29,7 @@ const (
 // do not all call GC. One process at a time does it, and goes on where another's time was over; an error is tried again by a later call.
 func (c *call) sweep(ctx context.Context) {
 	marker := filepath.Join(c.Run, "swept")
-	if info, err := os.Stat(marker); err == nil && c.age(info.ModTime()) < sweepEvery {
+	if info, err := os.Stat(marker); err == nil && c.Now().Sub(info.ModTime()) < sweepEvery {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
@@ -75,7 +75,7 @@ func (c *call) sweepRecord(ctx context.Context, container string) error {
 		return err
 	}
 	defer unlock()
-	r, err := c.known(c.cni, container)
+	r, err := c.known(container)
 	if err != nil || r == nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (c *call) collectRecord(ctx context.Context, container string) error {
 		return err
 	}
 	defer unlock()
-	r, err := c.known(c.cni, container)
+	r, err := c.known(container)
 	if err != nil || r == nil {
 		return err
 	}

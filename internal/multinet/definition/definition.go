@@ -315,14 +315,7 @@ func (d *Definition) Types() []string {
 }
 
 // short is a value as errors show it.
-func short(value any) string {
-	const most = 64
-	text := fmt.Sprint(value)
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
-}
+func short(value any) string { return strictjson.Short(fmt.Sprint(value)) }
 
 // WithDevice returns a list whose plugins get a device, under the names that they know it by.
 func WithDevice(list []byte, id string) ([]byte, error) {

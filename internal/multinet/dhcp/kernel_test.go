@@ -234,12 +234,28 @@ func TestPodGetsAnAddressFromDnsmasqAndGivesItBack(t *testing.T) {
 	if _, err := l.cni("macvlan", "CHECK", strings.TrimSuffix(l.config(""), "}")+prev); err != nil {
 		t.Errorf("CHECK: %v", err)
 	}
-	if _, err := l.cni("macvlan", "DEL", l.config("")); err != nil {
-		t.Error(err)
-	}
+	l.del()
 	l.released()
 	if _, err := l.cni("macvlan", "DEL", l.config("")); err != nil {
 		t.Errorf("repeated DEL: %v", err)
+	}
+}
+
+// leased is a link with dnsmasq, and a pod that has a lease.
+func leased(t *testing.T) *lan {
+	t.Helper()
+	l := newLAN(t)
+	l.dnsmasq("--dhcp-range=192.168.77.10,192.168.77.50,2m")
+	l.startAgent()
+	l.add("")
+	return l
+}
+
+// del removes the pod from the link.
+func (l *lan) del() {
+	l.t.Helper()
+	if _, err := l.cni("macvlan", "DEL", l.config("")); err != nil {
+		l.t.Error(err)
 	}
 }
 
@@ -259,18 +275,13 @@ func hexColons(text string) string {
 
 func TestLeaseOfAKilledAgentIsReleasedByTheNextOne(t *testing.T) {
 	t.Parallel()
-	l := newLAN(t)
-	l.dnsmasq("--dhcp-range=192.168.77.10,192.168.77.50,2m")
-	l.startAgent()
-	l.add("")
+	l := leased(t)
 	l.kill(l.agent)
 	l.startAgent()
 	if err := l.ping(); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.cni("macvlan", "DEL", l.config("")); err != nil {
-		t.Error(err)
-	}
+	l.del()
 	l.released()
 }
 
@@ -297,10 +308,7 @@ func TestPodWithoutAServerFailsAndLeavesNothing(t *testing.T) {
 
 func TestOfTwoAgentsOneServes(t *testing.T) {
 	t.Parallel()
-	l := newLAN(t)
-	l.dnsmasq("--dhcp-range=192.168.77.10,192.168.77.50,2m")
-	l.startAgent()
-	l.add("")
+	l := leased(t)
 	first := l.agent
 	second := l.process()
 	eventually.Holds(t, "the second agent waits", func() (string, bool) {

@@ -149,7 +149,7 @@ func (c *legacyCalls) Allocate(args *skel.CmdArgs, result *current.Result) error
 	if err != nil {
 		return fmt.Errorf("decode the result: %w", err)
 	}
-	// What the program expects is of the newest version, whatever the configuration has.
+	// What the program expects is of the newest version, not of the one in the configuration.
 	newest, err := current.NewResultFromResult(parsed)
 	if err != nil {
 		return fmt.Errorf("convert the result: %w", err)

@@ -151,9 +151,7 @@ func TestLeaseIsRenewedByUnicastReboundByBroadcastAndLostAtItsEnd(t *testing.T) 
 	if err := l.ping(); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.cni("macvlan", "DEL", l.config("")); err != nil {
-		t.Error(err)
-	}
+	l.del()
 	eventually.Holds(t, "the release", func() (string, bool) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -197,23 +195,15 @@ func TestLeaseIsReboundThoughAFilterOfThePodStopsRenewals(t *testing.T) {
 
 func TestReleaseIsSentThoughTheInterfaceHasLostItsAddress(t *testing.T) {
 	t.Parallel()
-	l := newLAN(t)
-	l.dnsmasq("--dhcp-range=192.168.77.10,192.168.77.50,2m")
-	l.startAgent()
-	l.add("")
+	l := leased(t)
 	l.pod.Run("ip", "addr", "flush", "dev", "net1")
-	if _, err := l.cni("macvlan", "DEL", l.config("")); err != nil {
-		t.Error(err)
-	}
+	l.del()
 	l.released()
 }
 
 func TestAgentThatStartsAfterTheNamespaceIsGoneForgetsTheLease(t *testing.T) {
 	t.Parallel()
-	l := newLAN(t)
-	l.dnsmasq("--dhcp-range=192.168.77.10,192.168.77.50,2m")
-	l.startAgent()
-	l.add("")
+	l := leased(t)
 	l.kill(l.agent)
 	l.node.Run("ip", "netns", "del", l.pod.Name)
 	l.startAgent()

@@ -61,7 +61,7 @@ func TestParseReportsEveryError(t *testing.T) {
 		{"nothing", `{}`, []string{"type: Required", "name: Required", "ip.addresses: Required", "ip.gateway: Required"}},
 		{"several addresses, which OpenShift's plugin ignores", fill("ADDRESSES", `"192.168.12.99/24","192.168.12.98/24"`), []string{`ip.addresses[1]: Invalid value: "192.168.12.98/24": is a further address`}},
 		{"an address without a prefix", fill("ADDRESSES", `"192.168.12.99"`), []string{"ip.addresses[0]"}},
-		{"an address that nobody can reach", fill("ADDRESSES", `"127.0.0.1/8"`), []string{"ip.addresses[0]"}},
+		{"an address that cannot be reached", fill("ADDRESSES", `"127.0.0.1/8"`), []string{"ip.addresses[0]"}},
 		{"an address in the notation of IPv6", fill("ADDRESSES", `"::ffff:192.168.12.99/120"`), []string{"ip.addresses[0]"}},
 		{"addresses of a wrong type", fill("ADDRESSES", `null`), []string{"ip.addresses[0]: Forbidden: is null; must be a string"}},
 		{"a gateway outside", fill("GATEWAY", "192.168.13.1"), []string{"is not inside 192.168.12.0/24"}},

@@ -12,7 +12,7 @@ const (
 	Type = "egress-router"
 	// ClientInterface is the pod's interface in the cluster's network, where clients connect.
 	ClientInterface = "eth0"
-	// Mark is on packets that leave by ClientInterface whatever their destination, since their connection came in there.
+	// Mark is on packets that leave by ClientInterface to every destination, since their connection came in there.
 	Mark = 1
 	// RouteTable has the routes of marked packets, and RulePriority is where the policy rule for them is.
 	RouteTable, RulePriority = 100, 100

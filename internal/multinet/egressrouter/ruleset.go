@@ -79,7 +79,7 @@ func TableOf(f Family) string { return "egress_router_" + strings.ToLower(string
 func Rules(c *Conf, link string) Ruleset {
 	f := c.Family()
 	return Ruleset{Table: TableOf(f), Chains: []Chain{
-		// What came in by the client's interface returns there, whatever the client's address is. Its connection is marked, and marks have routes of
+		// What came in by the client's interface returns there, for every address of a client. Its connection is marked, and marks have routes of
 		// their own.
 		{Name: "mark_clients", Type: "filter", Hook: "prerouting", Priority: -150, Rules: []Rule{
 			{In: ClientInterface, Family: f, New: true, Then: MarkConnection},

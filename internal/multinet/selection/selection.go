@@ -13,11 +13,12 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
 const (
 	// Annotation is the annotation of a pod that asks for networks.
-	Annotation = "k8s.v1.cni.cncf.io/networks"
+	Annotation = wire.AnnotationNetworks
 	// Rule is the origin of all errors of Parse.
 	Rule = "network-selection"
 	// MaxNetworks is how many networks a pod may ask for.

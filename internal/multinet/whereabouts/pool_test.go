@@ -159,7 +159,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// Whatever is asked for, in any order: no address outside, none that is excluded, none twice, none lost while there is one.
+// For all requests, in any order: no address outside, none that is excluded, none twice, none lost while there is one.
 func TestDecideOverRandomPools(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -11,6 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/multinet/definition"
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
 )
@@ -98,7 +99,7 @@ func (p *planner) defaultSelection(annotation string) (*selection.Selection, fie
 	at := field.NewPath("metadata", "annotations").Key(wire.AnnotationDefault)
 	all, errs := selection.Parse(text, p.Config.Namespace)
 	if len(errs) > 0 || len(all) != 1 {
-		return nil, append(field.ErrorList{field.Invalid(at, short(text), "must be the name of one NetworkAttachmentDefinition in namespace "+p.Config.Namespace)}, errs...)
+		return nil, append(field.ErrorList{field.Invalid(at, strictjson.Short(text), "must be the name of one NetworkAttachmentDefinition in namespace "+p.Config.Namespace)}, errs...)
 	}
 	if all[0].Namespace != p.Config.Namespace {
 		return nil, field.ErrorList{field.Forbidden(at, "definitions for the default network are only taken from namespace "+p.Config.Namespace)}
@@ -175,13 +176,4 @@ func together(errs []error) error {
 		texts = append(texts, e.Error())
 	}
 	return cniproto.Errorf(code, "%s", strings.Join(texts, "; "))
-}
-
-// short is a value as errors show it.
-func short(text string) string {
-	const most = 64
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
 }

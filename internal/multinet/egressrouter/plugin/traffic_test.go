@@ -88,7 +88,7 @@ func TestTheRoutersContainerReachesNothingButItsDestinations(t *testing.T) {
 	}
 }
 
-// Nobody outside reaches a port of the pod, or the pod network through it; and a client that uses the pod as its router reaches nothing.
+// No host outside reaches a port of the pod, or the pod network through it; and a client that uses the pod as its router reaches nothing.
 func TestNothingElseIsForwarded(t *testing.T) {
 	t.Parallel()
 	l := newLAN(t)
