@@ -25,8 +25,9 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 )
 
-// deleteTimeout is how long an object may take to go. Nothing but a finalizer holds one up.
-const deleteTimeout = 20 * time.Second
+// deleteTimeout is how long an object may take to go. Nothing but a finalizer holds one up: that of a definition tries again with growing pauses
+// while the server loads other definitions of the same group, which takes half a minute on a busy machine.
+const deleteTimeout = serveTimeout
 
 // Scheme returns a new scheme with the built-in types, CustomResourceDefinition, the types of this project, and those of
 // OpenShift that the operator uses.

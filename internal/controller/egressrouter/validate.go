@@ -119,8 +119,8 @@ func (v violation) at(path *field.Path, value any) *field.Error {
 	return field.Invalid(path, value, v.detail).WithOrigin(v.rule)
 }
 
-func invalid(path *field.Path, value any, rule string, args ...any) *field.Error {
-	return violated(rule, args...).at(path, value)
+func invalid(path *field.Path, value any, rule string) *field.Error {
+	return violated(rule).at(path, value)
 }
 
 // notAHost says why a router cannot have an address.

@@ -210,11 +210,11 @@ func parseList(raw []byte) (*libcni.NetworkConfigList, error) {
 	if len(list.Plugins) > 0 {
 		return list, nil
 	}
-	single, err := libcni.NetworkPluginConfFromBytes(raw)
+	whole, err := json.Marshal(map[string]any{"name": list.Name, "cniVersion": list.CNIVersion, "plugins": []json.RawMessage{raw}})
 	if err != nil {
 		return nil, cniproto.Errorf(cniproto.CodeInvalidConfig, "%v", err)
 	}
-	if list, err = libcni.ConfListFromConf(single); err != nil {
+	if list, err = libcni.NetworkConfFromBytes(whole); err != nil {
 		return nil, cniproto.Errorf(cniproto.CodeInvalidConfig, "%v", err)
 	}
 	return list, nil

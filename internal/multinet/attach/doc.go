@@ -27,9 +27,10 @@ import (
 )
 
 const (
-	// StateDir is where records and the results of plugins are, RunDir where locks are until the node restarts.
+	// StateDir is where records and the results of plugins are.
 	StateDir = "/var/lib/cno/multus"
-	RunDir   = "/run/cno/multus"
+	// RunDir is where locks are until the node restarts.
+	RunDir = "/run/cno/multus"
 	// keepBack is the part of the time of a call that is left for undoing an ADD that has failed.
 	keepBack = 20 * time.Second
 	// giveUpAfter is how long a plugin that is not on the node any more holds up the removal of a sandbox.

@@ -24,8 +24,9 @@ import (
 const (
 	// Rule is the origin of all errors of this package.
 	Rule = "network-attachment-definition"
-	// MaxSize is the size of a configuration in bytes, MaxPlugins how many plugins one may have.
-	MaxSize    = 128 << 10
+	// MaxSize is how long a configuration may be in bytes.
+	MaxSize = 128 << 10
+	// MaxPlugins is how many plugins one may have.
 	MaxPlugins = 16
 )
 

@@ -140,7 +140,7 @@ func TestHostileDefinitionsAreRefused(t *testing.T) {
 		{"claims an address that it does not have", `{"type":"tuning","prevResult":{"ips":[{"address":"10.128.0.9/24"}]}}`, "cannot be part", false},
 		{"in a list, too", `{"plugins":[{"type":"tuning","prevResult":{}}]}`, "plugins[0].prevResult", false},
 		{"gives itself values of the runtime", `{"type":"x","runtimeConfig":{"ips":["10.128.0.9/24"]}}`, "cannot be part", false},
-		{"a range that has no addresses", `{"type":"tap","ipam":{"type":"whereabouts","range":"192.0.2.0/24","exclude":["192.0.2.0/24"],"range_strat":"x"}}`, "ipam", false},
+		{"a range that has no addresses", `{"type":"tap","ipam":{"type":"whereabouts","range":"192.0.2.0/24","exclude":["192.0.2.0/24"],"first":"x"}}`, "ipam", false},
 		{"a name with a path", `{"name":"../pods","type":"tap"}`, "must be letters", false},
 		{"adds plugins of files", `{"loadOnlyInlinedPlugins":false,"plugins":[{"type":"tap"}]}`, "not added", false},
 		{"plugins that are no list", `{"plugins":{"type":"tap"}}`, "at least one plugin", false},

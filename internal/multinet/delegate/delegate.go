@@ -39,10 +39,12 @@ type list struct {
 	Capabilities map[string]bool `json:"capabilities"`
 	DisableCheck bool            `json:"disableCheck"`
 	DisableGC    bool            `json:"disableGC"`
-	Plugins      []struct {
-		Type         string          `json:"type"`
-		Capabilities map[string]bool `json:"capabilities"`
-	} `json:"plugins"`
+	Plugins      []plugin        `json:"plugins"`
+}
+
+type plugin struct {
+	Type         string          `json:"type"`
+	Capabilities map[string]bool `json:"capabilities"`
 }
 
 // Wrap returns the configuration in which the shim has a network's own: a list, or a configuration with one plugin. It has the same
@@ -59,27 +61,22 @@ func Wrap(own []byte) ([]byte, error) {
 		return nil, fmt.Errorf("wrap CNI configuration: %w", err)
 	}
 	capabilities := map[string]bool{CapabilityAnnotations: true}
-	plugins := append(l.Plugins, struct {
-		Type         string          `json:"type"`
-		Capabilities map[string]bool `json:"capabilities"`
-	}{l.Type, l.Capabilities})
-	for _, p := range plugins {
+	for _, p := range append([]plugin{{l.Type, l.Capabilities}}, l.Plugins...) {
 		for name, declared := range p.Capabilities {
 			capabilities[name] = capabilities[name] || declared
 		}
 	}
-	type plugin struct {
-		Type         string          `json:"type"`
-		Capabilities map[string]bool `json:"capabilities"`
-		Delegate     json.RawMessage `json:"delegate"`
+	type shim struct {
+		plugin
+		Delegate json.RawMessage `json:"delegate"`
 	}
 	out, err := json.MarshalIndent(struct {
-		CNIVersion   string   `json:"cniVersion"`
-		Name         string   `json:"name"`
-		DisableCheck bool     `json:"disableCheck,omitempty"`
-		DisableGC    bool     `json:"disableGC,omitempty"`
-		Plugins      []plugin `json:"plugins"`
-	}{l.CNIVersion, l.Name, l.DisableCheck, l.DisableGC, []plugin{{Shim, capabilities, own}}}, "", "  ")
+		CNIVersion   string `json:"cniVersion"`
+		Name         string `json:"name"`
+		DisableCheck bool   `json:"disableCheck,omitempty"`
+		DisableGC    bool   `json:"disableGC,omitempty"`
+		Plugins      []shim `json:"plugins"`
+	}{l.CNIVersion, l.Name, l.DisableCheck, l.DisableGC, []shim{{plugin{Shim, capabilities}, own}}}, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("wrap CNI configuration: %w", err)
 	}

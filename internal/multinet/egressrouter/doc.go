@@ -14,8 +14,10 @@ const (
 	ClientInterface = "eth0"
 	// Mark is on packets that leave by ClientInterface to every destination, since their connection came in there.
 	Mark = 1
-	// RouteTable has the routes of marked packets, and RulePriority is where the policy rule for them is.
-	RouteTable, RulePriority = 100, 100
+	// RouteTable has the routes of marked packets.
+	RouteTable = 100
+	// RulePriority is that of the policy rule for marked packets.
+	RulePriority = 100
 )
 
 // The error codes of the plugin. The CNI specification leaves those from 100 on to plugins.
