@@ -83,6 +83,10 @@ func register(ctx context.Context, config agentconfig.Config, m *manager, ext *b
 	if err := correctMTU(config, ext.Iface.MTU); err != nil {
 		return links{}, 0, err
 	}
+	on := backendLinks(config, ext.IfaceName)
+	if err := removeTunnels(on); err != nil {
+		return links{}, 0, fmt.Errorf("remove interfaces of earlier settings: %w", err)
+	}
 	build := hostgw.New
 	if config.Backend.Type == agentconfig.BackendVXLAN {
 		build = vxlan.New
@@ -100,7 +104,7 @@ func register(ctx context.Context, config agentconfig.Config, m *manager, ext *b
 	if config.MTU != 0 {
 		mtu = config.MTU
 	}
-	return backendLinks(config, ext.IfaceName), mtu, nil
+	return on, mtu, nil
 }
 
 // backendLinks are the names that flannel gives its devices.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"regexp"
 
 	goiptables "github.com/coreos/go-iptables/iptables"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/knftables"
 
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -24,7 +26,8 @@ func Remove(ctx context.Context, config agentconfig.Config) error {
 	return errors.Join(
 		cniFile(config).Remove(),
 		removeRoutes(config.Network),
-		removeLinks(fmt.Sprintf("flannel.%d", config.Backend.VNI), fmt.Sprintf("flannel-v6.%d", config.Backend.VNI), config.CNI.Bridge),
+		removeTunnels(links{}),
+		removeLinks(config.CNI.Bridge),
 		removeTable(ctx, knftables.IPv4Family, tableIPv4),
 		removeTable(ctx, knftables.IPv6Family, tableIPv6),
 		removeChains(goiptables.ProtocolIPv4),
@@ -81,6 +84,26 @@ func removeLinks(names ...string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// tunnelNames are the names that flannel gives to devices of vxlan, by identifier.
+var tunnelNames = regexp.MustCompile(`^flannel(-v6)?\.[0-9]+$`)
+
+// removeTunnels removes flannel's devices of vxlan but those of a backend. Others are of settings from before: of another
+// identifier, or of the backend vxlan where it is host-gw now.
+func removeTunnels(keep links) error {
+	all, err := netlinkdump.All(netlink.LinkList)
+	if err != nil {
+		return fmt.Errorf("list interfaces: %w", err)
+	}
+	var old []string
+	for _, link := range all {
+		name := link.Attrs().Name
+		if link.Type() == "vxlan" && tunnelNames.MatchString(name) && name != keep.IPv4 && name != keep.IPv6 {
+			old = append(old, name)
+		}
+	}
+	return removeLinks(old...)
 }
 
 // removeTable removes a table of nftables. Without nftables there is none.

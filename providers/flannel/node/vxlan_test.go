@@ -3,6 +3,7 @@ package node_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,6 +77,46 @@ func TestVXLANDeviceAndNeighboursAreRepaired(t *testing.T) {
 		out := one.netns.Run("ip", "neigh", "show", "dev", "flannel.7") + one.netns.Run("bridge", "fdb", "show", "dev", "flannel.7") + one.netns.Run("ip", "route")
 		return out, !strings.Contains(out, two.subnet().Addr().String()+" ") && !strings.Contains(out, two.address)
 	})
+}
+
+func TestTunnelsOfEarlierSettingsAreRemoved(t *testing.T) {
+	seg := newSegment(t)
+	one, two := seg.node("node1", "192.168.0.100"), seg.node("node2", "192.168.0.200")
+	one.netns.Run("ip", "link", "add", "others.9", "type", "vxlan", "id", "9", "dev", "eth0", "dstport", "4790")
+	var pod netns.Namespace
+	var addr netip.Addr
+	for _, step := range []struct {
+		reason string
+		to     agentconfig.Backend
+		want   string
+	}{
+		{"the first settings", agentconfig.Backend{Type: agentconfig.BackendVXLAN, VNI: 7, Port: 4789}, "flannel.7 others.9"},
+		{"another identifier", agentconfig.Backend{Type: agentconfig.BackendVXLAN, VNI: 8, Port: 4789}, "flannel.8 others.9"},
+		{"no tunnels any more", agentconfig.Backend{Type: agentconfig.BackendHostGW}, "others.9"},
+		{"tunnels again", agentconfig.Backend{Type: agentconfig.BackendVXLAN, VNI: 7, Port: 4789}, "flannel.7 others.9"},
+	} {
+		for _, m := range []*machine{one, two} {
+			if m.cmd != nil {
+				m.stop()
+			}
+			m.config.Backend = step.to
+			m.ready()
+		}
+		one.until("tunnels with "+step.reason, 30*time.Second, func() (string, bool) {
+			out := one.netns.Run("ip", "-br", "link", "show", "type", "vxlan")
+			var names []string
+			for line := range strings.Lines(out) {
+				names = append(names, strings.Fields(line)[0])
+			}
+			slices.Sort(names)
+			return out, strings.Join(names, " ") == step.want
+		})
+		if addr == (netip.Addr{}) {
+			pod, _ = one.pod("cni0")
+			_, addr = two.pod("cni0")
+		}
+		pings(t, pod, addr, 30*time.Second)
+	}
 }
 
 func linkAddress(in netns.Namespace, name string) string {
