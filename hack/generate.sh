@@ -6,8 +6,10 @@ set -eu
 cd "$(dirname "$0")/.."
 gen=${CONTROLLER_GEN:-go run sigs.k8s.io/controller-tools/cmd/controller-gen@v0.23.0}
 $gen object paths=./api/...
-$gen crd:crdVersions=v1 paths=./api/... output:crd:dir=api/crds
-go run ./hack/mkcrds
+operator='./api/network/...;./api/networkoperator/...;./api/operator/...'
+$gen crd:crdVersions=v1 paths="$operator" output:crd:dir=api/crds
+$gen crd:crdVersions=v1 paths=./api/sdn/... output:crd:dir=api/crds/openshiftsdn
+go run ./hack/mkcrds api/crds api/crds/openshiftsdn
 go run ./hack/mkadmission > config/admission/policies.yaml
 go run ./hack/mkrbac > config/rbac/networks.yaml
 go run ./hack/mksafety

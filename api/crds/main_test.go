@@ -12,10 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/cluster-network-operator/cno/api/crds"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 )
 
-func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
+func TestMain(m *testing.M) {
+	definitions, err := crds.OpenShiftSDN()
+	if err != nil {
+		panic(err)
+	}
+	apitest.Main(m, apitest.Options{CRDs: definitions})
+}
 
 const networkBase = `
 apiVersion: operator.openshift.io/v1

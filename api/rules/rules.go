@@ -36,7 +36,7 @@ type Rule struct {
 
 // All returns all rules, in the order in which a place of the schema has them. The caller must not change them.
 func All() []Rule {
-	return slices.Concat(network, settings, flannelRules, egressrouter, hostnetwork, operatorpki)
+	return slices.Concat(network, settings, flannelRules, egressrouter, hostnetwork, operatorpki, openshiftsdn)
 }
 
 // Detail returns the sentence of the rule with an identifier, as field.Error.Detail takes it: without the value. It

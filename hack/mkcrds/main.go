@@ -1,7 +1,7 @@
 // Command mkcrds completes the CRDs that controller-gen writes: with the validation rules of api/rules, and with the class
 // of each field from the tables of networks.
 //
-//	go run ./hack/mkcrds [DIRECTORY]
+//	go run ./hack/mkcrds DIRECTORY...
 package main
 
 import (
@@ -18,20 +18,20 @@ import (
 )
 
 func main() {
-	directory := "api/crds"
-	if len(os.Args) > 1 {
-		directory = os.Args[1]
-	}
-	if err := run(directory); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintf(os.Stderr, "mkcrds: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-func run(directory string) error {
-	names, err := filepath.Glob(filepath.Join(directory, "*.openshift.io_*.yaml"))
-	if err != nil {
-		return err
+func run(directories []string) error {
+	var names []string
+	for _, directory := range directories {
+		found, err := filepath.Glob(filepath.Join(directory, "*.openshift.io_*.yaml"))
+		if err != nil {
+			return err
+		}
+		names = append(names, found...)
 	}
 	placed := map[string]bool{}
 	for _, name := range names {

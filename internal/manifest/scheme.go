@@ -24,6 +24,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
 // Typed is any Kubernetes object, typed or unstructured. It has the methods of controller-runtime's client.Object.
@@ -39,7 +40,7 @@ var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	for _, add := range []func(*runtime.Scheme) error{
 		admissionregistrationv1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, coordinationv1.AddToScheme, corev1.AddToScheme,
 		discoveryv1.AddToScheme, flowcontrolv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, rbacv1.AddToScheme, schedulingv1.AddToScheme,
-		apiextensionsv1.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme,
+		apiextensionsv1.AddToScheme, operatorv1.AddToScheme, networkoperatorv1.AddToScheme, networkv1.AddToScheme, sdnv1.AddToScheme,
 	} {
 		if err := add(s); err != nil {
 			panic(fmt.Sprintf("two packages of API types disagree: %v", err)) // can only happen at build time
