@@ -55,6 +55,9 @@ type Config struct {
 	HealthAddress string `json:"healthAddress"`
 }
 
+// MTUMigration is one step of a change of the MTU.
+type MTUMigration = agentfile.MTUMigration
+
 // Etcd says how etcd is reached.
 type Etcd struct {
 	// Endpoints are URLs with http or https.

@@ -24,7 +24,7 @@ func (c Config) Validate() field.ErrorList {
 	if c.MTU != 0 && (c.MTU < 576 || c.MTU > 65535) {
 		errs = append(errs, field.Invalid(field.NewPath("mtu"), c.MTU, "must be 576 to 65535 bytes, or 0 for what the backend offers"))
 	}
-	errs = append(errs, c.Migration.validate(field.NewPath("migration"), c.MTU)...)
+	errs = append(errs, c.Migration.Validate(field.NewPath("migration"), c.MTU)...)
 	errs = append(errs, c.CNI.validate(field.NewPath("cni"))...)
 	errs = append(errs, agentfile.ValidatePath(field.NewPath("subnetFile"), c.SubnetFile)...)
 	errs = append(errs, agentfile.ValidatePath(field.NewPath("stateDir"), c.StateDir)...)

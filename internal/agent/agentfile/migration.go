@@ -1,26 +1,24 @@
-package agentconfig
+package agentfile
 
 import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 )
 
-// MTUMigration is one step of a change of the MTU. Config.MTU is then what interfaces take, RoutableMTU what is sent.
+// MTUMigration is one step of a change of the MTU. The MTU of the configuration is then what interfaces take, RoutableMTU what is sent.
 type MTUMigration struct {
 	// Step counts the steps of all migrations, so that what was reported of another one is not taken for this one. It
 	// is at least 1.
 	Step int `json:"step"`
-	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means Config.MTU.
+	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means the MTU of the configuration.
 	RoutableMTU int `json:"routableMTU,omitempty"`
 	// PodNamespaces is the directory of the pods' network namespaces, as the agent sees it.
 	PodNamespaces string `json:"podNamespaces"`
 }
 
-// PodMTU is the MTU in bytes of the interfaces of pods that are started now: what they may send. mtu is Config.MTU, or
-// what the backend offers.
+// PodMTU is the MTU in bytes of the interfaces of pods that are started now: what they may send. mtu is that of
+// the configuration, or what the backend of the network offers.
 func (m *MTUMigration) PodMTU(mtu int) int {
 	if m == nil || m.RoutableMTU == 0 {
 		return mtu
@@ -28,7 +26,8 @@ func (m *MTUMigration) PodMTU(mtu int) int {
 	return m.RoutableMTU
 }
 
-func (m *MTUMigration) validate(at *field.Path, mtu int) field.ErrorList {
+// Validate returns everything that is wrong with a step. mtu is that of the configuration.
+func (m *MTUMigration) Validate(at *field.Path, mtu int) field.ErrorList {
 	if m == nil {
 		return nil
 	}
@@ -39,5 +38,5 @@ func (m *MTUMigration) validate(at *field.Path, mtu int) field.ErrorList {
 	if m.RoutableMTU != 0 && (m.RoutableMTU < 576 || m.RoutableMTU > mtu) {
 		errs = append(errs, field.Invalid(at.Child("routableMTU"), m.RoutableMTU, fmt.Sprintf("must be 576 to %d bytes, which is mtu, or 0", mtu)))
 	}
-	return append(errs, agentfile.ValidatePath(at.Child("podNamespaces"), m.PodNamespaces)...)
+	return append(errs, ValidatePath(at.Child("podNamespaces"), m.PodNamespaces)...)
 }
