@@ -1,0 +1,110 @@
+package hostsubnet
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+)
+
+// claim is that a node or host has an address.
+type claim struct {
+	name    string
+	holds   bool
+	created time.Time
+}
+
+// owners returns whose each address is. An address that several claim stays with the one whose HostSubnet has it, then with the oldest.
+func (p *planner) owners() map[netip.Addr]string {
+	claims := map[netip.Addr][]claim{}
+	for _, n := range p.Nodes {
+		address, _, ok := p.first(n)
+		if !ok {
+			continue
+		}
+		c := claim{name: n.Name, created: n.CreationTimestamp.Time}
+		if s := p.subnets[n.Name]; s != nil && !p.gone[n.Name] {
+			c.holds, c.created = s.HostIP == address.String(), s.CreationTimestamp.Time
+		}
+		claims[address] = append(claims[address], c)
+	}
+	for _, s := range p.HostSubnets {
+		if address, err := netip.ParseAddr(s.HostIP); err == nil && p.nodes[s.Name] == nil && !p.gone[s.Name] && s.Host == s.Name {
+			claims[address] = append(claims[address], claim{name: s.Name, holds: true, created: s.CreationTimestamp.Time})
+		}
+	}
+	out := make(map[netip.Addr]string, len(claims))
+	for address, all := range claims {
+		out[address] = slices.MinFunc(all, func(a, b claim) int {
+			if a.holds != b.holds {
+				if a.holds {
+					return -1
+				}
+				return 1
+			}
+			return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.name, b.name))
+		}).name
+	}
+	return out
+}
+
+// first is the first IPv4 address of a node that can be the end of tunnels. refused is one before it that cannot.
+func (p *planner) first(n *corev1.Node) (address, refused netip.Addr, ok bool) {
+	for _, a := range n.Status.Addresses {
+		one, err := netip.ParseAddr(a.Address)
+		if a.Type != corev1.NodeInternalIP || err != nil || !one.Is4() {
+			continue
+		}
+		if p.inside(one) {
+			refused = one
+			continue
+		}
+		return one, refused, true
+	}
+	return netip.Addr{}, refused, false
+}
+
+// inside reports whether an address belongs to pods or Services.
+func (p *planner) inside(a netip.Addr) bool {
+	for _, pool := range p.Pools {
+		if pool.Network.Contains(a) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(p.Services, func(s netip.Prefix) bool { return s.Contains(a) })
+}
+
+// address is the tunnel address of a node, unless it has none. The reason is reported, but not for a node that has no address yet.
+func (p *planner) address(n *corev1.Node, owners map[netip.Addr]string) (netip.Addr, bool) {
+	address, refused, ok := p.first(n)
+	if !ok {
+		if refused.IsValid() {
+			p.problem(n, ReasonAddress, "InternalIP %s lies in the cluster network or the Service CIDR: the node needs an IPv4 InternalIP outside of them; set it with the kubelet's flag --node-ip", refused)
+		} else if slices.ContainsFunc(n.Status.Addresses, func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }) {
+			p.problem(n, ReasonAddress, "the node has no IPv4 InternalIP, which OpenShiftSDN needs; set it with the kubelet's flag --node-ip")
+		}
+		return netip.Addr{}, false
+	}
+	if owner := owners[address]; owner != n.Name {
+		p.problem(n, ReasonAddress, "InternalIP %s is the address of %s, which had it first: the node gets no packets from other nodes; give one of them another address", address, owner)
+		return netip.Addr{}, false
+	}
+	return address, true
+}
+
+// host checks the address of a host that is no node.
+func (p *planner) host(s *sdnv1.HostSubnet, owners map[netip.Addr]string) {
+	address, err := netip.ParseAddr(s.HostIP)
+	switch {
+	case err != nil || !address.Is4():
+		p.problem(s, ReasonInvalid, "hostIP %q is no IPv4 address: nodes send nothing to this host; write its address", s.HostIP)
+	case p.inside(address):
+		p.problem(s, ReasonInvalid, "hostIP %s lies in the cluster network or the Service CIDR: nodes send nothing to this host; write its own address", s.HostIP)
+	case owners[address] != s.Name:
+		p.problem(s, ReasonInvalid, "hostIP %s is the address of %s, which had it first: nodes send nothing to this host; write its own address", s.HostIP, owners[address])
+	}
+}

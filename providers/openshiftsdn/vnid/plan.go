@@ -1,0 +1,306 @@
+// Package vnid decides which NetNamespaces a cluster needs: which VNID each namespace has, which are given and released, and what becomes
+// of requests to join, isolate and open namespaces. It is pure.
+package vnid
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+)
+
+// The reasons of events.
+const (
+	// ReasonInvalid is that a stored NetNamespace breaks a rule.
+	ReasonInvalid = "NetNamespaceInvalid"
+	// ReasonDuplicate is that another namespace had the VNID first.
+	ReasonDuplicate = "VNIDInUse"
+	// ReasonChange is that a request for another VNID is refused.
+	ReasonChange = "ChangeNetworkRefused"
+	// ReasonExhausted is that no VNID is free.
+	ReasonExhausted = "VNIDsExhausted"
+)
+
+// Held is the VNID that a Namespace has had.
+type Held struct {
+	UID  types.UID
+	VNID uint32
+}
+
+// Cluster is what is read. The objects are not changed.
+type Cluster struct {
+	Mode          Mode
+	Namespaces    []*corev1.Namespace
+	NetNamespaces []*sdnv1.NetNamespace
+	// Held are the VNIDs of the last plan by name of the namespace: a NetNamespace that is deleted by hand gets its VNID again.
+	Held map[string]Held
+	// Cursor is the VNID with which the search begins, of those that Record has reserved; 0 if none is known to be unused.
+	Cursor uint32
+	// Record is used if NetNamespace default has none: the last one of this controller, or the zero value.
+	Record Record
+	Now    time.Time
+}
+
+// Plan is what has to change. It holds new objects and copies of existing ones.
+type Plan struct {
+	// Create, Update and Delete are to be written in any order, but nothing before it is certain that the plan before was written. A plan
+	// that has to record something has that single write, so that what depends on it follows in the next plan.
+	Create, Update, Delete []*sdnv1.NetNamespace
+	Problems               []Problem
+	// Held, Cursor and Record are those for the next plan, when all of this one is written.
+	Held   map[string]Held
+	Cursor uint32
+	Record Record
+}
+
+// Problem is an error in an object.
+type Problem struct {
+	Object runtime.Object
+	// Reason is one of those of this package, Message a sentence.
+	Reason, Message string
+}
+
+// Empty reports whether nothing has to be written.
+func (p Plan) Empty() bool { return len(p.Create)+len(p.Update)+len(p.Delete) == 0 }
+
+// planner is a plan in the making.
+type planner struct {
+	Cluster
+	plan   Plan
+	named  map[string]*sdnv1.NetNamespace
+	uids   map[string]types.UID
+	shared map[uint32]int // how many namespaces have a VNID
+	record Record
+	// recorded is that NetNamespace default has a record, released that a VNID was released.
+	recorded, released bool
+	// reserve is how many VNIDs were missing in the window.
+	reserve uint32
+}
+
+// New returns what has to change.
+func New(c Cluster) Plan {
+	p := &planner{Cluster: c, named: map[string]*sdnv1.NetNamespace{}, uids: map[string]types.UID{}, shared: map[uint32]int{}}
+	p.plan.Cursor, p.plan.Held = c.Cursor, map[string]Held{}
+	p.Namespaces = slices.SortedFunc(slices.Values(c.Namespaces), func(a, b *corev1.Namespace) int { return cmp.Compare(a.Name, b.Name) })
+	p.NetNamespaces = slices.SortedFunc(slices.Values(c.NetNamespaces), func(a, b *sdnv1.NetNamespace) int { return cmp.Compare(a.Name, b.Name) })
+	for _, n := range p.Namespaces {
+		p.uids[n.Name] = n.UID
+	}
+	for _, n := range p.NetNamespaces {
+		p.named[n.Name] = n
+		p.shared[n.NetID]++
+	}
+	if c.Mode == Subnet {
+		p.refuseChanges()
+		return p.plan
+	}
+	if !p.readRecord() {
+		return p.plan
+	}
+	p.decide()
+	return p.finish()
+}
+
+func (p *planner) problem(o runtime.Object, reason, format string, args ...any) {
+	p.plan.Problems = append(p.plan.Problems, Problem{o, reason, fmt.Sprintf(format, args...)})
+}
+
+// refuseChanges answers requests for other VNIDs in modes in which those do not change.
+func (p *planner) refuseChanges() {
+	for _, n := range p.NetNamespaces {
+		if _, asks := n.Annotations[sdnv1.AnnotationChangeNetwork]; asks {
+			p.refuse(n, "network plugin does not allow NetNamespace renumbering")
+			p.plan.Update = append(p.plan.Update, answered(n))
+		}
+	}
+}
+
+func (p *planner) refuse(n *sdnv1.NetNamespace, format string, args ...any) {
+	p.problem(n, ReasonChange, format, args...)
+}
+
+// answered returns a copy without the request.
+func answered(n *sdnv1.NetNamespace) *sdnv1.NetNamespace {
+	out := n.DeepCopy()
+	delete(out.Annotations, sdnv1.AnnotationChangeNetwork)
+	return out
+}
+
+// readRecord finds the record. If NetNamespace default does not exist, to create it is the whole plan.
+func (p *planner) readRecord() bool {
+	n := p.named[metav1.NamespaceDefault]
+	p.record = p.Record
+	if n != nil {
+		stored, err := DecodeRecord(n.Annotations[RecordAnnotation])
+		switch {
+		case err != nil:
+			p.problem(n, ReasonInvalid, "%v: the record starts again", err)
+		case stored.Next != 0:
+			p.record, p.recorded = stored, true
+		}
+	}
+	if p.record.Next == 0 {
+		highest := sdnv1.VNIDFirst - 1
+		for _, n := range p.NetNamespaces {
+			if Valid(n) {
+				highest = max(highest, n.NetID)
+			}
+		}
+		p.record.Next = after(sdnv1.VNIDFirst, (highest+1-sdnv1.VNIDFirst)%cycle)
+		p.plan.Cursor = 0
+	}
+	if p.plan.Cursor == 0 {
+		p.plan.Cursor = p.record.Next
+	}
+	p.plan.Record, p.record = p.record, p.record.clone(p.Now)
+	uid, exists := p.uids[metav1.NamespaceDefault]
+	if n != nil || !exists {
+		return true
+	}
+	p.plan.Held, p.plan.Record = p.Held, p.record
+	created := create(metav1.NamespaceDefault, uid, sdnv1.VNIDGlobal)
+	created.Annotations[RecordAnnotation] = p.record.encode()
+	p.plan.Create = []*sdnv1.NetNamespace{created}
+	return false
+}
+
+func create(name string, uid types.UID, vnid uint32) *sdnv1.NetNamespace {
+	return &sdnv1.NetNamespace{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{NamespaceUIDAnnotation: string(uid)}},
+		NetName:    name, NetID: vnid,
+	}
+}
+
+// decide goes through all namespaces.
+func (p *planner) decide() {
+	p.held()
+	if p.Mode == NetworkPolicy {
+		owners, rest := Owners(p.NetNamespaces)
+		for _, n := range rest {
+			owner := metav1.NamespaceDefault
+			if o := owners[n.NetID]; o != nil {
+				owner = o.Name
+			}
+			p.problem(n, ReasonDuplicate, "VNID %d belongs to namespace %s, which had it first: pods of %s have no network; delete this NetNamespace to get another VNID", n.NetID, owner, n.Name)
+		}
+	}
+	for _, n := range p.NetNamespaces {
+		p.existing(n)
+	}
+	for _, n := range p.Namespaces {
+		if p.named[n.Name] == nil {
+			p.missing(n)
+		}
+	}
+}
+
+// held goes through what was deleted by hand.
+func (p *planner) held() {
+	for _, name := range slices.Sorted(maps.Keys(p.Held)) {
+		held := p.Held[name]
+		if p.named[name] != nil {
+			continue
+		}
+		p.shared[held.VNID]++
+		if p.uids[name] != held.UID && !p.release(held.VNID) {
+			p.plan.Held[name] = held
+		}
+	}
+}
+
+// existing decides what becomes of a NetNamespace.
+func (p *planner) existing(n *sdnv1.NetNamespace) {
+	uid, exists := p.uids[n.Name]
+	owner := n.Annotations[NamespaceUIDAnnotation]
+	if owner != "" && (!exists || owner != string(uid)) && n.Name != metav1.NamespaceDefault {
+		if p.release(n.NetID) {
+			p.plan.Delete = append(p.plan.Delete, n)
+		}
+		return
+	}
+	if !Valid(n) {
+		p.invalid(n)
+	} else if exists {
+		p.plan.Held[n.Name] = Held{uid, n.NetID}
+	}
+	desired := n
+	if _, asks := n.Annotations[sdnv1.AnnotationChangeNetwork]; asks {
+		var done bool
+		if desired, done = p.change(n); !done {
+			return
+		}
+	}
+	if n.Name == metav1.NamespaceDefault && n.NetID != sdnv1.VNIDGlobal && p.release(n.NetID) {
+		desired = n.DeepCopy()
+		delete(desired.Annotations, sdnv1.AnnotationChangeNetwork)
+		desired.NetID = sdnv1.VNIDGlobal
+	}
+	if exists && owner != string(uid) {
+		if desired == n {
+			desired = n.DeepCopy()
+		}
+		metav1.SetMetaDataAnnotation(&desired.ObjectMeta, NamespaceUIDAnnotation, string(uid))
+	}
+	if desired != n {
+		p.plan.Update = append(p.plan.Update, desired)
+	}
+}
+
+func (p *planner) invalid(n *sdnv1.NetNamespace) {
+	if n.NetName != n.Name {
+		p.problem(n, ReasonInvalid, "netname %q is not the name of the object: pods of %s have no network; delete this NetNamespace to get another one", n.NetName, n.Name)
+		return
+	}
+	p.problem(n, ReasonInvalid, "netid %d is not the VNID of a namespace (0, 1, or %d to %d): pods of %s have no network; delete this NetNamespace to get another VNID",
+		n.NetID, sdnv1.VNIDFirst, sdnv1.VNIDLast, n.Name)
+}
+
+// missing gives a namespace a NetNamespace.
+func (p *planner) missing(n *corev1.Namespace) {
+	vnid, ok := uint32(0), true
+	held, again := p.Held[n.Name]
+	if again && held.UID == n.UID && (p.Mode == Multitenant || p.shared[held.VNID] == 1) {
+		vnid = held.VNID
+		p.plan.Held[n.Name] = held
+	} else if vnid, ok = p.allocate(n); !ok {
+		return
+	}
+	p.plan.Create = append(p.plan.Create, create(n.Name, n.UID, vnid))
+	p.plan.Held[n.Name] = Held{n.UID, vnid}
+}
+
+// finish returns the plan. If VNIDs have to be reserved or to rest, it is the write of the record alone.
+func (p *planner) finish() Plan {
+	if p.reserve > 0 {
+		p.record.Next = after(p.record.Next, max(window, p.reserve))
+	}
+	stored := p.plan.Record
+	if p.record.Next == stored.Next && (p.recorded || !p.released) && !gained(stored.Released, p.record.Released) {
+		return p.plan
+	}
+	out := Plan{Problems: p.plan.Problems, Held: p.Held, Cursor: p.Cursor, Record: p.record}
+	if out.Cursor == 0 {
+		out.Cursor = stored.Next
+	}
+	n := p.named[metav1.NamespaceDefault]
+	if n == nil {
+		return out // there is no Namespace default either: nothing can be recorded
+	}
+	n = n.DeepCopy()
+	metav1.SetMetaDataAnnotation(&n.ObjectMeta, RecordAnnotation, p.record.encode())
+	out.Update = []*sdnv1.NetNamespace{n}
+	return out
+}
+
+// gained reports whether VNIDs were released.
+func gained(before, now map[uint32]int64) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(now)), func(v uint32) bool { return before[v] != now[v] })
+}
