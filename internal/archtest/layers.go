@@ -47,6 +47,7 @@ var rules = []struct {
 	{"internal/etcdcluster", Contract},
 	{"internal/metricsproxy", Contract},
 	{"internal/mtumigration", Contract},
+	{"internal/serviceproxy", Contract},
 	{"internal/admission", Contract},
 	{"internal/pipeline", Contract},
 	{"internal/provider", Contract},

@@ -31,7 +31,7 @@ func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 	for _, c := range r.Components {
 		for _, f := range c.Fields() {
 			why := withoutEffect(f, traits)
-			if why == "" && f.Needs == provider.NeedsComponent && !c.Enabled(filled) {
+			if why == "" && f.Needs == provider.NeedsComponent && !c.Enabled(filled) && !ownsKubeProxy(f, traits) {
 				why = fmt.Sprintf("has no effect while %s is not deployed", c.Name())
 			}
 			report(f, why)
@@ -53,6 +53,11 @@ func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 		}
 	}
 	return found
+}
+
+// ownsKubeProxy reports whether a field is one of kube-proxy, which the network runs itself.
+func ownsKubeProxy(f provider.Field, t provider.Traits) bool {
+	return t.KubeProxy.Own && (f.Path == "spec.kubeProxyConfig" || strings.HasPrefix(f.Path, "spec.kubeProxyConfig."))
 }
 
 // withoutEffect returns why a field has no effect with a network, as the rest of a sentence; nothing if it has one.

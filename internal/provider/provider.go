@@ -21,6 +21,8 @@ type Traits struct {
 	Type operatorv1.NetworkType
 	// ServiceProxy is true if the provider serves services itself, so that no kube-proxy is deployed by default.
 	ServiceProxy bool
+	// KubeProxy is how Kubernetes' kube-proxy runs with the network.
+	KubeProxy KubeProxySupport
 	// HostPrefix is true if the provider gives each node a block of spec.clusterNetwork[].hostPrefix length.
 	HostPrefix bool
 	// DualStack is true if pods can have addresses of both families.
@@ -51,6 +53,18 @@ type Traits struct {
 	// NotBuilt, if not empty, is the sentence with which a type that is known but cannot be installed yet
 	// answers. No stage of such a provider after Validate is ever called.
 	NotBuilt string
+}
+
+// KubeProxySupport is how kube-proxy runs with a network. The zero value is a network beside which the component kube-proxy runs, in every
+// mode, and recognizes pods by the pools.
+type KubeProxySupport struct {
+	// Own is true if the provider runs kube-proxy in pods of its own, by spec.kubeProxyConfig, unless spec.deployKubeProxy is true:
+	// then the component runs instead.
+	Own bool
+	// LocalBridge, if not empty, is the interface by which kube-proxy recognizes the pods of its node, unless arguments say otherwise.
+	LocalBridge string
+	// Modes, if not empty, are the only modes that work with the network.
+	Modes []string
 }
 
 // PolicySupport is what a network enforces of NetworkPolicies. The zero value is a network without egress policies.

@@ -1,6 +1,7 @@
 package kubeproxy
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,32 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
+
+// args makes arguments out of "name=value" and, for a name without a value, "name".
+func args(list ...string) map[string]osv1.ProxyArgumentList {
+	all := map[string]osv1.ProxyArgumentList{}
+	for _, a := range list {
+		name, value, ok := strings.Cut(a, "=")
+		if !ok {
+			all[name] = osv1.ProxyArgumentList{}
+			continue
+		}
+		all[name] = append(all[name], value)
+	}
+	return all
+}
+
+// network is a specification with pools for pods and settings for kube-proxy.
+func network(settings *osv1.ProxyConfig, pools ...string) *operatorv1.NetworkSpec {
+	if len(pools) == 0 {
+		pools = []string{"10.128.0.0/14"}
+	}
+	spec := &operatorv1.NetworkSpec{KubeProxyConfig: settings}
+	for _, p := range pools {
+		spec.ClusterNetwork = append(spec.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: p, HostPrefix: 23})
+	}
+	return spec
+}
 
 // filledFor is the specification with defaults, having checked the promises that hold for all of them.
 func filledFor(t *testing.T, spec, prev *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
@@ -51,41 +78,6 @@ func TestKubeProxyIsDeployedWhereNobodyElseServesServices(t *testing.T) {
 	}
 	if (Component{}).Enabled(network(nil)) {
 		t.Error("enabled by a specification that does not say so")
-	}
-}
-
-func TestDefaultsAreExplicit(t *testing.T) {
-	iptables := network(&osv1.ProxyConfig{ProxyArguments: args("proxy-mode=iptables")})
-	iptables.DeployKubeProxy = new(bool)
-	unused := iptables.DeepCopy()
-	*iptables.DeployKubeProxy = true
-	settings := func(bind, period string, arguments ...string) *osv1.ProxyConfig {
-		return &osv1.ProxyConfig{BindAddress: bind, IptablesSyncPeriod: period, ProxyArguments: args(arguments...)}
-	}
-	for _, tc := range []struct {
-		why        string
-		spec, prev *operatorv1.NetworkSpec
-		kernel     facts.KernelVersion
-		want       *osv1.ProxyConfig
-	}{
-		{"a fresh cluster", network(nil), nil, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
-		{"IPv6 first", network(nil, "fd01::/48", "10.0.0.0/8"), nil, facts.KernelVersion{}, settings("::", "30s", "proxy-mode=nftables")},
-		{"a kernel that is just new enough", network(nil), nil, facts.KernelVersion{Major: 5, Minor: 13}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
-		{"a kernel that kube-proxy refuses nftables on", network(nil), nil, facts.KernelVersion{Major: 5, Minor: 12}, settings("0.0.0.0", "30s", "proxy-mode=iptables")},
-		{"the mode is kept", network(nil), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=iptables")},
-		{"but not that of a kube-proxy that did not run", network(nil), unused, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
-		{"another mode is asked for", network(settings("", "", "proxy-mode=ipvs")), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=ipvs")},
-		{"arguments say it", network(settings("", "", "bind-address=10.0.0.1", "iptables-sync-period=90s")), nil, facts.KernelVersion{},
-			settings("10.0.0.1", "1m30s", "bind-address=10.0.0.1", "iptables-sync-period=90s", "proxy-mode=nftables")},
-		{"fields say it", network(settings("10.0.0.1", "90s")), nil, facts.KernelVersion{}, settings("10.0.0.1", "90s", "proxy-mode=nftables")},
-	} {
-		t.Run(tc.why, func(t *testing.T) {
-			filledFor(t, tc.spec, tc.prev)
-			got := Component{}.Default(tc.spec, tc.prev, provider.Traits{}, facts.Cluster{OldestKernel: tc.kernel})
-			if diff := cmp.Diff(tc.want, got.KubeProxyConfig); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }
 

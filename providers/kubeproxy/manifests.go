@@ -5,7 +5,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"slices"
+	"net/netip"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
-	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/serviceproxy"
 )
 
 //go:embed assets/*.yaml
@@ -35,17 +35,21 @@ type renderer struct{}
 
 // Render makes the objects of kube-proxy, in the order in which to apply them.
 func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
-	c, err := configuration(spec, f.KeepConntrackMax)
+	c, err := serviceproxy.Configuration(spec, MetricsPort, f.KeepConntrackMax)
 	if err != nil {
 		return provider.Output{}, err
 	}
-	text, err := encode(c)
+	text, err := serviceproxy.Encode(c)
 	if err != nil {
 		return provider.Output{}, err
 	}
-	running, err := encode(unprivileged(c))
+	running, err := serviceproxy.Encode(serviceproxy.Unprivileged(c))
 	if err != nil {
 		return provider.Output{}, err
+	}
+	upstream, err := netip.ParseAddrPort(c.MetricsBindAddress)
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("read the address of kube-proxy's metrics: %w", err)
 	}
 	image, err := f.Images.Get(ImageVariable, "kube-proxy")
 	if err != nil {
@@ -64,7 +68,7 @@ func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.
 	manifest.AddAsset(&out, "daemonset", func(d *appsv1.DaemonSet) { setDaemonSet(d, image, text, f.APIServer); setCheck(d, own, c, spec) })
 	out.Append(metricsproxy.Objects(metricsproxy.Options{
 		Namespace: Namespace, Name: metricsName, Image: own, Env: f.APIServer.Env(), TLS: f.TLS,
-		Endpoints: []metricsproxy.Endpoint{{App: appName, Port: metricsproxy.KubeProxyPort, Upstream: metricsAddress(c)}},
+		Endpoints: []metricsproxy.Endpoint{{App: appName, Port: metricsproxy.KubeProxyPort, Upstream: upstream}},
 	}))
 	objects, err := out.Result()
 	if err != nil {
@@ -86,32 +90,7 @@ func setDaemonSet(d *appsv1.DaemonSet, image, config string, api facts.HostPort)
 }
 
 // setCheck sets the first init container, which checks that the kernel has what the mode needs, and that the API server answers.
-func setCheck(d *appsv1.DaemonSet, image string, c *config, spec *operatorv1.NetworkSpec) {
+func setCheck(d *appsv1.DaemonSet, image string, c *serviceproxy.Config, spec *operatorv1.NetworkSpec) {
 	check := &d.Spec.Template.Spec.InitContainers[0]
-	check.Image = image
-	check.Args = append([]string{"check-proxy-mode", "--node=$(NODE_NAME)", "--mode=" + string(c.Mode)}, families(spec)...)
-	switch {
-	case string(c.Mode) == modeNFTables:
-		check.Args = append(check.Args, "--minimum-kernel="+nftablesKernel().String())
-	case string(c.Mode) == modeIPVS && c.IPVS.Scheduler != "":
-		check.Args = append(check.Args, "--ipvs-scheduler="+c.IPVS.Scheduler)
-	}
-}
-
-// families are the flags for the families of the pools for pods; IPv4 if there is none, as kube-proxy binds then.
-func families(spec *operatorv1.NetworkSpec) []string {
-	var out []string
-	for _, cidr := range poolCIDRs(spec) {
-		flag := "--ipv4"
-		if p, err := netaddr.ParseCIDR(cidr); err == nil && p.Addr().Is6() {
-			flag = "--ipv6"
-		}
-		if !slices.Contains(out, flag) {
-			out = append(out, flag)
-		}
-	}
-	if len(out) == 0 {
-		return []string{"--ipv4"}
-	}
-	return out
+	check.Image, check.Args = image, serviceproxy.CheckArguments(c, spec)
 }

@@ -1,10 +1,9 @@
-package kubeproxy
+package serviceproxy
 
 import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	kubeproxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
 
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
@@ -22,22 +21,20 @@ const (
 	RuleTogether     = "kube-proxy-together"
 	RuleClusterPools = "kube-proxy-cluster-pools"
 	RuleClusterCIDR  = "kube-proxy-cluster-cidr"
+	RuleMode         = "kube-proxy-mode"
 )
-
-// config is what kube-proxy reads.
-type config = kubeproxyv1alpha1.KubeProxyConfiguration
 
 // argument is a flag of kube-proxy that stands for fields of its configuration.
 type argument struct {
 	// list says that the flag may be given more than once, and with several values in one, with commas between.
 	list bool
 	// set parses one value and writes it. The values of a list are added one by one.
-	set func(c *config, value string) error
+	set func(c *Config, value string) error
 }
 
 // apply translates arguments, and returns everything that is wrong with them. Names are taken in their order, so
 // that the same arguments give the same errors.
-func apply(c *config, arguments map[string][]string, path *field.Path) field.ErrorList {
+func apply(c *Config, arguments map[string][]string, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	known := translated()
 	for _, name := range sorted(arguments) {
@@ -59,7 +56,7 @@ func apply(c *config, arguments map[string][]string, path *field.Path) field.Err
 	return errs
 }
 
-func (a argument) apply(c *config, values []string, at *field.Path) field.ErrorList {
+func (a argument) apply(c *Config, values []string, at *field.Path) field.ErrorList {
 	switch {
 	case len(values) == 0:
 		return field.ErrorList{field.Required(at, "has no value; write one, or remove the argument").WithOrigin(RuleValueCount)}

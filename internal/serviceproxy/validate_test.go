@@ -1,4 +1,4 @@
-package kubeproxy
+package serviceproxy
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -41,7 +42,7 @@ func network(settings *osv1.ProxyConfig, pools ...string) *operatorv1.NetworkSpe
 // complaints are the errors as "field: rule: detail", without the path that all have.
 func complaints(spec *operatorv1.NetworkSpec, t provider.Traits) []string {
 	var got []string
-	for _, e := range (Component{}).Validate(spec, t) {
+	for _, e := range Validate(spec, t) {
 		got = append(got, strings.TrimPrefix(e.Field, "spec.kubeProxyConfig.")+": "+e.Origin+": "+e.Detail)
 	}
 	return got
@@ -231,18 +232,18 @@ func FuzzArguments(f *testing.F) {
 			ProxyArguments: map[string]osv1.ProxyArgumentList{name: {value}},
 		}
 		spec := network(settings)
-		if len(Component{}.Validate(spec, provider.Traits{})) > 0 {
+		if len(Validate(spec, provider.Traits{})) > 0 {
 			return
 		}
-		filled := filledFor(t, spec, nil)
-		c, err := configuration(filled, false)
+		filled := Default(spec, nil, provider.Traits{}, facts.Cluster{})
+		c, err := Configuration(filled, 29102, false)
 		if err != nil {
 			t.Fatalf("%s=%q is valid, but cannot be rendered: %v", name, value, err)
 		}
-		if text, err := encode(c); err != nil || text == "" {
+		if text, err := Encode(c); err != nil || text == "" {
 			t.Fatalf("%s=%q: %v", name, value, err)
 		}
-		if errs := (Component{}).Validate(filled, provider.Traits{}); len(errs) > 0 {
+		if errs := Validate(filled, provider.Traits{}); len(errs) > 0 {
 			t.Fatalf("%s=%q is valid, but not once it is filled: %v", name, value, errs)
 		}
 	})

@@ -1,8 +1,9 @@
-package kubeproxy
+package serviceproxy
 
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,27 +25,43 @@ const (
 
 // Validate checks spec.kubeProxyConfig. Next to a network that serves services itself nothing may be set in it, but
 // for the bind address that means all addresses: objects of OpenShift carry that.
-func (Component) Validate(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
+func Validate(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
 	path := field.NewPath("spec", "kubeProxyConfig")
 	settings := spec.KubeProxyConfig
 	if settings == nil {
 		settings = &osv1.ProxyConfig{}
 	}
-	if t.ServiceProxy {
+	if t.ServiceProxy && !t.KubeProxy.Own {
 		return validateUnused(settings, t, path)
 	}
 	errs := validateFields(settings, path)
-	var c config
+	errs = append(errs, validateMode(settings, t, path)...)
+	var c Config
 	wrong := apply(&c, arguments(settings), path.Child("proxyArguments"))
 	errs = append(errs, wrong...)
 	errs = append(errs, validateTwice(settings, &c, path)...)
 	errs = append(errs, validatePeriods(settings, &c, path.Child("proxyArguments"))...)
 	errs = append(errs, validateLocal(&c, path.Child("proxyArguments"))...)
-	if wanted(spec, t) && len(wrong) == 0 {
-		errs = append(errs, validatePools(spec, &c, path.Child("proxyArguments"))...)
+	if runs(spec, t) && len(wrong) == 0 {
+		if t.KubeProxy.LocalBridge == "" {
+			errs = append(errs, validatePools(spec, &c, path.Child("proxyArguments"))...)
+		}
 		errs = append(errs, validateClusterCIDR(spec, &c, path.Child("proxyArguments"))...)
 	}
 	return errs
+}
+
+// validateMode refuses a mode that does not work with the network.
+func validateMode(settings *osv1.ProxyConfig, t provider.Traits, path *field.Path) field.ErrorList {
+	values := settings.ProxyArguments[ModeArgument]
+	if len(t.KubeProxy.Modes) == 0 || len(values) != 1 || slices.Contains(t.KubeProxy.Modes, values[0]) {
+		return nil
+	}
+	if _, err := parseWord(values[0], ModeNFTables, ModeIPTables, ModeIPVS); err != nil {
+		return nil // it is refused already
+	}
+	detail := fmt.Sprintf("does not work with network type %s; use %s", t.Type, strings.Join(t.KubeProxy.Modes, " or "))
+	return field.ErrorList{field.Invalid(path.Child("proxyArguments").Key(ModeArgument), values[0], detail).WithOrigin(RuleMode)}
 }
 
 func validateUnused(settings *osv1.ProxyConfig, t provider.Traits, path *field.Path) field.ErrorList {
@@ -83,7 +100,7 @@ func validateFields(settings *osv1.ProxyConfig, path *field.Path) field.ErrorLis
 }
 
 // validateTwice refuses what is said by a field and by an argument, unless both say the same.
-func validateTwice(settings *osv1.ProxyConfig, c *config, path *field.Path) field.ErrorList {
+func validateTwice(settings *osv1.ProxyConfig, c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	refuse := func(argument, child string) {
 		detail := fmt.Sprintf("contradicts %s; set it once, there", path.Child(child))
@@ -101,7 +118,7 @@ func validateTwice(settings *osv1.ProxyConfig, c *config, path *field.Path) fiel
 }
 
 // validatePeriods refuses a least period that is longer than the period.
-func validatePeriods(settings *osv1.ProxyConfig, c *config, path *field.Path) field.ErrorList {
+func validatePeriods(settings *osv1.ProxyConfig, c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	check := func(argument string, least, period time.Duration) {
 		if period == 0 {
@@ -123,7 +140,7 @@ func validatePeriods(settings *osv1.ProxyConfig, c *config, path *field.Path) fi
 
 // validateLocal checks the arguments that say which traffic comes from pods of the node, and where NodePorts are
 // served.
-func validateLocal(c *config, path *field.Path) field.ErrorList {
+func validateLocal(c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	for _, need := range []struct {
 		mode     kubeproxyv1alpha1.LocalMode
@@ -154,7 +171,7 @@ func validateLocal(c *config, path *field.Path) field.ErrorList {
 
 // validatePools requires an argument that replaces pools which kube-proxy cannot take. The field is that of the argument: the
 // pools are valid, and Network.config of OpenShift, which has them too, has no field that could resolve this.
-func validatePools(spec *operatorv1.NetworkSpec, c *config, path *field.Path) field.ErrorList {
+func validatePools(spec *operatorv1.NetworkSpec, c *Config, path *field.Path) field.ErrorList {
 	if c.ClusterCIDR != "" || c.DetectLocalMode != "" && c.DetectLocalMode != localClusterCIDR || onePerFamily(poolCIDRs(spec)) {
 		return nil
 	}
@@ -166,7 +183,7 @@ func validatePools(spec *operatorv1.NetworkSpec, c *config, path *field.Path) fi
 
 // validateClusterCIDR refuses a cluster-cidr that leaves out a pool of its IP family: kube-proxy would take the pods of that
 // for clients outside of the cluster.
-func validateClusterCIDR(spec *operatorv1.NetworkSpec, c *config, path *field.Path) field.ErrorList {
+func validateClusterCIDR(spec *operatorv1.NetworkSpec, c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if !onePerFamily(strings.Split(c.ClusterCIDR, ",")) {
 		return nil // kube-proxy takes one of each, which is said already
