@@ -34,6 +34,7 @@ var rules = []struct {
 	{"api", Nouns},
 	{"providers/*/agentconfig", Pure},
 	{"providers/*/controller", Loops},
+	{"providers/*/flows", Pure},
 	{"providers/*/node", Loops},
 	{"providers/*/northbound", Edges},
 	{"providers/*/*test", Edges},

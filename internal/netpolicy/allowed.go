@@ -80,14 +80,17 @@ func (d *Decision) add(policy ID, direction *Direction, peer End, c Connection) 
 }
 
 func (r Rule) matches(peer End, c Connection) bool {
-	if r.Peers != nil && !r.Peers.match(peer) {
+	if !r.Peers.Includes(peer) {
 		return false
 	}
 	return r.Ports == nil || slices.ContainsFunc(r.Ports, func(p Port) bool { return p.matches(c) })
 }
 
-// match reports whether an end is among the peers: by its pod, or by its address. An address range also matches pods.
-func (p Peers) match(e End) bool {
+// Includes reports whether an end is among the peers: by its pod, or by its address. An address range also has pods. Nil has every end.
+func (p *Peers) Includes(e End) bool {
+	if p == nil {
+		return true
+	}
 	if e.Pod != (ID{}) && contains(p.Pods, e.Pod) {
 		return true
 	}

@@ -82,10 +82,13 @@ type Rule struct {
 	Ports []Port
 }
 
-// Peers are pods and address ranges. Both empty match nothing.
+// Peers are pods, in the order of ID.Compare, and address ranges. Both empty match nothing.
 type Peers struct {
 	Pods   []ID
 	Blocks []Block
+	// Namespaces are those all of whose pods are peers, also pods that are not known yet. Pods has those that are. A network that knows the
+	// namespace of a packet need not know each of its pods.
+	Namespaces []string
 }
 
 // Block is an address range without some parts.

@@ -424,3 +424,33 @@ func BenchmarkTranslate(b *testing.B) {
 		}
 	}
 }
+
+// TestNamespacesOfPeers: a rule for all pods of namespaces names these, with and without pods; one that selects pods does not.
+func TestNamespacesOfPeers(t *testing.T) {
+	everything := &metav1.LabelSelector{}
+	of := func(key, value string) *metav1.LabelSelector {
+		return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+	}
+	for _, row := range []struct {
+		why  string
+		peer networkingv1.NetworkPolicyPeer
+		want []string
+	}{
+		{"a selector of namespaces", networkingv1.NetworkPolicyPeer{NamespaceSelector: of("team", "x")}, []string{"b", "empty"}},
+		{"all namespaces", networkingv1.NetworkPolicyPeer{NamespaceSelector: everything, PodSelector: everything}, []string{"a", "b", "empty"}},
+		{"all pods of the policy's own", networkingv1.NetworkPolicyPeer{PodSelector: everything}, []string{"a"}},
+		{"some pods of namespaces", networkingv1.NetworkPolicyPeer{NamespaceSelector: everything, PodSelector: of("app", "web")}, nil},
+		{"an address range", networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "10.0.0.0/8"}}, nil},
+	} {
+		r := Translate(Input{
+			Namespaces: []Namespace{{Name: "empty", Labels: map[string]string{"team": "x"}}, {Name: "a"}, {Name: "b", Labels: map[string]string{"team": "x"}}},
+			Pods:       []Pod{{ID: ID{Namespace: "a", Name: "p"}}, {ID: ID{Namespace: "b", Name: "p"}}},
+			Policies: []*networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}, Spec: networkingv1.NetworkPolicySpec{
+				Ingress: []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{row.peer}}},
+			}}},
+		})
+		if diff := cmp.Diff(row.want, r.Policies[0].Ingress.Rules[0].Peers.Namespaces); diff != "" {
+			t.Errorf("%s: %s", row.why, diff)
+		}
+	}
+}

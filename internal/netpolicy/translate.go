@@ -73,14 +73,9 @@ func (t translation) policy(o Outline) Policy {
 
 // selected returns the pods that a selector selects.
 func (t translation) selected(s Selector) []*Pod {
-	if s.Namespaces == nil {
-		return t.podsOf(s.Namespace, s.Pods)
-	}
 	var found []*Pod
-	for _, ns := range t.namespaces {
-		if s.Namespaces.Matches(labels.Set(ns.Labels)) {
-			found = append(found, t.podsOf(ns.Name, s.Pods)...)
-		}
+	for _, ns := range t.namespacesOf(s) {
+		found = append(found, t.podsOf(ns, s.Pods)...)
 	}
 	return found
 }
@@ -132,10 +127,29 @@ func (t translation) peers(rule OutlineRule) (*Peers, []*Pod) {
 		return nil, nil
 	}
 	var pods []*Pod
+	var namespaces []string
 	for _, s := range rule.Selectors {
 		pods = append(pods, t.selected(s)...)
+		if s.Pods.Empty() {
+			namespaces = append(namespaces, t.namespacesOf(s)...)
+		}
 	}
-	return &Peers{Pods: ids(pods), Blocks: rule.Blocks}, pods
+	slices.Sort(namespaces)
+	return &Peers{Pods: ids(pods), Blocks: rule.Blocks, Namespaces: slices.Compact(namespaces)}, pods
+}
+
+// namespacesOf returns the namespaces in which a selector selects pods.
+func (t translation) namespacesOf(s Selector) []string {
+	if s.Namespaces == nil {
+		return []string{s.Namespace}
+	}
+	var found []string
+	for _, ns := range t.namespaces {
+		if s.Namespaces.Matches(labels.Set(ns.Labels)) {
+			found = append(found, ns.Name)
+		}
+	}
+	return found
 }
 
 // resolve returns ports with the numbers of named ones; destinations are the pods that those may be of.

@@ -69,10 +69,26 @@ func Group(id uint32) Action { return Action(fmt.Sprintf("group:%d", id)) }
 // Meter drops the packet if it exceeds the rate of a meter.
 func Meter(id uint32) Action { return Action(fmt.Sprintf("meter:%d", id)) }
 
+// TrackAgain looks the packet up in connection tracking, and begins again in table 0 with the state of its connection.
+func TrackAgain() Action { return "ct(table=0)" }
+
+// Annotate does nothing. It keeps data in the flow of a bridge, where those who list its flows see them: 6 bytes, or 8 more or 16 more and so on, since
+// Open vSwitch fills up others with zeros.
+func Annotate(data []byte) Action {
+	parts := make([]string, len(data))
+	for i, b := range data {
+		parts[i] = fmt.Sprintf("%02x", b)
+	}
+	return Action("note:" + strings.Join(parts, "."))
+}
+
 // Track looks the packet up in connection tracking.
 type Track struct {
 	// Commit makes the connection known. Without it, new connections stay new.
 	Commit bool
+	// Force, with Commit, makes the sender of this packet the one that has opened the connection, if the connection is known the other
+	// way round.
+	Force bool
 	// Mark is set on a connection that is committed; 0 sets none.
 	Mark uint32
 	// Zone separates connections with the same addresses and ports; 0 is the common one.
@@ -86,6 +102,9 @@ func (t Track) Action() Action {
 	var parts []string
 	if t.Commit {
 		parts = append(parts, "commit")
+	}
+	if t.Commit && t.Force {
+		parts = append(parts, "force")
 	}
 	if t.Zone != 0 {
 		parts = append(parts, fmt.Sprintf("zone=%d", t.Zone))

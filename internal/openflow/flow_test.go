@@ -32,6 +32,8 @@ func TestFlowText(t *testing.T) {
 			"table=0,priority=0,tcp,tp_dst=80 actions=drop", "all ports are no condition"},
 		{Flow{Actions: []Action{Track{Commit: true, Mark: 1, Zone: 3, Table: 31}.Action()}},
 			"table=0,priority=0 actions=ct(commit,zone=3,table=31,exec(set_field:0x1->ct_mark))", "connection tracking"},
+		{Flow{Actions: []Action{TrackAgain(), Track{Commit: true, Force: true}.Action(), Annotate([]byte{1, 0xab})}},
+			"table=0,priority=0 actions=ct(table=0),ct(commit,force),note:01.ab", "further actions"},
 		{Flow{Actions: []Action{Track{Mark: 1}.Action()}}, "table=0,priority=0 actions=ct()", "a mark needs a commit"},
 		{Flow{Note: "a"}, "cookie=0xaf63dc4c8601ec8c, table=0,priority=0 actions=drop", "FNV-1a of the note"},
 	} {
@@ -125,6 +127,34 @@ func TestParseTrace(t *testing.T) {
 	}
 	if !got.Dropped() || got.Reason() != "a" {
 		t.Errorf("dropped %v, reason %q", got.Dropped(), got.Reason())
+	}
+}
+
+// TestParseTraceAfterTracking: a packet that connection tracking gives back continues with further steps, and only the last words count.
+func TestParseTraceAfterTracking(t *testing.T) {
+	got := ParseTrace(` 0. ct_state=-trk,ip, priority 1000
+    ct(table=0)
+
+Final flow: unchanged
+Datapath actions: ct,recirc(0x1)
+
+bridge("br0")
+-------------
+    thaw
+        Resuming from table 0
+ 0. ip, priority 100
+    output:NXM_NX_REG2[]
+     -> output port is 16
+
+Final flow: recirc_id=0x1
+Datapath actions: 7
+`, Set{})
+	want := []Step{
+		{Table: 0, Flow: "ct_state=-trk,ip, priority 1000", Actions: []string{"ct(table=0)"}},
+		{Table: 0, Flow: "ip, priority 100", Actions: []string{"output:NXM_NX_REG2[]", "output port is 16"}},
+	}
+	if diff := cmp.Diff(want, got.Steps); diff != "" || got.Datapath != "7" {
+		t.Errorf("datapath %q: %s", got.Datapath, diff)
 	}
 }
 

@@ -155,7 +155,7 @@ func ConnectionState(flags string) Match { return field("ct_state", flags) }
 func ConnectionMark(value, mask uint32) Match { return masked("ct_mark", value, mask) }
 
 // ConjunctionID selects packets that all dimensions of a conjunction select.
-func ConjunctionID(id uint32) Match { return field("conj_id", fmt.Sprint(id)) }
+func ConjunctionID(id uint32) Match { return field(conjunctionID, fmt.Sprint(id)) }
 
 func field(name, value string) Match { return Match{rankFields, name + "=" + value} }
 

@@ -49,10 +49,12 @@ var (
 // further in, and at the end "Datapath actions: drop".
 func ParseTrace(text string, s Set) Trace {
 	t := Trace{Text: text}
+	below := false // lines further in are actions of the last step
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
 		if actions, found := strings.CutPrefix(line, "Datapath actions: "); found {
-			t.Datapath = actions
+			// After connection tracking the packet comes back: the last line is what counts.
+			t.Datapath, below = actions, false
 			continue
 		}
 		if m := stepLine.FindStringSubmatch(line); m != nil {
@@ -68,11 +70,11 @@ func ParseTrace(text string, s Set) Trace {
 				}
 				step.Flow = strings.Replace(m[2], c[0], "", 1)
 			}
-			t.Steps = append(t.Steps, step)
+			t.Steps, below = append(t.Steps, step), true
 			continue
 		}
 		// Actions are written below their flow, at least four columns in.
-		if n := len(t.Steps); n > 0 && strings.HasPrefix(line, "    ") && t.Datapath == "" {
+		if n := len(t.Steps); below && strings.HasPrefix(line, "    ") {
 			t.Steps[n-1].Actions = append(t.Steps[n-1].Actions, strings.TrimLeft(line, " >-"))
 		}
 	}

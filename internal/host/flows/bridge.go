@@ -51,9 +51,14 @@ func (b Bridge) Differences(ctx context.Context, s openflow.Set) ([]string, erro
 }
 
 // Trace reports what the flows of the bridge do with a packet that does not exist, in the notation of ovs-fields(7):
-// "in_port=3,tcp,nw_src=10.128.0.5,nw_dst=10.128.0.9,tp_dst=80". The notes are those of a set.
-func (b Bridge) Trace(ctx context.Context, daemon ovs.Control, packet string, s openflow.Set) (openflow.Trace, error) {
-	out, err := daemon.Call(ctx, "ofproto/trace", b.Name, packet)
+// "in_port=3,tcp,nw_src=10.128.0.5,nw_dst=10.128.0.9,tp_dst=80". The notes are those of a set. Tracked are the states that connection
+// tracking finds, "trk,est,rpl", one for each time that it is asked; without one a connection is new.
+func (b Bridge) Trace(ctx context.Context, daemon ovs.Control, packet string, s openflow.Set, tracked ...string) (openflow.Trace, error) {
+	arguments := []string{b.Name, packet}
+	for _, state := range tracked {
+		arguments = append(arguments, "--ct-next", state)
+	}
+	out, err := daemon.Call(ctx, "ofproto/trace", arguments...)
 	if err != nil {
 		return openflow.Trace{}, fmt.Errorf("trace a packet on bridge %s: %w", b.Name, err)
 	}

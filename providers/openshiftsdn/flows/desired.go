@@ -1,0 +1,150 @@
+package flows
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/openflow"
+)
+
+// version is part of the note of table 253. It changes when the tables mean something else.
+const version = 1
+
+// builder collects flows.
+type builder struct {
+	Input
+	flows    []openflow.Flow
+	groups   []openflow.SelectGroup
+	problems []string
+}
+
+type (
+	matches = []openflow.Match
+	acts    = []openflow.Action
+)
+
+// add adds a flow with the rule's own text as its note.
+func (b *builder) add(r *Rule, match matches, actions ...openflow.Action) {
+	b.note(r, r.Text, match, actions...)
+}
+
+// note adds a flow with a note of its own.
+func (b *builder) note(r *Rule, note string, match matches, actions ...openflow.Action) {
+	b.flows = append(b.flows, openflow.Flow{Table: r.Table, Priority: r.Priority, Match: match, Actions: actions, Note: note})
+}
+
+// Desired returns the flows of a node. It fails only if they contradict one another, which no input should achieve.
+func Desired(in Input) (Result, error) {
+	b := &builder{Input: in}
+	b.sort()
+	b.dispatch()
+	b.tunnel()
+	b.pods()
+	b.commit()
+	b.route()
+	b.arp()
+	b.services()
+	b.local()
+	b.ingress()
+	b.egress()
+	b.remote()
+	b.leaving()
+	b.egressIPs()
+	b.multicast()
+	b.add(settingsNote, nil, openflow.Annotate(b.hash()))
+	set, err := openflow.NewSet(b.flows...)
+	if err != nil {
+		return Result{}, fmt.Errorf("compute the flows of br0: %w", err)
+	}
+	return Result{Flows: set, Groups: b.groups, Problems: b.problems}, nil
+}
+
+// hash is what table 253 notes: bridges with the same have ports and tunnels of the same meaning.
+func (b *builder) hash() []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s %s %d %d %d", version, b.Mode, b.Subnet, b.VXLANPort, TunnelPort, NodePort))
+	return sum[:14]
+}
+
+// sort makes the flows independent of the order of the input, and removes what contradicts something else: of two that claim the same, the
+// first by name has it.
+func (b *builder) sort() {
+	b.ClusterNetworks = slices.SortedFunc(slices.Values(b.ClusterNetworks), comparePrefix)
+	peers := slices.SortedFunc(slices.Values(b.Peers), func(x, y Peer) int { return cmp.Compare(x.Name, y.Name) })
+	b.Peers = nil
+	for _, p := range peers {
+		if other := b.overlapping(p.Subnet); other != "" {
+			b.problems = append(b.problems, fmt.Sprintf("HostSubnet %s: its subnet %s overlaps that of %s, which keeps it", p.Name, p.Subnet, other))
+			continue
+		}
+		b.Peers = append(b.Peers, p)
+	}
+	pods := slices.SortedFunc(slices.Values(b.Pods), func(x, y Pod) int { return cmp.Or(x.Compare(y.ID), x.Address.Compare(y.Address)) })
+	owners := map[netip.Addr]Pod{}
+	b.Pods = nil
+	for _, p := range pods {
+		if other, taken := owners[p.Address]; taken {
+			b.problems = append(b.problems, fmt.Sprintf("pod %s: its address %s is that of pod %s, which keeps it", p.ID, p.Address, other.ID))
+			continue
+		}
+		owners[p.Address] = p
+		b.Pods = append(b.Pods, p)
+	}
+}
+
+// overlapping names the node with a block that has addresses of a block.
+func (b *builder) overlapping(subnet netip.Prefix) string {
+	if subnet.Overlaps(b.Subnet) {
+		return "this node"
+	}
+	for _, p := range b.Peers {
+		if p.Subnet.Overlaps(subnet) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
+func comparePrefix(a, b netip.Prefix) int {
+	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+}
+
+// only is the range of one address.
+func only(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
+
+// own are the addresses of tun0.
+func (b *builder) own() []netip.Prefix {
+	return []netip.Prefix{only(RouterAddress(b.Subnet)), only(MasqueradeAddress(b.Subnet))}
+}
+
+var multicastNetwork = netip.MustParsePrefix("224.0.0.0/4")
+
+// sourceVNID sets the VNID of the source.
+func sourceVNID(vnid uint32) openflow.Action { return openflow.SetRegister(regSource, vnid) }
+
+// isSource selects packets by the VNID of the source.
+func isSource(vnid uint32) openflow.Match { return openflow.Register(regSource, vnid, 0xffffffff) }
+
+// commit makes connections known.
+func (b *builder) commit() {
+	pod := func(more ...openflow.Match) matches {
+		return append(matches{openflow.InPort(NodePort), openflow.Is(openflow.IP), openflow.Source(b.Subnet)}, more...)
+	}
+	route := openflow.Goto(tableRoute)
+	for _, c := range b.ClusterNetworks {
+		b.add(keepMark, pod(openflow.Destination(c), openflow.ConnectionMark(serviceMark, 0xffffffff), openflow.ConnectionState("-rpl")), route)
+		// A client may not be the one that connection tracking takes for it, after ovs-vswitchd has forgotten connections.
+		b.add(commitMark, pod(openflow.Destination(c)), openflow.Track{Commit: true, Force: true, Mark: serviceMark, Table: tableRoute}.Action())
+	}
+	ip := openflow.Is(openflow.IP)
+	b.add(keepService, matches{ip, openflow.Source(b.ServiceNetwork)}, route)
+	b.add(keepService, matches{ip, openflow.Destination(b.ServiceNetwork)}, route)
+	b.add(keepService, matches{ip, openflow.Destination(multicastNetwork)}, route)
+	b.add(commitNew, matches{ip, openflow.ConnectionState("+trk+new")}, openflow.Track{Commit: true, Table: tableRoute}.Action())
+	b.add(commitNone, nil, route)
+}
+
+// serviceMark is the mark of connections whose destination the kernel has translated.
+const serviceMark = 1

@@ -1,0 +1,68 @@
+package flows
+
+import "github.com/cluster-network-operator/cno/internal/openflow"
+
+// route finds where the destination is.
+func (b *builder) route() {
+	ip, arp := openflow.Is(openflow.IP), openflow.Is(openflow.ARP)
+	b.add(serviceReply, matches{ip, openflow.Destination(b.Subnet), openflow.ConnectionState("+trk+rpl"), openflow.ConnectionMark(serviceMark, 0xffffffff)},
+		openflow.SetEthDestination(b.TunnelMAC), openflow.Output(NodePort))
+	for _, own := range b.own() {
+		b.add(toNode, matches{ip, openflow.Destination(own)}, openflow.Output(NodePort))
+		b.add(arpNode, matches{arp, openflow.ARPTarget(own)}, openflow.Output(NodePort))
+	}
+	b.add(arpLocal, matches{arp, openflow.ARPTarget(b.Subnet)}, openflow.Goto(tableARPLocal))
+	b.add(toLocal, matches{ip, openflow.Destination(b.Subnet)}, openflow.Goto(tableLocal))
+	b.add(toService, matches{ip, openflow.Destination(b.ServiceNetwork)}, openflow.Goto(tableService))
+	for _, c := range b.ClusterNetworks {
+		b.add(arpRemote, matches{arp, openflow.ARPTarget(c)}, openflow.Goto(tableARPRemote))
+		b.add(toRemote, matches{ip, openflow.Destination(c)}, openflow.Goto(tableRemote))
+	}
+	b.add(multicastIn, matches{openflow.InPort(TunnelPort), ip, openflow.Destination(multicastNetwork)}, openflow.Goto(tableDistribute))
+	b.add(multicastOut, matches{ip, openflow.Destination(multicastNetwork)}, openflow.Goto(tableMulticast))
+	b.add(toOutside, matches{ip}, openflow.Goto(tableLeaving))
+	b.add(noRoute, nil)
+}
+
+func (b *builder) arp() {
+	arp := openflow.Is(openflow.ARP)
+	for _, p := range b.Pods {
+		b.note(arpPod, "pod "+p.String(), matches{arp, openflow.ARPTarget(only(p.Address))}, openflow.Output(p.Port))
+	}
+	for _, p := range b.Peers {
+		b.note(arpPeer, "to node "+p.Name, matches{arp, openflow.ARPTarget(p.Subnet)}, p.send()...)
+	}
+	b.add(noARPPod, nil)
+	b.add(noARPPeer, nil)
+}
+
+func (b *builder) services() {
+	b.add(serviceLoop, matches{openflow.InPort(TunnelPort)})
+	b.add(serviceLoop, matches{openflow.InPort(NodePort)})
+	b.add(service, nil, openflow.Output(NodePort))
+}
+
+func (b *builder) local() {
+	for _, p := range b.Pods {
+		b.note(localPod, "pod "+p.String(), matches{openflow.Is(openflow.IP), openflow.Destination(only(p.Address))},
+			openflow.SetRegister(regDestination, p.VNID), openflow.SetRegister(regPort, p.Port), openflow.Goto(tableIngress))
+	}
+	b.add(noLocalPod, nil)
+}
+
+func (b *builder) remote() {
+	b.add(remoteLoop, matches{openflow.InPort(TunnelPort)})
+	for _, p := range b.Peers {
+		b.note(remotePeer, "to node "+p.Name, matches{openflow.Is(openflow.IP), openflow.Destination(p.Subnet)}, p.send()...)
+	}
+	b.add(noRemote, nil)
+}
+
+// send sends a packet to the node, with the VNID of its source.
+func (p Peer) send() acts {
+	vnid := openflow.Move("NXM_NX_REG0[]", "NXM_NX_TUN_ID[0..31]")
+	if p.FixedVNID != nil {
+		vnid = openflow.SetTunnelID(uint64(*p.FixedVNID))
+	}
+	return acts{vnid, openflow.SetTunnelDestination(p.Address), openflow.Output(TunnelPort)}
+}
