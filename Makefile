@@ -47,8 +47,8 @@ else
 endif
 
 e2e-all: e2e ## Also the promises that take too long for every change: all of each further network, and the lab itself
-	@cd e2e; failed=0; $(SUITES) ./suites/lab || failed=$$?; \
-	for network in $$(go run ./cmd/networks quick; go run ./cmd/networks none); do NETWORK=$$network $(SUITES) ./suites/network || failed=$$?; done; \
+	@cd e2e; failed=0; $(SUITES) ./suites/lab || failed=$$?; $(SUITES) -run InAnyOrder ./suites/network -exhaustive || failed=$$?; \
+	for network in $$(go run ./cmd/networks quick; go run ./cmd/networks none); do NETWORK=$$network $(SUITES) ./suites/network -exhaustive || failed=$$?; done; \
 	exit $$failed
 
 ##@ Build

@@ -5,6 +5,7 @@ package network
 
 import (
 	"context"
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -20,6 +21,9 @@ var (
 )
 
 func TestMain(m *testing.M) { os.Exit(networks.Main(m, &lab, &network)) }
+
+// exhaustive is set by make e2e-all: variants of a promise that take minutes are tested, too, after the two that differ most.
+var exhaustive = flag.Bool("exhaustive", false, "also test the variants that take too long for every change")
 
 // full marks a test that takes too long for every network in every run.
 func full(t *testing.T) {
