@@ -1,0 +1,62 @@
+package egressip
+
+import (
+	"net/netip"
+	"slices"
+)
+
+// Place is an egress IP on the node that has it.
+type Place struct {
+	Address netip.Addr
+	Node    string
+}
+
+// Use is what a namespace does with its egress IPs.
+type Use struct {
+	// Places are those that it uses while their nodes are online, in the order in which it asks for them.
+	Places []Place
+	// Dropped is that what it sends outside of the cluster is dropped, whatever nodes are online.
+	Dropped bool
+}
+
+// Resolve returns what each namespace that asks for egress IPs does with them, by its name. An address is used if exactly one namespace asks
+// for it and exactly one node has it. If there are two of either, those namespaces use none at all until one gives way. A namespace that
+// has two addresses on a node uses the first one. Each exception is a problem.
+func Resolve(c Cluster) (map[string]Use, []Problem) {
+	var found problems
+	asking, having := c.asking(), c.having()
+	for _, n := range c.Nodes {
+		for _, a := range n.Addresses {
+			if len(having[a]) > 1 {
+				found.add(n.Object, ReasonConflict, "egress IP %s is on node %s, too: no namespace uses it; remove it from one of them", a, others(having[a], n.Name))
+			}
+		}
+	}
+	out := make(map[string]Use, len(c.Namespaces))
+	for _, n := range c.Namespaces {
+		u := Use{Dropped: n.Dropped}
+		for _, a := range n.Addresses {
+			switch nodes := having[a]; {
+			case len(asking[a]) > 1:
+				found.add(n.Object, ReasonConflict, "namespace %s asks for egress IP %s, too: what both send outside of the cluster is dropped; remove it from one of them", others(asking[a], n.Name), a)
+				u.Dropped = true
+			case len(nodes) > 1:
+				found.add(n.Object, ReasonConflict, "egress IP %s is on more than one node (%s): what the namespace sends outside of the cluster is dropped; remove it from all but one", a, others(nodes, ""))
+				u.Dropped = true
+			case len(nodes) == 0:
+				if !slices.ContainsFunc(c.Nodes, func(one Node) bool { return one.offers(a) }) {
+					found.add(n.Object, ReasonUnassigned, "no node has egress IP %s: add it to egressIPs of a HostSubnet, or its network to egressCIDRs of some", a)
+				}
+			case slices.ContainsFunc(u.Places, func(p Place) bool { return p.Node == nodes[0] }):
+				found.add(n.Object, ReasonConflict, "egress IP %s is on node %s, which has another one of this namespace: it is not used; move it to another node", a, nodes[0])
+			default:
+				u.Places = append(u.Places, Place{a, nodes[0]})
+			}
+		}
+		if u.Dropped {
+			u.Places = nil
+		}
+		out[n.Name] = u
+	}
+	return out, found
+}
