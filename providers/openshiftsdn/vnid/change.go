@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
 // change answers the request of a NetNamespace: it returns a copy without it, with another VNID if that is granted. done is false if the
@@ -14,7 +15,7 @@ import (
 func (p *planner) change(n *sdnv1.NetNamespace) (out *sdnv1.NetNamespace, done bool) {
 	request := n.Annotations[sdnv1.AnnotationChangeNetwork]
 	out = answered(n)
-	if p.Mode != Multitenant {
+	if p.Mode != agentconfig.Multitenant {
 		p.refuse(n, "network plugin does not allow NetNamespace renumbering")
 		return out, true
 	}

@@ -9,16 +9,6 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
-// Mode is what the VNIDs of namespaces mean.
-type Mode string
-
-// The modes, by the plugin names in ClusterNetwork default.
-const (
-	Subnet        Mode = sdnv1.PluginSubnet
-	Multitenant   Mode = sdnv1.PluginMultitenant
-	NetworkPolicy Mode = sdnv1.PluginNetworkPolicy
-)
-
 // Valid reports whether a NetNamespace is one of a namespace, with a VNID that namespaces can have. Others are reported and ignored.
 func Valid(n *sdnv1.NetNamespace) bool {
 	return n.NetName == n.Name && (n.NetID <= sdnv1.VNIDControlPlane || n.NetID >= sdnv1.VNIDFirst && n.NetID <= sdnv1.VNIDLast)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
 // The reasons of events.
@@ -37,7 +38,10 @@ type Held struct {
 
 // Cluster is what is read. The objects are not changed.
 type Cluster struct {
-	Mode          Mode
+	Mode agentconfig.Mode
+	// Reserved are the VNIDs of namespaces that have the same one in every cluster, beside default. The operator creates their
+	// NetNamespaces; one that is missing gets the same VNID.
+	Reserved      map[string]uint32
 	Namespaces    []*corev1.Namespace
 	NetNamespaces []*sdnv1.NetNamespace
 	// Held are the VNIDs of the last plan by name of the namespace: a NetNamespace that is deleted by hand gets its VNID again.
@@ -98,7 +102,7 @@ func New(c Cluster) Plan {
 		p.named[n.Name] = n
 		p.shared[n.NetID]++
 	}
-	if c.Mode == Subnet {
+	if c.Mode == agentconfig.Subnet {
 		p.refuseChanges()
 		return p.plan
 	}
@@ -182,7 +186,7 @@ func create(name string, uid types.UID, vnid uint32) *sdnv1.NetNamespace {
 // decide goes through all namespaces.
 func (p *planner) decide() {
 	p.held()
-	if p.Mode == NetworkPolicy {
+	if p.Mode == agentconfig.NetworkPolicy {
 		owners, rest := Owners(p.NetNamespaces)
 		for _, n := range rest {
 			owner := metav1.NamespaceDefault
@@ -267,9 +271,11 @@ func (p *planner) invalid(n *sdnv1.NetNamespace) {
 func (p *planner) missing(n *corev1.Namespace) {
 	vnid, ok := uint32(0), true
 	held, again := p.Held[n.Name]
-	if again && held.UID == n.UID && (p.Mode == Multitenant || p.shared[held.VNID] == 1) {
+	if again && held.UID == n.UID && (p.Mode == agentconfig.Multitenant || p.shared[held.VNID] == 1) {
 		vnid = held.VNID
 		p.plan.Held[n.Name] = held
+	} else if reserved, found := p.Reserved[n.Name]; found {
+		vnid = reserved
 	} else if vnid, ok = p.allocate(n); !ok {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/vnid"
 )
 
@@ -97,8 +98,8 @@ func TestPlan(t *testing.T) {
 	now := fmt.Sprint(start.Unix())
 	for _, test := range []struct {
 		reason string
-		mode   vnid.Mode // NetworkPolicy if it is empty
-		names  string    // Namespaces beside default
+		mode   agentconfig.Mode // NetworkPolicy if it is empty
+		names  string           // Namespaces beside default
 		have   []*sdnv1.NetNamespace
 		cursor uint32
 		held   map[string]vnid.Held
@@ -140,7 +141,7 @@ func TestPlan(t *testing.T) {
 			held: map[string]vnid.Held{"a": {UID: "old", VNID: 11}}, want: []string{"create a 20"}},
 		{reason: "a duplicate that is deleted gets another VNID", names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 5)}, cursor: 20,
 			held: map[string]vnid.Held{"b": {UID: "uid-b", VNID: 11}}, want: []string{"create b 20"}},
-		{reason: "deleted by hand in mode Multitenant, joined to another", mode: vnid.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 5)}, cursor: 20,
+		{reason: "deleted by hand in mode Multitenant, joined to another", mode: agentconfig.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 5)}, cursor: 20,
 			held: map[string]vnid.Held{"b": {UID: "uid-b", VNID: 11}}, want: []string{"create b 11"}},
 
 		{reason: "a VNID that two have stays with the older one", names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1), netns("b", 11, 5)},
@@ -148,54 +149,56 @@ func TestPlan(t *testing.T) {
 		{reason: "VNID 0 is that of default", names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 0, 500)},
 			want: []string{"VNIDInUse a: VNID 0 belongs to namespace default, which had it first: pods of a have no network; delete this NetNamespace to get another VNID"}},
 		{reason: "default is global always", have: []*sdnv1.NetNamespace{func() *sdnv1.NetNamespace { n := recorded(record); n.NetID = 15; return n }()}, want: []string{`update default 0 {"next":1034}`}},
-		{reason: "in mode Multitenant they may share one", mode: vnid.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1), netns("b", 11, 5)}},
+		{reason: "a namespace with a VNID of its own in every cluster", mode: agentconfig.Multitenant, names: "kube-system", have: []*sdnv1.NetNamespace{recorded(record)}, cursor: 20,
+			want: []string{"create kube-system 0"}},
+		{reason: "in mode Multitenant they may share one", mode: agentconfig.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1), netns("b", 11, 5)}},
 		{reason: "a wrong name", names: "a", have: []*sdnv1.NetNamespace{recorded(record), wrongName},
 			want: []string{`NetNamespaceInvalid a: netname "b" is not the name of the object: pods of a have no network; delete this NetNamespace to get another one`}},
 		{reason: "a reserved VNID", names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 7, 1)},
 			want: []string{"NetNamespaceInvalid a: netid 7 is not the VNID of a namespace (0, 1, or 10 to 16777215): pods of a have no network; delete this NetNamespace to get another VNID"}},
 
-		{reason: "mode Subnet has no VNIDs", mode: vnid.Subnet, names: "a"},
-		{reason: "mode Subnet refuses requests", mode: vnid.Subnet, have: []*sdnv1.NetNamespace{netns("a", 11, 1, "global")},
+		{reason: "mode Subnet has no VNIDs", mode: agentconfig.Subnet, names: "a"},
+		{reason: "mode Subnet refuses requests", mode: agentconfig.Subnet, have: []*sdnv1.NetNamespace{netns("a", 11, 1, "global")},
 			want: []string{"ChangeNetworkRefused a: network plugin does not allow NetNamespace renumbering", "update a 11"}},
 		{reason: "mode NetworkPolicy refuses requests", names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "global")},
 			want: []string{"ChangeNetworkRefused a: network plugin does not allow NetNamespace renumbering", "update a 11"}},
-		{reason: "global", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "global")}, want: []string{"update a 0"}},
-		{reason: "global again", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 0, 1, "global")}, want: []string{"update a 0"}},
-		{reason: "join", mode: vnid.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1), netns("b", 12, 1, "join:a")}, want: []string{"update b 11"}},
-		{reason: "join default", mode: vnid.Multitenant, names: "b", have: []*sdnv1.NetNamespace{recorded(record), netns("b", 12, 1, "join:default")}, want: []string{"update b 0"}},
-		{reason: "two that join one another exchange nothing but what they had", mode: vnid.Multitenant, names: "a b",
+		{reason: "global", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "global")}, want: []string{"update a 0"}},
+		{reason: "global again", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 0, 1, "global")}, want: []string{"update a 0"}},
+		{reason: "join", mode: agentconfig.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1), netns("b", 12, 1, "join:a")}, want: []string{"update b 11"}},
+		{reason: "join default", mode: agentconfig.Multitenant, names: "b", have: []*sdnv1.NetNamespace{recorded(record), netns("b", 12, 1, "join:default")}, want: []string{"update b 0"}},
+		{reason: "two that join one another exchange nothing but what they had", mode: agentconfig.Multitenant, names: "a b",
 			have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:b"), netns("b", 12, 1, "join:a")}, want: []string{"update a 12", "update b 11"}},
-		{reason: "isolate one that is joined", mode: vnid.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1), netns("b", 11, 1, "isolate")}, cursor: 30,
+		{reason: "isolate one that is joined", mode: agentconfig.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1), netns("b", 11, 1, "isolate")}, cursor: 30,
 			want: []string{"update b 30"}},
-		{reason: "isolate both that are joined: one keeps the VNID", mode: vnid.Multitenant, names: "a b",
+		{reason: "isolate both that are joined: one keeps the VNID", mode: agentconfig.Multitenant, names: "a b",
 			have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "isolate"), netns("b", 11, 1, "isolate")}, cursor: 30, want: []string{"update a 30", "update b 11"}},
-		{reason: "isolate a global one", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 0, 1, "isolate")}, cursor: 30, want: []string{"update a 30"}},
-		{reason: "isolate one that is alone changes nothing", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "isolate")}, want: []string{"update a 11"}},
-		{reason: "isolate waits for VNIDs to be reserved, and keeps its request", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 0, 1, "isolate")},
+		{reason: "isolate a global one", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 0, 1, "isolate")}, cursor: 30, want: []string{"update a 30"}},
+		{reason: "isolate one that is alone changes nothing", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "isolate")}, want: []string{"update a 11"}},
+		{reason: "isolate waits for VNIDs to be reserved, and keeps its request", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 0, 1, "isolate")},
 			want: []string{`update default 0 {"next":2058}`}},
-		{reason: "a VNID that is left rests, too", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 2000, 1, "global")},
+		{reason: "a VNID that is left rests, too", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 2000, 1, "global")},
 			want: []string{`update default 0 {"next":1034,"released":{"2000":` + now + `}}`}},
-		{reason: "isolate default", mode: vnid.Multitenant, have: []*sdnv1.NetNamespace{func() *sdnv1.NetNamespace {
+		{reason: "isolate default", mode: agentconfig.Multitenant, have: []*sdnv1.NetNamespace{func() *sdnv1.NetNamespace {
 			n := recorded(record)
 			n.Annotations[sdnv1.AnnotationChangeNetwork] = "isolate"
 			return n
 		}()},
 			want: []string{`ChangeNetworkRefused default: request "isolate": namespace default is global always`, `update default 0 {"next":1034}`}},
-		{reason: "join an unknown one", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:nobody")},
+		{reason: "join an unknown one", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:nobody")},
 			want: []string{`ChangeNetworkRefused a: request "join:nobody": there is no valid NetNamespace "nobody"`, "update a 11"}},
-		{reason: "join itself", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:a")},
+		{reason: "join itself", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:a")},
 			want: []string{`ChangeNetworkRefused a: request "join:a": a namespace cannot join itself`, "update a 11"}},
-		{reason: "join an invalid one", mode: vnid.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), wrongName, netns("b", 12, 1, "join:a")},
+		{reason: "join an invalid one", mode: agentconfig.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), wrongName, netns("b", 12, 1, "join:a")},
 			want: []string{`ChangeNetworkRefused b: request "join:a": there is no valid NetNamespace "a"`,
 				`NetNamespaceInvalid a: netname "b" is not the name of the object: pods of a have no network; delete this NetNamespace to get another one`, "update b 12"}},
-		{reason: "garbage", mode: vnid.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "Global")},
+		{reason: "garbage", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "Global")},
 			want: []string{`ChangeNetworkRefused a: request "Global" is unknown: write global, isolate, or join: and the name of a namespace`, "update a 11"}},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			if test.mode == "" {
-				test.mode = vnid.NetworkPolicy
+				test.mode = agentconfig.NetworkPolicy
 			}
-			p := vnid.New(vnid.Cluster{Mode: test.mode, Namespaces: namespaces("default " + test.names), NetNamespaces: test.have, Cursor: test.cursor, Held: test.held, Now: start})
+			p := vnid.New(vnid.Cluster{Mode: test.mode, Reserved: map[string]uint32{"kube-system": 0}, Namespaces: namespaces("default " + test.names), NetNamespaces: test.have, Cursor: test.cursor, Held: test.held, Now: start})
 			if diff := cmp.Diff(test.want, text(p)); diff != "" {
 				t.Error(diff)
 			}
@@ -270,7 +273,7 @@ func (l *life) restart() { l.c.Held, l.c.Cursor, l.c.Record = nil, 0, vnid.Recor
 // TestAReleasedVNIDRests creates and deletes namespaces near the end of the range, where the allocation begins again, and beside VNIDs that
 // another controller gave. The controller is killed after any number of writes.
 func TestAReleasedVNIDRests(t *testing.T) {
-	l := &life{t: t, c: vnid.Cluster{Mode: vnid.Multitenant, Namespaces: namespaces("default"), Now: start}, have: map[string]*sdnv1.NetNamespace{}, left: map[uint32]time.Time{}}
+	l := &life{t: t, c: vnid.Cluster{Mode: agentconfig.Multitenant, Namespaces: namespaces("default"), Now: start}, have: map[string]*sdnv1.NetNamespace{}, left: map[uint32]time.Time{}}
 	l.have["default"] = recorded(`{"next":16776900}`)
 	for i := range 30 { // right behind the lowest VNID
 		name := fmt.Sprint("old", i)
@@ -324,6 +327,6 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 		have := netns("default", 0, 1)
 		have.Annotations[vnid.RecordAnnotation] = s
-		vnid.New(vnid.Cluster{Mode: vnid.NetworkPolicy, Namespaces: namespaces("default a"), NetNamespaces: []*sdnv1.NetNamespace{have}, Now: start})
+		vnid.New(vnid.Cluster{Mode: agentconfig.NetworkPolicy, Namespaces: namespaces("default a"), NetNamespaces: []*sdnv1.NetNamespace{have}, Now: start})
 	})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/cluster-network-operator/cno/internal/leader"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
@@ -22,9 +22,6 @@ const (
 	podAnnotation  = topology.PodNetworks
 	// writers is how many annotations are written at a time.
 	writers = 16
-	// patchLimit is how long one may take. With renewDeadline it is shorter than leaseDuration: an instance that lost the lease has
-	// ended its writes when another one begins.
-	patchLimit = 3 * time.Second
 )
 
 // annotation is what an object is to have. The UID is a condition: an object of the same name that came later gets its own.
@@ -87,7 +84,7 @@ func (a *annotator) write(ctx context.Context, k key) {
 	}
 	// A request that is canceled may be carried out all the same, and later: the instance that works next could have given the address to
 	// another pod by then. So it is waited for, and the lease is kept until then.
-	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), patchLimit)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.WriteLimit)
 	defer cancel()
 	err := a.patch(limited, k, want)
 	switch {

@@ -2,26 +2,15 @@ package master
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
-)
-
-// How long a lease lasts, how long its holder tries to renew it before it stops, and how often.
-const (
-	leaseDuration = 12 * time.Second
-	renewDeadline = 8 * time.Second
-	retryPeriod   = 2 * time.Second
+	"github.com/cluster-network-operator/cno/internal/leader"
 )
 
 // The rate of requests to the API server: a cluster that starts has thousands of pods to annotate.
@@ -63,9 +52,13 @@ func Run(ctx context.Context, c Config) error {
 	}
 	s := newSouthbound(c)
 	if err := waitClosed(ctx, s, board); err != nil {
-		return ignoreEnd(ctx, err)
+		return leader.Ended(ctx, err)
 	}
-	return ignoreEnd(ctx, elect(ctx, c, client, board, func(ctx context.Context) error {
+	election := leader.Election{
+		Client: client, Namespace: c.LeaseNamespace, Name: c.LeaseName, Node: c.Node, Log: c.Log,
+		Leads: func(leads bool) { board.Update(func(s *status) bool { s.Leader = leads; return true }) },
+	}
+	return leader.Ended(ctx, election.Run(ctx, func(ctx context.Context) error {
 		t, err := newTerm(c, board, m, beat, client, s)
 		if err != nil {
 			return err
@@ -82,17 +75,6 @@ func ready(board *agent.Board[status]) func() (bool, agent.Problems) {
 	}
 }
 
-// ignoreEnd returns no error for an end that was asked for.
-func ignoreEnd(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
-}
-
 // waitClosed closes the southbound database to nodes: an instance before may have ended without doing so. Its server may not have started.
 func waitClosed(ctx context.Context, s *southbound, board *agent.Board[status]) error {
 	for {
@@ -106,59 +88,4 @@ func waitClosed(ctx context.Context, s *southbound, board *agent.Board[status]) 
 			return ctx.Err()
 		}
 	}
-}
-
-// elect calls work while this instance has the lease. The lease is given back only after work has returned: no other instance works
-// before that, unless the lease has expired.
-func elect(ctx context.Context, c Config, client kubernetes.Interface, board *agent.Board[status], work func(context.Context) error) error {
-	election, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	var mu sync.Mutex
-	working := false
-	result := make(chan error, 1)
-	end := context.AfterFunc(ctx, func() {
-		mu.Lock()
-		defer mu.Unlock()
-		if !working {
-			stop()
-		}
-	})
-	defer end()
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Name: c.LeaseName, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
-		Lock: &resourcelock.LeaseLock{
-			LeaseMeta: metav1.ObjectMeta{Namespace: c.LeaseNamespace, Name: c.LeaseName}, Client: client.CoordinationV1(),
-			LockConfig: resourcelock.ResourceLockConfig{Identity: c.Node + "_" + string(uuid.NewUUID())},
-		},
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(term context.Context) {
-				mu.Lock()
-				working = true
-				mu.Unlock()
-				c.Log.Info("this instance has the lease", "lease", c.LeaseNamespace+"/"+c.LeaseName)
-				board.Update(func(s *status) bool { s.Leader = true; return true })
-				term, cancel := context.WithCancel(term)
-				defer cancel()
-				defer context.AfterFunc(ctx, cancel)()
-				err := work(term)
-				board.Update(func(s *status) bool { s.Leader = false; return true })
-				result <- err
-				stop()
-			},
-			OnStoppedLeading: func() {},
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("take part in the election: %w", err)
-	}
-	elector.Run(election)
-	mu.Lock()
-	defer mu.Unlock()
-	if !working {
-		return ctx.Err()
-	}
-	if err := <-result; err != nil {
-		return err
-	}
-	return errors.New("the lease was lost")
 }
