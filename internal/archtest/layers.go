@@ -50,6 +50,7 @@ var rules = []struct {
 	{"internal/metricsproxy", Contract},
 	{"internal/mtumigration", Contract},
 	{"internal/serviceproxy", Contract},
+	{"internal/operandorder", Contract},
 	{"internal/admission", Contract},
 	{"internal/pipeline", Contract},
 	{"internal/provider", Contract},

@@ -31,11 +31,13 @@ const labelApp = "app"
 // The ports of nodes on which proxies serve, on all addresses. The first is the one that OpenShift uses for kube-proxy. All are among
 // those that OpenShift's installations open between nodes (9000-9999).
 const (
-	KubeProxyPort = 9102
-	FlanneldPort  = 9109
-	EtcdPort      = 9110
-	OVNNodePort   = 9111 // of ovn-node
-	OVNMasterPort = 9112 // of ovn-master
+	KubeProxyPort     = 9102
+	FlanneldPort      = 9109
+	EtcdPort          = 9110
+	OVNNodePort       = 9111 // of ovn-node
+	OVNMasterPort     = 9112 // of ovn-master
+	SDNNodePort       = 9101 // of OpenShift SDN's agents, as on OpenShift
+	SDNControllerPort = 9106 // of its controllers, likewise
 )
 
 // Env are the variables that the operator sets in proxies.

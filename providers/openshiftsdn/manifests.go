@@ -1,0 +1,218 @@
+package openshiftsdn
+
+import (
+	"embed"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/api/crds"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/serviceproxy"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+)
+
+//go:embed assets
+var assets embed.FS
+
+const (
+	proxyImage     = serviceproxy.ImageVariable
+	clusterNetwork = sdnv1.ClusterNetworkDefault
+	// configHash is the annotation of pods with a hash of their configuration, so that they restart when it changes.
+	configHash = "networkoperator.openshift.io/config-hash"
+	// proxyContainer begins the names of the containers that run kube-proxy; checkContainer checks the kernel before them.
+	proxyContainer, checkContainer = "kube-proxy", "check-kernel"
+)
+
+var clusterPath = field.NewPath("spec", "clusterNetwork")
+
+// Render turns a filled specification into objects. A DaemonSet that has to wait for another one is left out, and stays as it is.
+func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
+	out, err := o.render(spec, f)
+	if err != nil {
+		return provider.Output{}, fmt.Errorf("render OpenShift SDN: %w", err)
+	}
+	return out, nil
+}
+
+func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.Output, error) {
+	p := pods{api: f.APIServer, ownProxy: spec.DeployKubeProxy == nil || !*spec.DeployKubeProxy}
+	var err error
+	if p.image, err = f.Images.Get(Image, "OpenShift SDN"); err != nil {
+		return provider.Output{}, err
+	}
+	if p.proxy, err = serviceproxy.Configuration(spec, agentconfig.ProxyMetricsPort, f.KeepConntrackMax); err != nil {
+		return provider.Output{}, err
+	}
+	if p.ownProxy {
+		if p.proxyImage, err = f.Images.Get(proxyImage, "kube-proxy in the pods of OpenShift SDN"); err != nil {
+			return provider.Output{}, err
+		}
+		if p.operatorImage, err = f.Images.Get(facts.OperatorImage, "the check of the kernel before kube-proxy starts"); err != nil {
+			return provider.Output{}, err
+		}
+		p.check = serviceproxy.CheckArguments(p.proxy, spec)
+	}
+	c, err := configuration(spec, p.proxy, o.openShift || f.Platform != "" && f.Platform != "None")
+	if err != nil {
+		return provider.Output{}, err
+	}
+	if p.data, err = files(c, p.proxy); err != nil {
+		return provider.Output{}, err
+	}
+	turn := next(o.sets, f.ReleaseVersion)
+	list := manifest.List{Assets: assets}
+	addFoundation(&list, c)
+	list.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: agentconfig.Namespace, Name: agentconfig.ConfigMap}, Data: p.data})
+	if !c.ExternalSwitch && !turn.hold[agentconfig.Switch] {
+		manifest.AddAsset(&list, agentconfig.Switch, func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.Containers[0].Image = p.image })
+	}
+	if !turn.hold[agentconfig.Node] {
+		manifest.AddAsset(&list, agentconfig.Node, p.setNode)
+	}
+	if !turn.hold[agentconfig.Controller] {
+		manifest.AddAsset(&list, agentconfig.Controller, p.setController)
+	}
+	addMetrics(&list, f)
+	objects, err := list.Result()
+	if err != nil {
+		return provider.Output{}, err
+	}
+	return provider.Output{Objects: objects, MTU: c.MTU, Waiting: turn.why}, nil
+}
+
+// files returns the data of the ConfigMap.
+func files(c agentconfig.Config, proxy *serviceproxy.Config) (map[string]string, error) {
+	own, err := c.Encode()
+	if err != nil {
+		return nil, err
+	}
+	all, err := serviceproxy.Encode(proxy)
+	if err != nil {
+		return nil, err
+	}
+	running, err := serviceproxy.Encode(serviceproxy.Unprivileged(proxy))
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{agentconfig.FileName: string(own), agentconfig.ProxyFile: all, unprivilegedFile: running}, nil
+}
+
+// definitionNames are the names of the CRDs.
+func definitionNames() []string {
+	all, err := crds.OpenShiftSDN()
+	if err != nil {
+		panic(err) // they are part of the program
+	}
+	var names []string
+	for _, d := range all {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// addFoundation adds what exists before anything runs: permissions, CRDs and their objects.
+func addFoundation(list *manifest.List, c agentconfig.Config) {
+	manifest.AddAsset[corev1.Namespace](list, "namespace", nil)
+	manifest.AddAsset[corev1.Namespace](list, "namespace-host-network", nil)
+	manifest.AddAsset[corev1.ResourceQuota](list, "resourcequota-host-network", nil)
+	definitions, err := crds.OpenShiftSDN()
+	list.Fail(err)
+	for _, d := range definitions {
+		list.Add(d)
+	}
+	roles := []string{"sdn", "controller"}
+	if c.EnableUnidling && !c.OpenShift {
+		roles = append(roles, "unidling")
+	}
+	for _, role := range roles {
+		manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole-"+role, nil)
+		manifest.AddAsset[rbacv1.ClusterRoleBinding](list, "clusterrolebinding-"+role, nil)
+	}
+	manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole-leader", nil)
+	manifest.AddAsset[rbacv1.RoleBinding](list, "rolebinding-leader", nil)
+	for _, account := range []string{agentconfig.Node, agentconfig.Controller} {
+		manifest.AddAsset[corev1.ServiceAccount](list, "serviceaccount-"+account, nil)
+	}
+	manifest.AddAsset[flowcontrolv1.FlowSchema](list, "flowschema", nil)
+	list.Add(networkObject(c))
+	// An administrator may give them other VNIDs later.
+	once := manifest.List{Policy: manifest.Policy{CreateOnly: true}}
+	for _, n := range netNamespaces(c) {
+		once.Add(n)
+	}
+	list.Append(once.Result())
+}
+
+// pods are what the pods have in common.
+type pods struct {
+	image, proxyImage, operatorImage string
+	api                              facts.HostPort
+	proxy                            *serviceproxy.Config
+	// ownProxy is true if kube-proxy runs in the pods of agents, check the arguments of what checks the kernel before.
+	ownProxy bool
+	check    []string
+	data     map[string]string
+}
+
+// setNode completes the DaemonSet of agents.
+func (p pods) setNode(d *appsv1.DaemonSet) {
+	content := []string{p.data[agentconfig.FileName]}
+	pod := &d.Spec.Template.Spec
+	if p.ownProxy {
+		content = append(content, p.data[agentconfig.ProxyFile])
+	} else {
+		pod.InitContainers = nil
+		pod.Containers = slices.DeleteFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == proxyContainer })
+	}
+	d.Spec.Template.Annotations = map[string]string{configHash: hash(content...)}
+	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
+		for i := range list {
+			c := &list[i]
+			c.Env = append(c.Env, p.api.Env()...)
+			switch c.Name {
+			case agentconfig.Node:
+				c.Image = p.image
+			case checkContainer:
+				c.Image, c.Args = p.operatorImage, p.check
+			default:
+				c.Image = p.proxyImage
+			}
+		}
+	}
+}
+
+// setController completes the DaemonSet of controllers.
+func (p pods) setController(d *appsv1.DaemonSet) {
+	d.Spec.Template.Annotations = map[string]string{configHash: hash(p.data[agentconfig.FileName])}
+	c := &d.Spec.Template.Spec.Containers[0]
+	c.Image, c.Env = p.image, append(c.Env, p.api.Env()...)
+}
+
+// addMetrics adds the proxies of the metrics of agents and controllers. They run the operator's own image. Where that is not known, they are
+// omitted: the network does not depend on them.
+func addMetrics(list *manifest.List, f facts.Cluster) {
+	image, err := f.Images.Get(facts.OperatorImage, "OpenShift SDN's metrics")
+	if err != nil {
+		return
+	}
+	list.Append(metricsproxy.Objects(metricsproxy.Options{
+		Namespace: agentconfig.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,
+		Endpoints: []metricsproxy.Endpoint{
+			{App: agentconfig.Node, Port: metricsproxy.SDNNodePort, Upstream: netip.MustParseAddrPort(agentconfig.HealthNode)},
+			{App: agentconfig.Controller, Port: metricsproxy.SDNControllerPort, Upstream: netip.MustParseAddrPort(agentconfig.HealthController)},
+		},
+	}))
+}

@@ -1,0 +1,55 @@
+package openshiftsdn
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
+)
+
+const (
+	minMTU = 576 // RFC 791: what every IPv4 host must take
+	maxMTU = 65536
+)
+
+// The rules of settings.
+const (
+	ruleMode = "openshiftsdn-mode"
+	ruleMTU  = "openshiftsdn-mtu-range"
+	rulePort = "openshiftsdn-vxlan-port-range"
+)
+
+var configPath = field.NewPath("spec", "defaultNetwork", "openshiftSDNConfig")
+
+// modes are the modes as they are written.
+var modes = []osv1.SDNMode{osv1.SDNModeSubnet, osv1.SDNModeMultitenant, osv1.SDNModeNetworkPolicy}
+
+// Validate returns every error in the settings. The pipeline validates the pools by the traits.
+func (OpenShiftSDN) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
+	var errs field.ErrorList
+	c := settings(spec)
+	if c.Mode != "" && spelled(c.Mode) == "" {
+		errs = append(errs, field.Invalid(configPath.Child("mode"), c.Mode, rules.Detail(ruleMode)).WithOrigin(ruleMode))
+	}
+	if p := c.VXLANPort; p != nil && (*p < 1 || *p > 65535) {
+		errs = append(errs, field.Invalid(configPath.Child("vxlanPort"), *p, rules.Detail(rulePort)).WithOrigin(rulePort))
+	}
+	if m := c.MTU; m != nil && (*m < minMTU || *m > maxMTU) {
+		errs = append(errs, field.Invalid(configPath.Child("mtu"), *m, rules.Detail(ruleMTU)).WithOrigin(ruleMTU))
+	}
+	return errs
+}
+
+// spelled returns a mode as it is written; empty if it is none.
+func spelled(mode osv1.SDNMode) osv1.SDNMode {
+	i := slices.IndexFunc(modes, func(m osv1.SDNMode) bool { return strings.EqualFold(string(m), string(mode)) })
+	if i < 0 {
+		return ""
+	}
+	return modes[i]
+}
