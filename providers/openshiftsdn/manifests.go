@@ -126,8 +126,6 @@ func definitionNames() []string {
 // addFoundation adds what exists before anything runs: permissions, CRDs and their objects.
 func addFoundation(list *manifest.List, c agentconfig.Config) {
 	manifest.AddAsset[corev1.Namespace](list, "namespace", nil)
-	manifest.AddAsset[corev1.Namespace](list, "namespace-host-network", nil)
-	manifest.AddAsset[corev1.ResourceQuota](list, "resourcequota-host-network", nil)
 	definitions, err := crds.OpenShiftSDN()
 	list.Fail(err)
 	for _, d := range definitions {

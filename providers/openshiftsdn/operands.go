@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// hostNetwork is the namespace by which NetworkPolicies select the nodes.
-	hostNetwork = "openshift-host-network"
 	// metricsName is the name of the proxies of metrics.
 	metricsName = "sdn-metrics"
 
@@ -29,9 +27,7 @@ func (OpenShiftSDN) Operands() provider.Operands {
 		rules = append(rules, provider.RulesOf(assets, "clusterrole-"+role)...)
 	}
 	return provider.Operands{
-		Namespaces: []provider.OperandNamespace{
-			{Name: agentconfig.Namespace, Protected: true, Network: operatorv1.NetworkTypeOpenShiftSDN}, {Name: hostNetwork},
-		},
+		Namespaces:          []provider.OperandNamespace{{Name: agentconfig.Namespace, Protected: true, Network: operatorv1.NetworkTypeOpenShiftSDN}},
 		ClusterRoles:        []string{nodeRole, controllerRole, leaderRole, unidlingRole},
 		ClusterRoleBindings: []string{nodeRole, controllerRole, unidlingRole, metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents: []provider.Agent{{Namespace: agentconfig.Namespace, Name: agentconfig.Node, Files: []string{
@@ -54,7 +50,6 @@ func ownRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"netnamespaces"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 		// Before it deletes a CRD, the operator looks whether there are objects of the kind.
 		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"hostsubnets", "egressnetworkpolicies"}, Verbs: []string{"list"}},
-		{APIGroups: []string{""}, Resources: []string{"resourcequotas"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 		{APIGroups: []string{"flowcontrol.apiserver.k8s.io"}, Resources: []string{"flowschemas"}, Verbs: []string{"list", "watch", "create"}},
 		{APIGroups: []string{"flowcontrol.apiserver.k8s.io"}, Resources: []string{"flowschemas"}, ResourceNames: []string{"openshift-sdn"}, Verbs: change},
 	}
