@@ -1,0 +1,246 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/leader"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/idling"
+)
+
+const (
+	// reasonUnidle is that a Service cannot be woken.
+	reasonUnidle = "UnidleFailed"
+	// wakers is how many Services are woken at a time.
+	wakers = 4
+	// readyEvery is how often a Service that was woken is looked at, and readyLimit how long.
+	readyEvery = 500 * time.Millisecond
+	readyLimit = 5 * time.Minute
+)
+
+// watched narrows watches: of Events to those that ask to wake a Service.
+func watched() map[client.Object]cache.ByObject {
+	return map[client.Object]cache.ByObject{&corev1.Event{}: {Field: fields.OneTermEqualSelector("reason", idling.NeedPods)}}
+}
+
+// unidler scales up what was idled, when an Event asks for it. It keeps the annotations until the Service has an endpoint that is ready: so
+// long nodes hold back connections, and none is refused.
+type unidler struct {
+	*term
+	queue workqueue.TypedRateLimitingInterface[client.ObjectKey]
+
+	mu    sync.Mutex
+	asked map[client.ObjectKey]time.Time // when a Service was last asked for
+	woken map[client.ObjectKey]time.Time // when it was scaled up
+}
+
+func newUnidler(t *term) *unidler {
+	return &unidler{term: t, asked: map[client.ObjectKey]time.Time{}, woken: map[client.ObjectKey]time.Time{},
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](100*time.Millisecond, 10*time.Second))}
+}
+
+// run works until the context ends.
+func (u *unidler) run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, u.queue.ShutDown)
+	defer stop()
+	informer, err := u.cache.GetInformer(ctx, &corev1.Event{})
+	if err == nil {
+		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: u.note, UpdateFunc: func(_, o any) { u.note(o) }})
+	}
+	if err != nil {
+		u.board.Note(unidleLoop, fmt.Errorf("watch events: %w", err)) // only if the context has ended
+		return
+	}
+	var all sync.WaitGroup
+	for range wakers {
+		all.Go(func() {
+			for {
+				key, shutdown := u.queue.Get()
+				if shutdown {
+					return
+				}
+				u.handle(ctx, key)
+				u.queue.Done(key)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// note takes an Event.
+func (u *unidler) note(o any) {
+	e, ok := o.(*corev1.Event)
+	if !ok || e.Reason != idling.NeedPods || e.InvolvedObject.Kind != "Service" {
+		return
+	}
+	key := client.ObjectKey{Namespace: e.InvolvedObject.Namespace, Name: e.InvolvedObject.Name}
+	at := e.LastTimestamp.Time
+	if at.IsZero() {
+		at = e.EventTime.Time
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if at.After(u.asked[key]) {
+		u.asked[key] = at
+		u.queue.Add(key)
+	}
+}
+
+// handle wakes a Service, and repeats what fails.
+func (u *unidler) handle(ctx context.Context, key client.ObjectKey) {
+	u.mu.Lock()
+	asked := u.asked[key]
+	u.mu.Unlock()
+	again, err := u.wake(ctx, key, asked)
+	if ctx.Err() != nil {
+		return
+	}
+	u.board.Note(unidleLoop, err)
+	switch {
+	case err != nil:
+		u.queue.AddRateLimited(key)
+		return
+	case again:
+		u.queue.AddAfter(key, readyEvery)
+	default:
+		u.mu.Lock()
+		delete(u.woken, key)
+		u.mu.Unlock()
+	}
+	u.queue.Forget(key)
+}
+
+// wake scales up what a Service needs, if it was idled before it was asked for. again is that it has no endpoint yet.
+func (u *unidler) wake(ctx context.Context, key client.ObjectKey, asked time.Time) (again bool, err error) {
+	service, endpoints := &corev1.Service{}, &corev1.Endpoints{} //nolint:staticcheck // idled Services are marked on both
+	if err := u.client.Get(ctx, key, service); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	marked := []client.Object{service}
+	switch err := u.client.Get(ctx, key, endpoints); {
+	case err == nil:
+		marked = []client.Object{endpoints, service}
+	case client.IgnoreNotFound(err) != nil:
+		return false, fmt.Errorf("read endpoints %s: %w", key, err)
+	}
+	state, idled, err := idling.Decode(marked[0].GetAnnotations())
+	if !idled {
+		state, idled, err = idling.Decode(service.GetAnnotations())
+	}
+	if err != nil {
+		u.failed(service, err)
+		return false, nil
+	}
+	// Both times have seconds only.
+	if !idled || asked.Before(state.At.Truncate(time.Second)) {
+		return false, nil
+	}
+	for _, target := range state.Targets {
+		if err := u.scale(ctx, service, target); err != nil {
+			return false, err
+		}
+	}
+	ready, err := u.ready(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	if !ready && len(state.Targets) > 0 {
+		return u.wait(key), nil
+	}
+	for _, o := range marked {
+		if err := u.unmark(ctx, o); err != nil {
+			return false, err
+		}
+	}
+	u.Log.Info("a Service was woken", "service", key.String())
+	return false, nil
+}
+
+// wait reports whether a Service may still get an endpoint.
+func (u *unidler) wait(key client.ObjectKey) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.woken[key].IsZero() {
+		u.woken[key] = u.Now()
+	}
+	return u.Now().Sub(u.woken[key]) < readyLimit
+}
+
+func (u *unidler) failed(service *corev1.Service, err error) {
+	u.report(unidleLoop+agent.Topic("/"+service.Namespace+"/"+service.Name), []problem{{service, reasonUnidle, "the Service cannot be woken: " + err.Error()}})
+}
+
+// scale scales up a target that has no replicas.
+func (u *unidler) scale(ctx context.Context, service *corev1.Service, target idling.Target) error {
+	object, current := idling.Object(target, service.Namespace), &autoscalingv1.Scale{}
+	scale := u.client.SubResource("scale")
+	if err := scale.Get(ctx, object, current); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			u.failed(service, fmt.Errorf("%s %s does not exist", target.Kind, target.Name))
+			return nil
+		}
+		return fmt.Errorf("read the scale of %s %s/%s: %w", target.Kind, service.Namespace, target.Name, err)
+	}
+	if current.Spec.Replicas > 0 || target.Replicas == 0 {
+		return nil
+	}
+	current.Spec.Replicas = target.Replicas
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.WriteLimit)
+	defer cancel()
+	if err := scale.Update(limited, object, client.WithSubResourceBody(current)); err != nil {
+		return fmt.Errorf("scale %s %s/%s: %w", target.Kind, service.Namespace, target.Name, err)
+	}
+	u.writer.wrote()
+	return nil
+}
+
+// ready reports whether a Service has an endpoint that is ready.
+func (u *unidler) ready(ctx context.Context, key client.ObjectKey) (bool, error) {
+	var slices discoveryv1.EndpointSliceList
+	if err := u.client.List(ctx, &slices, client.InNamespace(key.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: key.Name}); err != nil {
+		return false, fmt.Errorf("list endpoints of %s: %w", key, err)
+	}
+	for _, s := range slices.Items {
+		for _, e := range s.Endpoints {
+			if e.Conditions.Ready == nil || *e.Conditions.Ready {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// unmark removes the annotations, unless the object has changed since it was read.
+func (u *unidler) unmark(ctx context.Context, o client.Object) error {
+	if _, idled := o.GetAnnotations()[idling.IdledAt]; !idled {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"resourceVersion": o.GetResourceVersion(), "annotations": map[string]any{idling.IdledAt: nil, idling.Targets: nil},
+	}})
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return fmt.Errorf("encode annotations: %w", err)
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.WriteLimit)
+	defer cancel()
+	if err := u.client.Patch(limited, o, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("remove the annotations of %T %s/%s: %w", o, o.GetNamespace(), o.GetName(), err)
+	}
+	u.writer.wrote()
+	return nil
+}

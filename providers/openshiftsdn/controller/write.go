@@ -1,0 +1,117 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/leader"
+)
+
+const (
+	// writers is how many objects are written at a time.
+	writers = 16
+	// mostNamed is how many errors one sentence has.
+	mostNamed = 3
+)
+
+// operation is one write.
+type operation func(context.Context) error
+
+// writer writes objects.
+type writer struct {
+	client client.Client
+	// wrote is called after each write that succeeded.
+	wrote func()
+}
+
+// all carries out writes, several at a time. It returns when all have ended, also if the context has: a request that is canceled may be
+// carried out all the same, and later, when another instance decides. None begins after the end of the context.
+func (w writer) all(ctx context.Context, operations []operation) error {
+	queue := make(chan operation)
+	var mu sync.Mutex
+	var failed []error
+	var all sync.WaitGroup
+	for range min(writers, len(operations)) {
+		all.Go(func() {
+			for do := range queue {
+				limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), leader.WriteLimit)
+				err := do(limited)
+				cancel()
+				if err == nil {
+					w.wrote()
+					continue
+				}
+				mu.Lock()
+				failed = append(failed, err)
+				mu.Unlock()
+			}
+		})
+	}
+	for _, o := range operations {
+		if ctx.Err() != nil {
+			break
+		}
+		queue <- o
+	}
+	close(queue)
+	all.Wait()
+	if rest := len(failed) - mostNamed; rest > 0 {
+		failed = append(failed[:mostNamed], fmt.Errorf("and %d more", rest))
+	}
+	return errors.Join(append(failed, ctx.Err())...)
+}
+
+// superseded is no error for a write that came too late: the watch reports what has changed, and the next decision is based on that.
+func superseded(err error) error {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// changes are the writes of a plan.
+func changes[T client.Object](w writer, v *view[T], create, update, remove []T) []operation {
+	var out []operation
+	write := func(verb string, o T, do func(context.Context, T) error) {
+		out = append(out, func(ctx context.Context) error {
+			object, ok := o.DeepCopyObject().(T)
+			if !ok {
+				return fmt.Errorf("a copy of a %T is none", o)
+			}
+			err := do(ctx, object)
+			if err == nil {
+				v.wrote(object)
+				return nil
+			}
+			if err = superseded(err); err != nil {
+				return fmt.Errorf("%s %T %s: %w", verb, o, o.GetName(), err)
+			}
+			return nil
+		})
+	}
+	for _, o := range create {
+		write("create", o, func(ctx context.Context, o T) error { return w.client.Create(ctx, o) })
+	}
+	for _, o := range update {
+		write("update", o, func(ctx context.Context, o T) error { return w.client.Update(ctx, o) })
+	}
+	for _, o := range remove {
+		out = append(out, func(ctx context.Context) error {
+			uid := o.GetUID()
+			err := w.client.Delete(ctx, o, client.Preconditions{UID: &uid})
+			if err == nil {
+				v.removed(o)
+			}
+			if err = superseded(err); err != nil {
+				return fmt.Errorf("delete %T %s: %w", o, o.GetName(), err)
+			}
+			return nil
+		})
+	}
+	return out
+}
