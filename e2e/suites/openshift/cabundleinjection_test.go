@@ -8,6 +8,7 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -88,16 +89,22 @@ func TestWhoAsksGetsWhatTheClusterTrusts(t *testing.T) {
 // benchmark of the controller measures it.
 func TestAThousandConfigMapsGetANewAuthority(t *testing.T) {
 	const namespaces, each = 10, 100 // the limit for a namespace
-	var objects strings.Builder
 	mine := map[string]bool{}
+	var group errgroup.Group
 	for range namespaces {
 		namespace := lab.Namespace(t)
 		mine[namespace] = true
-		for i := range each {
-			fmt.Fprintf(&objects, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: %s, labels: {%s: \"true\"}}}\n", i, namespace, injectLabel)
-		}
+		group.Go(func() error {
+			for i := range each {
+				o := metav1.ObjectMeta{Name: fmt.Sprintf("c%d", i), Namespace: namespace, Labels: map[string]string{injectLabel: "true"}}
+				if err := lab.Client.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: o}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
-	if _, err := lab.KubectlInput(t.Context(), objects.String(), "create", "-f", "-"); err != nil {
+	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	hashes := func(ctx context.Context) (map[string]int, error) {
