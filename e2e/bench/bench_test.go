@@ -26,26 +26,34 @@ func BenchmarkFromNetworkToAvailable(b *testing.B) {
 
 type latency struct{ P50, P99 float64 }
 
+// cniResult is what netbench prints of additions and deletions.
+type cniResult struct{ Add, Del, FloorAdd, FloorDel latency }
+
+func (r cniResult) report(b *testing.B) {
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(r.Add.P50, "add-p50-ms")
+	b.ReportMetric(r.Add.P99, "add-p99-ms")
+	b.ReportMetric(r.Del.P50, "del-p50-ms")
+	b.ReportMetric(r.Del.P99, "del-p99-ms")
+	b.ReportMetric(r.FloorAdd.P50, "floor-add-p50-ms")
+	b.ReportMetric(r.FloorAdd.P99, "floor-add-p99-ms")
+	b.ReportMetric(r.FloorDel.P50, "floor-del-p50-ms")
+	b.ReportMetric(r.Add.P50/r.FloorAdd.P50, "add/floor")
+	b.ReportMetric(r.Del.P50/r.FloorDel.P50, "del/floor")
+}
+
 // BenchmarkCNI measures additions and deletions of pod networks by the node's configuration, beside the same plugins called
 // by hand in the same run.
 func BenchmarkCNI(b *testing.B) {
 	for _, parallel := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("parallel=%d", parallel), func(b *testing.B) {
-			var r struct{ Add, Del, FloorAdd, FloorDel latency }
+			var r cniResult
 			for b.Loop() {
 				if err := netbench(b.Context(), "worker-0", &r, "cni", "--count=100", fmt.Sprintf("--parallel=%d", parallel)); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(r.Add.P50, "add-p50-ms")
-			b.ReportMetric(r.Add.P99, "add-p99-ms")
-			b.ReportMetric(r.Del.P50, "del-p50-ms")
-			b.ReportMetric(r.Del.P99, "del-p99-ms")
-			b.ReportMetric(r.FloorAdd.P50, "floor-add-p50-ms")
-			b.ReportMetric(r.FloorDel.P50, "floor-del-p50-ms")
-			b.ReportMetric(r.Add.P50/r.FloorAdd.P50, "add/floor")
-			b.ReportMetric(r.Del.P50/r.FloorDel.P50, "del/floor")
+			r.report(b)
 		})
 	}
 }

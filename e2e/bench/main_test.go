@@ -55,7 +55,7 @@ func prepare(ctx context.Context) error {
 	if *reuse {
 		return lab.Connect()
 	}
-	if err := kit.Run(ctx, os.Stderr, network.Prepare(lab)); err != nil {
+	if err := kit.Run(ctx, os.Stderr, network.Prepare(lab, "--links=1")); err != nil {
 		return err
 	}
 	if err := kit.Poll(ctx, time.Minute, lab.OperatorRuns); err != nil {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,4 +173,25 @@ func TestEveryPackageIsDocumented(t *testing.T) {
 func isPackage(e ast.Expr, name string) bool {
 	id, ok := e.(*ast.Ident)
 	return ok && id.Name == name
+}
+
+// dumps are the functions of the library of netlink whose answer may lack entries while others change, with the error ErrDumpInterrupted.
+var dumps = regexp.MustCompile(`^(Link|Addr|Route|Neigh|Rule)List`)
+
+// TestWhatTheKernelListsIsReadWhole: on a node with pods that come and go, lists are interrupted often.
+func TestWhatTheKernelListsIsReadWhole(t *testing.T) {
+	set, files := sources(t)
+	for _, f := range files {
+		ast.Inspect(f.ast, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if s, ok := call.Fun.(*ast.SelectorExpr); ok && isPackage(s.X, "netlinkdump") {
+					return false
+				}
+			}
+			if s, ok := n.(*ast.SelectorExpr); ok && isPackage(s.X, "netlink") && dumps.MatchString(s.Sel.Name) {
+				t.Errorf("%s: netlink.%s; call it by netlinkdump.All", set.Position(n.Pos()), s.Sel.Name)
+			}
+			return true
+		})
+	}
 }

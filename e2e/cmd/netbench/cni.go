@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"time"
@@ -21,6 +20,8 @@ type plugin struct {
 	list *libcni.NetworkConfigList
 	// floor calls the same plugins without the library.
 	floor *byHand
+	// further, if not nil, are pods that ask for further networks.
+	further *further
 }
 
 func newPlugin() (*plugin, error) {
@@ -45,8 +46,13 @@ func newPlugin() (*plugin, error) {
 
 func nsPath(name string) string { return filepath.Join("/run/netns", name) }
 
-func runtimeConf(name, path string) *libcni.RuntimeConf {
-	return &libcni.RuntimeConf{ContainerID: name, NetNS: path, IfName: "eth0"}
+// runtimeConf is what a runtime passes for a sandbox, of a pod if there are some.
+func (p *plugin) runtimeConf(name, path string) *libcni.RuntimeConf {
+	conf := &libcni.RuntimeConf{ContainerID: name, NetNS: path, IfName: "eth0"}
+	if p.further != nil {
+		p.further.ask(conf)
+	}
+	return conf
 }
 
 // add makes a named namespace, gives it a network, and returns its address.
@@ -59,7 +65,7 @@ func (p *plugin) add(ctx context.Context, name string) (string, error) {
 }
 
 func (p *plugin) attach(ctx context.Context, name, path string) (string, error) {
-	result, err := p.cni.AddNetworkList(ctx, p.list, runtimeConf(name, path))
+	result, err := p.cni.AddNetworkList(ctx, p.list, p.runtimeConf(name, path))
 	if err != nil {
 		return "", err
 	}
@@ -74,7 +80,7 @@ func (p *plugin) attach(ctx context.Context, name, path string) (string, error) 
 }
 
 func (p *plugin) remove(ctx context.Context, name string) error {
-	err := p.cni.DelNetworkList(ctx, p.list, runtimeConf(name, nsPath(name)))
+	err := p.cni.DelNetworkList(ctx, p.list, p.runtimeConf(name, nsPath(name)))
 	return errors.Join(err, removeNamed(name))
 }
 
@@ -116,7 +122,7 @@ func (p *plugin) measure(ctx context.Context, count, parallel int) (cniResult, e
 		return err
 	}
 	detach := func(ctx context.Context, name, path string) error {
-		return p.cni.DelNetworkList(ctx, p.list, runtimeConf(name, path))
+		return p.cni.DelNetworkList(ctx, p.list, p.runtimeConf(name, path))
 	}
 	var r cniResult
 	var err, floorErr error
@@ -138,7 +144,7 @@ func addAndDelete(ctx context.Context, spaces []ns.NetNS, parallel int, attach, 
 		for i, n := range spaces {
 			g.Go(func() error {
 				start := time.Now()
-				err := f(ctx, fmt.Sprintf("netbench-%d", i), n.Path())
+				err := f(ctx, sandbox(i), n.Path())
 				took[i] = time.Since(start)
 				return err
 			})

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 )
 
 // pluginDir is where the plugins of a node are.
@@ -20,9 +22,15 @@ const pluginDir = "/opt/cni/bin"
 type byHand struct {
 	version, name string
 	plugins       []map[string]any
+	// further are the plugins of further networks, one each, for the interfaces net1, net2, and so on.
+	further []map[string]any
 }
 
+// newByHand takes the node's configuration, or the network's own inside of it where pods can have further networks.
 func newByHand(list []byte) (*byHand, error) {
+	if own, wrapped := delegate.Own(list); wrapped {
+		list = own
+	}
 	var read struct {
 		CNIVersion string           `json:"cniVersion"`
 		Name       string           `json:"name"`
@@ -38,26 +46,36 @@ func newByHand(list []byte) (*byHand, error) {
 func (p *byHand) attach(ctx context.Context, id, path string) error {
 	var result json.RawMessage
 	for _, plugin := range p.plugins {
-		out, err := p.call(ctx, "ADD", id, path, plugin, result)
+		out, err := p.call(ctx, "ADD", id, path, "eth0", plugin, result)
 		if err != nil {
 			return err
 		}
 		result = out
+	}
+	for i, plugin := range p.further {
+		if _, err := p.call(ctx, "ADD", id, path, fmt.Sprintf("net%d", i+1), plugin, nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // detach calls DEL of each plugin, the last one first.
 func (p *byHand) detach(ctx context.Context, id, path string) error {
+	for i, plugin := range slices.Backward(p.further) {
+		if _, err := p.call(ctx, "DEL", id, path, fmt.Sprintf("net%d", i+1), plugin, nil); err != nil {
+			return err
+		}
+	}
 	for _, plugin := range slices.Backward(p.plugins) {
-		if _, err := p.call(ctx, "DEL", id, path, plugin, nil); err != nil {
+		if _, err := p.call(ctx, "DEL", id, path, "eth0", plugin, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *byHand) call(ctx context.Context, command, id, path string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
+func (p *byHand) call(ctx context.Context, command, id, path, device string, plugin map[string]any, previous json.RawMessage) ([]byte, error) {
 	kind, _ := plugin["type"].(string)
 	conf := map[string]any{"cniVersion": p.version, "name": p.name}
 	for key, value := range plugin {
@@ -73,7 +91,7 @@ func (p *byHand) call(ctx context.Context, command, id, path string, plugin map[
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, filepath.Join(pluginDir, kind))
-	cmd.Env = append(os.Environ(), "CNI_COMMAND="+command, "CNI_CONTAINERID="+id, "CNI_NETNS="+path, "CNI_IFNAME=eth0", "CNI_PATH="+pluginDir)
+	cmd.Env = append(os.Environ(), "CNI_COMMAND="+command, "CNI_CONTAINERID="+id, "CNI_NETNS="+path, "CNI_IFNAME="+device, "CNI_PATH="+pluginDir)
 	cmd.Stdin = bytes.NewReader(input)
 	out, err := cmd.Output()
 	if err != nil {

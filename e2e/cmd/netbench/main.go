@@ -33,6 +33,7 @@ func answer(v any) error { return json.NewEncoder(os.Stdout).Encode(v) }
 
 func cniCommand() *cobra.Command {
 	var count, parallel int
+	var pods string
 	cmd := &cobra.Command{
 		Use:   "cni",
 		Short: "Add and delete pod networks, and say how long each took",
@@ -41,6 +42,12 @@ func cniCommand() *cobra.Command {
 			p, err := newPlugin()
 			if err != nil {
 				return err
+			}
+			if pods != "" {
+				if p.further, err = readFurther(pods); err != nil {
+					return err
+				}
+				count, p.floor.further = len(p.further.Pods), p.further.Plugins
 			}
 			result, err := p.measure(cmd.Context(), count, parallel)
 			if err != nil {
@@ -51,6 +58,7 @@ func cniCommand() *cobra.Command {
 	}
 	cmd.Flags().IntVar(&count, "count", 100, "how many pods")
 	cmd.Flags().IntVar(&parallel, "parallel", 1, "how many at once")
+	cmd.Flags().StringVar(&pods, "pods", "", "a file with pods of this node and the further networks that they ask for; without it, pods ask for none")
 	return cmd
 }
 

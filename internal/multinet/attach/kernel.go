@@ -13,6 +13,7 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
@@ -91,7 +92,9 @@ func setDefault(netns, name string, gateways []netip.Addr, family int) error {
 			return fmt.Errorf("find interface %s: %w", name, err)
 		}
 		index := link.Attrs().Index
-		routes, err := netlink.RouteListFiltered(family, &netlink.Route{Table: syscall.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+		routes, err := netlinkdump.All(func() ([]netlink.Route, error) {
+			return netlink.RouteListFiltered(family, &netlink.Route{Table: syscall.RT_TABLE_MAIN}, netlink.RT_FILTER_TABLE)
+		})
 		if err != nil {
 			return fmt.Errorf("list routes: %w", err)
 		}
@@ -121,7 +124,7 @@ func setDefault(netns, name string, gateways []netip.Addr, family int) error {
 func mtusOf(netns string) map[string]int {
 	mtus := map[string]int{}
 	_ = ns.WithNetNSPath(netns, func(ns.NetNS) error {
-		links, err := netlink.LinkList()
+		links, err := netlinkdump.All(netlink.LinkList)
 		for _, l := range links {
 			mtus[l.Attrs().Name] = l.Attrs().MTU
 		}
@@ -141,7 +144,7 @@ func checkKernel(netns, name string, result types.Result) error {
 		if err != nil {
 			return fmt.Errorf("interface %s: %w", name, err)
 		}
-		have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+		have, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 		if err != nil {
 			return fmt.Errorf("list addresses of %s: %w", name, err)
 		}

@@ -102,8 +102,16 @@ func (l list) check() error {
 	return errors.Join(errs...)
 }
 
-// Wrapped reports whether a configuration is one that Wrap has made.
-func Wrapped(raw []byte) bool {
-	var l list
-	return json.Unmarshal(raw, &l) == nil && len(l.Plugins) == 1 && l.Plugins[0].Type == Shim
+// Own returns the network's own configuration inside of one that Wrap has made; ok is false for any other.
+func Own(raw []byte) (own []byte, ok bool) {
+	var l struct {
+		Plugins []struct {
+			Type     string          `json:"type"`
+			Delegate json.RawMessage `json:"delegate"`
+		} `json:"plugins"`
+	}
+	if json.Unmarshal(raw, &l) != nil || len(l.Plugins) != 1 || l.Plugins[0].Type != Shim {
+		return nil, false
+	}
+	return l.Plugins[0].Delegate, true
 }

@@ -38,8 +38,11 @@ func TestTheWrapperHasTheListAndItsCapabilities(t *testing.T) {
 	if diff := cmp.Diff(want, inside); diff != "" {
 		t.Error(diff)
 	}
-	if !Wrapped(raw) || Wrapped([]byte(own)) {
-		t.Error("what is wrapped is not recognised")
+	if back, wrapped := Own(raw); !wrapped || string(back) != string(got.Plugins[0].Delegate) {
+		t.Errorf("the network's own list is %s %v", back, wrapped)
+	}
+	if back, wrapped := Own([]byte(own)); wrapped {
+		t.Errorf("a list that is not wrapped has %s inside", back)
 	}
 }
 

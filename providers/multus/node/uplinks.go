@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/vishvananda/netlink"
+
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
 // Interfaces are the interfaces of a node by name, sorted.
@@ -17,15 +19,16 @@ type Interfaces struct {
 // ReadInterfaces returns the interfaces of this network namespace.
 func ReadInterfaces() (Interfaces, error) {
 	var out Interfaces
-	links, err := netlink.LinkList()
+	// Pods come and go meanwhile.
+	links, err := netlinkdump.All(netlink.LinkList)
 	if err != nil {
 		return out, fmt.Errorf("list interfaces: %w", err)
 	}
-	addresses, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	addresses, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return out, fmt.Errorf("list addresses: %w", err)
 	}
-	routes, err := netlink.RouteList(nil, netlink.FAMILY_ALL)
+	routes, err := netlinkdump.All(func() ([]netlink.Route, error) { return netlink.RouteList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return out, fmt.Errorf("list routes: %w", err)
 	}

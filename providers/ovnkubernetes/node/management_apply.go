@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
@@ -125,7 +126,7 @@ func (d *daemonState) managementSettings(m management) error {
 
 // applyAddresses gives an interface exactly these addresses, besides link-local ones.
 func applyAddresses(link netlink.Link, want []netip.Prefix) error {
-	have, err := netlink.AddrList(link, netlink.FAMILY_ALL)
+	have, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
 		return fmt.Errorf("list addresses: %w", err)
 	}
@@ -158,7 +159,9 @@ func noDAD(p netip.Prefix) int {
 
 // applyRoutes gives an interface exactly these routes, besides those of the kernel and of third parties.
 func applyRoutes(link netlink.Link, want map[netip.Prefix]netip.Addr, mtu int) error {
-	have, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: protocol, LinkIndex: link.Attrs().Index}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_OIF)
+	have, err := netlinkdump.All(func() ([]netlink.Route, error) {
+		return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: protocol, LinkIndex: link.Attrs().Index}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_OIF)
+	})
 	if err != nil {
 		return fmt.Errorf("list routes: %w", err)
 	}

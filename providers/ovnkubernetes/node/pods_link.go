@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
@@ -110,7 +111,7 @@ func podAddresses(c cniserver.Call) (out []netip.Prefix, err error) {
 		if err != nil {
 			return fmt.Errorf("interface %s of the pod: %w", c.IfName, err)
 		}
-		addresses, err := netlink.AddrList(far, netlink.FAMILY_ALL)
+		addresses, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(far, netlink.FAMILY_ALL) })
 		for i := range addresses {
 			if p, ok := netaddr.FromIPNet(addresses[i].IPNet); ok {
 				out = append(out, p)

@@ -13,6 +13,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"sigs.k8s.io/knftables"
 
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/daemon"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
@@ -57,7 +58,7 @@ func removeSystemDatapath(ctx context.Context) error {
 	if out, err := exec.CommandContext(ctx, "ovs-dpctl", "--if-exists", "del-dp", "ovs-system").CombinedOutput(); err != nil && !strings.Contains(string(out), "No such device") {
 		errs = append(errs, fmt.Errorf("remove the datapath of Open vSwitch: %w: %s", err, strings.TrimSpace(string(out))))
 	}
-	links, err := netlink.LinkList()
+	links, err := netlinkdump.All(netlink.LinkList)
 	errs = append(errs, err)
 	for _, l := range links {
 		if l.Type() == "veth" && strings.HasPrefix(l.Attrs().Name, linkPrefix) {

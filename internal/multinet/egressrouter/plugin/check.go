@@ -115,7 +115,7 @@ func (a *attachment) checkRoutes(link netlink.Link) error {
 	if !found {
 		return differs("the pod has no %s default route by %s", a.conf.Family(), a.conf.Gateway)
 	}
-	rules, err := netlink.RuleList(number(a.conf.Family()))
+	rules, err := netlinkdump.All(func() ([]netlink.Rule, error) { return netlink.RuleList(number(a.conf.Family())) })
 	if err != nil {
 		return fmt.Errorf("list policy rules: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 )
@@ -36,7 +37,7 @@ func Underlay(c config.Config) (ovs.Underlay, bool, error) {
 
 // UnderlayMTU is the MTU of the interface that has the node's address.
 func UnderlayMTU(address netip.Addr) (int, error) {
-	addresses, err := netlink.AddrList(nil, netlink.FAMILY_ALL)
+	addresses, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {
 		return 0, fmt.Errorf("list addresses: %w", err)
 	}
