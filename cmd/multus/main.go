@@ -26,7 +26,11 @@ func main() {
 		ConfigFile: "/etc/multus/" + agentconfig.FileName,
 		Decode:     agentconfig.Decode,
 		Run:        run,
-		Further:    []agent.Further[agentconfig.Config]{{Name: "dhcp", Short: "Get, renew and release DHCP leases for pods on further networks", Run: dhcp}},
+		Further: []agent.Further[agentconfig.Config]{
+			{Name: "dhcp", Short: "Get, renew and release DHCP leases for pods on further networks", Run: dhcp},
+			{Name: "policies", Short: "Enforce MultiNetworkPolicies on further networks", Run: policies},
+			{Name: "remove-policies", Short: "Remove the rules of MultiNetworkPolicies from the pods of the node", Run: removePolicies},
+		},
 		Cleanup:    func(_ context.Context, config agentconfig.Config) error { return node.Remove(config) },
 	}.Main()
 }
@@ -42,6 +46,27 @@ func dhcp(ctx context.Context, p agent.Process, config agentconfig.Config) error
 		return fmt.Errorf("connect to the Kubernetes API: %w", err)
 	}
 	return node.RunDHCP(ctx, p, config, client)
+}
+
+// policies runs the daemon of policies.
+func policies(ctx context.Context, p agent.Process, config agentconfig.Config) error {
+	api, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("find the Kubernetes API: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		return fmt.Errorf("connect to the Kubernetes API: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(api)
+	if err != nil {
+		return fmt.Errorf("connect to the Kubernetes API: %w", err)
+	}
+	return node.RunPolicies(ctx, p, config, client, objects)
+}
+
+func removePolicies(_ context.Context, _ agent.Process, config agentconfig.Config) error {
+	return node.RemovePolicies(config)
 }
 
 func run(ctx context.Context, p agent.Process, config agentconfig.Config) error {

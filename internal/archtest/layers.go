@@ -68,6 +68,7 @@ var rules = []struct {
 	{"internal/multinet/whereabouts/store", Edges},
 	{"internal/multinet/whereabouts/ipam", Edges},
 	{"internal/multinet/egressrouter/plugin", Edges},
+	{"internal/multinet/policy/kernel", Edges},
 	{"internal/dayone/hostapply", Edges},
 	{"internal/dayone/imageserver", Edges},
 	{"internal/doctest", Edges},

@@ -54,6 +54,22 @@ type NamedPort struct {
 	Port     uint16
 }
 
+// PortsOf returns the ports of a pod that have names.
+func PortsOf(p *corev1.Pod) (ports []NamedPort) {
+	// Of the init containers those that stay, which are sidecars.
+	sidecars := slices.DeleteFunc(slices.Clone(p.Spec.InitContainers), func(c corev1.Container) bool {
+		return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
+	})
+	for _, c := range slices.Concat(p.Spec.Containers, sidecars) {
+		for _, port := range c.Ports {
+			if port.Name != "" {
+				ports = append(ports, NamedPort{Name: port.Name, Protocol: port.Protocol, Port: uint16(port.ContainerPort)})
+			}
+		}
+	}
+	return ports
+}
+
 // Input are the objects of a cluster. The order makes no difference.
 type Input struct {
 	Namespaces []Namespace

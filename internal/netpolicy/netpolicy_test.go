@@ -14,31 +14,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/cluster-network-operator/cno/internal/netpolicy/meanings"
 )
 
-func match(pairs ...string) *metav1.LabelSelector {
-	s := &metav1.LabelSelector{}
-	for _, p := range pairs {
-		key, value, _ := strings.Cut(p, "=")
-		if s.MatchLabels == nil {
-			s.MatchLabels = map[string]string{}
-		}
-		s.MatchLabels[key] = value
-	}
-	return s
-}
+var match, port, portRange, of = meanings.Match, meanings.Port, meanings.Range, meanings.Of
 
 func policy(name string, spec networkingv1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: spec}
 }
 
-// cluster is the model of Kubernetes' own tests: namespaces x, y and z, and in each the pods a, b and c, which serve port 80 as "http"
-// and 81 as "admin". Pod c gives these names to each other's numbers.
+// cluster is the model of the table of meanings.
 func cluster(policies ...*networkingv1.NetworkPolicy) Input {
 	in := Input{Policies: policies}
-	for i, ns := range []string{"x", "y", "z"} {
+	for i, ns := range meanings.Namespaces {
 		in.Namespaces = append(in.Namespaces, Namespace{ns, map[string]string{"ns": ns, "kubernetes.io/metadata.name": ns}})
-		for j, name := range []string{"a", "b", "c"} {
+		for j, name := range meanings.Pods {
 			http, admin := uint16(80), uint16(81)
 			if name == "c" {
 				http, admin = admin, http
@@ -67,93 +58,18 @@ func end(t testing.TB, in Input, name string) End {
 	return End{Address: a}
 }
 
-func port(p any) networkingv1.NetworkPolicyPort {
-	v := intstr.FromString(fmt.Sprint(p))
-	if n, ok := p.(int); ok {
-		v = intstr.FromInt(n)
-	}
-	return networkingv1.NetworkPolicyPort{Port: &v}
-}
-
-func portRange(first int, last int32) networkingv1.NetworkPolicyPort {
-	p := port(first)
-	p.EndPort = &last
-	return p
-}
-
-func of(protocol corev1.Protocol) networkingv1.NetworkPolicyPort {
-	return networkingv1.NetworkPolicyPort{Protocol: &protocol}
-}
-
 func TestTheSemanticsOfKubernetes(t *testing.T) {
-	type peers = []networkingv1.NetworkPolicyPeer
-	type ports = []networkingv1.NetworkPolicyPort
-	ingress := func(pod *metav1.LabelSelector, from peers, at ports) networkingv1.NetworkPolicySpec {
-		return networkingv1.NetworkPolicySpec{PodSelector: *pod, PolicyTypes: []networkingv1.PolicyType{"Ingress"}, Ingress: []networkingv1.NetworkPolicyIngressRule{{From: from, Ports: at}}}
-	}
-	egress := func(pod *metav1.LabelSelector, to peers, at ports) networkingv1.NetworkPolicySpec {
-		return networkingv1.NetworkPolicySpec{PodSelector: *pod, PolicyTypes: []networkingv1.PolicyType{"Egress"}, Egress: []networkingv1.NetworkPolicyEgressRule{{To: to, Ports: at}}}
-	}
-	block := func(cidr string, except ...string) networkingv1.NetworkPolicyPeer {
-		return networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr, Except: except}}
-	}
-	for _, row := range []struct {
-		why      string
-		policies []networkingv1.NetworkPolicySpec
-		// allowed and denied are connections by TCP, "from to port".
-		allowed, denied []string
-	}{
-		{"no policy allows everything", nil, []string{"x/a x/b 80", "y/a x/b 81", "192.0.2.1 x/a 80", "x/a 192.0.2.1 443"}, nil},
-		{"a policy without types or rules denies ingress", []networkingv1.NetworkPolicySpec{{}},
-			[]string{"x/a y/a 80", "x/a 192.0.2.1 80", "y/a y/b 80", "x/a x/a 80"}, []string{"x/a x/b 80", "y/a x/a 80", "192.0.2.1 x/a 80"}},
-		{"egress without rules denies egress", []networkingv1.NetworkPolicySpec{{PolicyTypes: []networkingv1.PolicyType{"Egress"}}},
-			[]string{"y/a x/a 80", "192.0.2.1 x/a 80"}, []string{"x/a x/b 80", "x/a y/a 80", "x/a 192.0.2.1 80"}},
-		{"egress rules without types isolate both directions", []networkingv1.NetworkPolicySpec{{Egress: []networkingv1.NetworkPolicyEgressRule{{}}}},
-			[]string{"x/a y/a 80"}, []string{"y/a x/a 80"}},
-		{"an empty rule allows everything", []networkingv1.NetworkPolicySpec{ingress(match(), nil, nil)}, []string{"y/a x/a 80", "192.0.2.1 x/a 81"}, nil},
-		{"pods of the own namespace", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{{PodSelector: match("pod=b")}}, nil)},
-			[]string{"x/b x/a 80", "y/a x/b 80"}, []string{"x/c x/a 80", "y/b x/a 80"}},
-		{"all pods of namespaces", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{{NamespaceSelector: match("ns=y")}}, nil)},
-			[]string{"y/a x/a 80", "y/c x/a 80"}, []string{"x/b x/a 80", "z/a x/a 80"}},
-		{"an empty selector of namespaces is every pod, and no address", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{{NamespaceSelector: match()}}, nil)},
-			[]string{"y/a x/a 80", "x/b x/a 80"}, []string{"192.0.2.1 x/a 80"}},
-		{"pods of namespaces: both must match", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{{NamespaceSelector: match("ns=y"), PodSelector: match("pod=b")}}, nil)},
-			[]string{"y/b x/a 80"}, []string{"y/a x/a 80", "x/b x/a 80"}},
-		{"two peers: either matches", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{{NamespaceSelector: match("ns=y")}, {PodSelector: match("pod=b")}}, nil)},
-			[]string{"y/a x/a 80", "x/b x/a 80"}, []string{"z/b x/a 80", "x/c x/a 80"}},
-		{"expressions", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "ns", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"x"}}}}}}, nil)},
-			[]string{"y/a x/a 80", "z/a x/a 80"}, []string{"x/b x/a 80"}},
-		{"a port", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), nil, ports{port(80)})}, []string{"y/a x/a 80"}, []string{"y/a x/a 81"}},
-		{"a named port is the number that each pod gives it", []networkingv1.NetworkPolicySpec{ingress(match(), nil, ports{port("http")})},
-			[]string{"y/a x/a 80", "y/a x/c 81"}, []string{"y/a x/a 81", "y/a x/c 80"}},
-		{"a named port of egress is the peer's", []networkingv1.NetworkPolicySpec{egress(match("pod=a"), nil, ports{port("http")})},
-			[]string{"x/a y/b 80", "x/a y/c 81"}, []string{"x/a y/b 81", "x/a y/c 80", "x/a 192.0.2.1 80"}},
-		{"a named port that no pod has matches nothing", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), nil, ports{port("nosuch")})}, nil, []string{"y/a x/a 80"}},
-		{"a range of ports", []networkingv1.NetworkPolicySpec{egress(match("pod=a"), nil, ports{portRange(81, 90)})}, []string{"x/a y/a 81", "x/a y/a 90"}, []string{"x/a y/a 80", "x/a y/a 91"}},
-		{"a protocol alone is all of its ports", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), nil, ports{of(corev1.ProtocolTCP)})}, []string{"y/a x/a 80", "y/a x/a 65535"}, nil},
-		{"another protocol", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), nil, ports{of(corev1.ProtocolUDP)})}, nil, []string{"y/a x/a 80"}},
-		{"a range of addresses", []networkingv1.NetworkPolicySpec{egress(match("pod=a"), peers{block("192.0.2.0/24")}, nil)}, []string{"x/a 192.0.2.1 80"}, []string{"x/a 198.51.100.1 80", "x/a y/a 80"}},
-		{"a range of addresses also matches pods", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{block("10.1.0.0/16")}, nil)}, []string{"y/a x/a 80"}, []string{"z/a x/a 80"}},
-		{"exceptions", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{block("10.0.0.0/8", "10.1.0.0/24", "10.2.0.0/16")}, nil)}, []string{"x/b x/a 80", "y/b x/a 80"}, []string{"y/a x/a 80", "z/a x/a 80"}},
-		{"an exception of one peer is not one of another", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{block("10.0.0.0/8", "10.1.0.0/24"), {NamespaceSelector: match("ns=y")}}, nil)}, []string{"y/a x/a 80"}, []string{"192.0.2.1 x/a 80"}},
-		{"policies add up", []networkingv1.NetworkPolicySpec{ingress(match("pod=a"), peers{{PodSelector: match("pod=b")}}, nil), ingress(match(), peers{{NamespaceSelector: match("ns=y")}}, ports{port(80)})},
-			[]string{"x/b x/a 81", "y/a x/a 80"}, []string{"x/b x/c 80", "y/a x/a 81"}},
-		{"both ends must allow", []networkingv1.NetworkPolicySpec{egress(match("pod=a"), peers{{PodSelector: match("pod=b")}}, nil), ingress(match("pod=b"), peers{{PodSelector: match("pod=c")}}, nil)},
-			[]string{"x/c x/b 80"}, []string{"x/a x/b 80", "x/a x/c 80"}},
-		{"peers and ports of one rule belong together", []networkingv1.NetworkPolicySpec{{PodSelector: *match("pod=a"), Ingress: []networkingv1.NetworkPolicyIngressRule{
-			{From: peers{{PodSelector: match("pod=b")}}, Ports: ports{port(80)}}, {From: peers{{PodSelector: match("pod=c")}}, Ports: ports{port(81)}}}}},
-			[]string{"x/b x/a 80", "x/c x/a 81"}, []string{"x/b x/a 81", "x/c x/a 80"}},
-	} {
-		t.Run(row.why, func(t *testing.T) {
+	for _, row := range meanings.Table() {
+		t.Run(row.Why, func(t *testing.T) {
 			in := cluster()
-			for i, spec := range row.policies {
+			for i, spec := range row.Policies {
 				in.Policies = append(in.Policies, policy(fmt.Sprint(i), spec))
 			}
 			r := Translate(in)
 			if len(r.Problems) > 0 {
 				t.Error(r.Problems)
 			}
-			for want, all := range map[bool][]string{true: row.allowed, false: row.denied} {
+			for want, all := range map[bool][]string{true: row.Allowed, false: row.Denied} {
 				for _, one := range all {
 					if c := connection(t, in, one); r.Allowed(c).Allowed != want {
 						t.Errorf("%s: allowed is %v", one, !want)

@@ -209,9 +209,7 @@ func TestAFieldWithoutEffectIsNamed(t *testing.T) {
 		{"several networks per pod", func(s *operatorv1.NetworkSpec) {
 			s.UseMultiNetworkPolicy = new(true)
 			s.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{{Name: "a", Type: osv1.NetworkTypeRaw, RawCNIConfig: `{"type":"x"}`}}
-		}, []string{
-			"spec.useMultiNetworkPolicy: has no effect: policies on additional networks are not part of this version; remove it (no-effect)",
-		}},
+		}, nil},
 		{"settings of several networks per pod, which are disabled", func(s *operatorv1.NetworkSpec) {
 			s.DisableMultiNetwork, s.MultiNetwork = new(true), &operatorv1.MultiNetworkConfig{Attachments: operatorv1.AttachmentsTrusted}
 		}, []string{"spec.multiNetwork: has no effect while MultiNetwork is not deployed; remove it (no-effect)"}},

@@ -2,9 +2,6 @@ package multus
 
 import "github.com/cluster-network-operator/cno/internal/provider"
 
-// unread is why policies on additional networks have no effect yet.
-const unread = "policies on additional networks are not part of this version"
-
 // Fields says what a change of each of the component's fields means.
 func (Component) Fields() []provider.Field {
 	const kept = "pods that run keep the networks they have; pods that start get what is asked for then"
@@ -17,8 +14,8 @@ func (Component) Fields() []provider.Field {
 		{Path: "spec.disableMultiNetwork", Class: provider.Forbidden, Disruption: provider.Outage,
 			Fixed: RuleChange, Subject: "DisableMultiNetwork", LeftOut: "false",
 			Reason: "running pods would keep networks that are no longer served, or lack networks that they should have"},
-		{Path: "spec.useMultiNetworkPolicy", Class: provider.Rolling, Disruption: provider.PodsRestart, Unread: unread,
-			Reason: "policies on additional networks take effect, or cease, with the component that enforces them"},
+		{Path: "spec.useMultiNetworkPolicy", Class: provider.Rolling, Disruption: provider.PodsRestart, Needs: provider.NeedsComponent,
+			Reason: "the daemons restart node by node, and MultiNetworkPolicies take effect on a node, or cease there, with its daemon"},
 		setting("spec.multiNetwork"),
 		setting("spec.multiNetwork.namespaceIsolation"),
 		setting("spec.multiNetwork.globalNamespaces"),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -84,6 +85,12 @@ func daemonEnv() []string {
 	return []string{"NODE_NAME", facts.ServiceHostVariable, facts.ServicePortVariable}
 }
 
+// The containers that enforce policies, and that remove their rules once they are switched off. Pods have one of them.
+const (
+	enforcer = "multi-networkpolicy"
+	remover  = "remove-policies"
+)
+
 // addDaemon adds the configuration of the daemons and, with an image, the daemons. Their pods read it once, hence the hash of it.
 func addDaemon(list *manifest.List, config agentconfig.Config, image string, networks []network, api facts.HostPort) {
 	content, err := config.Encode()
@@ -102,7 +109,15 @@ func addDaemon(list *manifest.List, config agentconfig.Config, image string, net
 		hash := sha256.Sum256(content)
 		d.Spec.Template.Annotations = map[string]string{configHash: hex.EncodeToString(hash[:8])}
 		pod := &d.Spec.Template.Spec
-		pod.InitContainers[0].Image = image
+		unneeded := enforcer
+		if config.Policies {
+			unneeded = remover
+		}
+		isUnneeded := func(c corev1.Container) bool { return c.Name == unneeded }
+		pod.InitContainers, pod.Containers = slices.DeleteFunc(pod.InitContainers, isUnneeded), slices.DeleteFunc(pod.Containers, isUnneeded)
+		for i := range pod.InitContainers {
+			pod.InitContainers[i].Image = image
+		}
 		for i := range pod.Containers {
 			c := &pod.Containers[i]
 			c.Image, c.Env = image, append(c.Env, api.Env()...)
@@ -120,6 +135,7 @@ func daemonConfig(spec *operatorv1.NetworkSpec, bridges []string) (agentconfig.C
 	if m.Restricted != nil {
 		c.Masters = append(c.Masters, m.Restricted.Masters...)
 	}
+	c.Policies = spec.UseMultiNetworkPolicy != nil && *spec.UseMultiNetworkPolicy
 	c.ReservedBridges = append(c.ReservedBridges, bridges...)
 	var err error
 	c.ReservedNetworks, err = clusterNetworks(spec)

@@ -1,8 +1,6 @@
 package multus
 
 import (
-	rbacv1 "k8s.io/api/rbac/v1"
-
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
@@ -40,11 +38,8 @@ func (Component) Operands() provider.Operands {
 			Setting: "spec.disableMultiNetwork", Value: "false", Reserved: map[string]string{"pods": wire.AnnotationStatus},
 		}},
 		Definitions: definitionNames(),
-		Rules: append(rules, rbacv1.PolicyRule{
-			// Before it deletes a CRD, the operator looks whether there are objects of the kind.
-			APIGroups: []string{"k8s.cni.cncf.io"}, Resources: []string{"multi-networkpolicies"}, Verbs: []string{"list"},
-		}),
-		Images: []provider.Image{{Variable: ImageVariable, Name: "multus"}},
+		Rules:       rules,
+		Images:      []provider.Image{{Variable: ImageVariable, Name: "multus"}},
 	}
 }
 

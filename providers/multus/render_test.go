@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	osv1 "github.com/openshift/api/operator/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -261,6 +262,34 @@ func TestTheNetworkOfAThirdPartyIsNamed(t *testing.T) {
 		}
 		if got := strings.Contains(out.Unavailable, "does not start multus-shim"); got != row.want || len(out.Objects) == 0 {
 			t.Errorf("%s: %q, %d objects", row.network, out.Unavailable, len(out.Objects))
+		}
+	}
+}
+
+func TestContainersOfPolicies(t *testing.T) {
+	for on, want := range map[bool][]string{false: {"install-cni", "remove-policies", "multus", "dhcp"}, true: {"install-cni", "multus", "dhcp", "multi-networkpolicy"}} {
+		out := run(t, specification(func(s *operatorv1.NetworkSpec) { s.UseMultiNetworkPolicy = new(on) }), nil, cluster())
+		if config, _ := configOfDaemons(t, out); config.Policies != on {
+			t.Errorf("policies are %v, the daemons read %v", on, config.Policies)
+		}
+		for _, o := range out.Objects {
+			if o.Key().Kind != "DaemonSet" {
+				continue
+			}
+			d := &appsv1.DaemonSet{}
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, d); err != nil {
+				t.Fatal(err)
+			}
+			var have []string
+			for _, c := range append(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers...) {
+				have = append(have, c.Name)
+				if c.Image == "" {
+					t.Errorf("%s has no image", c.Name)
+				}
+			}
+			if diff := cmp.Diff(want, have); diff != "" {
+				t.Error(diff)
+			}
 		}
 	}
 }

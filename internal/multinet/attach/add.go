@@ -111,6 +111,12 @@ func (c *call) newRecord(plan wire.Plan) (record, error) {
 func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Result, error) {
 	working, stop := keepingBack(ctx)
 	defer stop()
+	if plan.Policies && len(r.Networks) > 1 {
+		// Rules name interfaces, which need not exist yet: not even the kernel's own packets pass against a policy.
+		if err := c.Ask(working, wire.CommandPolicies, wire.PoliciesRequest{Pod: c.pod(), Sandbox: r.ContainerID}, nil); err != nil {
+			return nil, err
+		}
+	}
 	results := make([]*current.Result, 0, len(r.Networks))
 	for _, n := range r.Networks {
 		list, rt, err := n.run(*r)

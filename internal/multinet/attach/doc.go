@@ -39,7 +39,7 @@ const (
 
 // Shim is what the process needs. All fields must be set; Run sets those of a node.
 type Shim struct {
-	// State is StateDir and Run is RunDir, but for tests. Ask sends a request to the daemon.
+	// State is StateDir and Run is RunDir, but for tests. Ask sends a request to the daemon, or to the one of policies.
 	State, Run string
 	Ask        func(ctx context.Context, command string, message any, into any) error
 	Now        func() time.Time
@@ -59,7 +59,11 @@ func ask(ctx context.Context, call cnishim.Call, command string, message, into a
 	if err != nil {
 		return err
 	}
-	answer, err := call.Ask(ctx, wire.Socket, cniproto.Request{
+	socket := wire.Socket
+	if command == wire.CommandPolicies {
+		socket = wire.PolicySocket
+	}
+	answer, err := call.Ask(ctx, socket, cniproto.Request{
 		Version: cniproto.Version, ID: cnishim.RequestID(), Plugin: delegate.Shim, Command: command, Config: raw, Timeout: wire.Deadline,
 	})
 	if err != nil || into == nil {

@@ -12,6 +12,8 @@ import (
 const (
 	CommandPlan   = "PLAN"
 	CommandReport = "REPORT"
+	// CommandPolicies has the rules of MultiNetworkPolicies written into the network namespace of a sandbox that has a record.
+	CommandPolicies = "POLICIES"
 )
 
 // The annotations of pods.
@@ -24,8 +26,11 @@ const (
 	AnnotationStatus = "k8s.v1.cni.cncf.io/network-status"
 )
 
-// Socket is where the daemon listens.
-const Socket = "/run/cno/multus/cni.sock"
+// Socket is where the daemon listens, and PolicySocket the one that writes the rules of policies, which answers CommandPolicies alone.
+const (
+	Socket       = "/run/cno/multus/cni.sock"
+	PolicySocket = "/run/cno/multus-policy/cni.sock"
+)
 
 // Pod is the pod of a sandbox, as the runtime names it.
 type Pod struct {
@@ -49,6 +54,14 @@ type Plan struct {
 	Default *Attachment `json:"default,omitempty"`
 	// Attachments are the further networks in the order of the annotation.
 	Attachments []Attachment `json:"attachments,omitempty"`
+	// Policies is true if the rules of MultiNetworkPolicies have to be written before the first plugin runs.
+	Policies bool `json:"policies,omitempty"`
+}
+
+// PoliciesRequest names a sandbox whose record is on the disk.
+type PoliciesRequest struct {
+	Pod     Pod    `json:"pod"`
+	Sandbox string `json:"sandbox"`
 }
 
 // Attachment is one network of a pod, complete: nothing else has to be read to attach and to detach it.

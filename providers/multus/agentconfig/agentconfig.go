@@ -47,6 +47,12 @@ type Config struct {
 	DHCPLegacySocket  string `json:"dhcpLegacySocket"`
 	DHCPDir           string `json:"dhcpDir"`
 	DHCPHealthAddress string `json:"dhcpHealthAddress"`
+	// Policies is true if MultiNetworkPolicies are enforced. PolicySocket is where the daemon of policies answers the shim, PolicyRules the
+	// directory with rules of the administrator, PolicyHealthAddress where the daemon serves its own health and metrics.
+	Policies            bool   `json:"policies"`
+	PolicySocket        string `json:"policySocket"`
+	PolicyRules         string `json:"policyRules"`
+	PolicyHealthAddress string `json:"policyHealthAddress"`
 	// Namespace is that of the daemon: definitions for the annotation that replaces the default network are only taken from there.
 	Namespace string `json:"namespace"`
 	// NamespaceIsolation is true if a pod gets only networks of its own namespace and of GlobalNamespaces.
@@ -68,6 +74,7 @@ func Default() Config {
 		Version: Version, Socket: wire.Socket, WhereaboutsSocket: "/run/cno/whereabouts/cni.sock", StateDir: "/var/lib/cno/multus", AddressDir: "/var/lib/cno/whereabouts",
 		ConfDir: "/etc/cni/multus/net.d", ConfDirRuntime: "/etc/cni/net.d", BinDir: "/opt/cni/bin", HealthAddress: "127.0.0.1:19108",
 		DHCPSocket: "/run/cno/dhcp/cni.sock", DHCPLegacySocket: "/run/cni/dhcp.sock", DHCPDir: "/var/lib/cno/dhcp", DHCPHealthAddress: "127.0.0.1:19109",
+		PolicySocket: wire.PolicySocket, PolicyRules: "/etc/multus-policy", PolicyHealthAddress: "127.0.0.1:19110",
 		Namespace: "openshift-multus", NamespaceIsolation: true, Attachments: Trusted,
 		GlobalNamespaces: []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
 		Masters:          []string{}, ReservedNetworks: []netip.Prefix{}, ReservedBridges: []string{},
@@ -87,11 +94,13 @@ func (c Config) Validate() field.ErrorList {
 		{"socket", c.Socket}, {"whereaboutsSocket", c.WhereaboutsSocket}, {"stateDir", c.StateDir}, {"addressDir", c.AddressDir}, {"confDir", c.ConfDir},
 		{"confDirRuntime", c.ConfDirRuntime}, {"binDir", c.BinDir},
 		{"dhcpSocket", c.DHCPSocket}, {"dhcpLegacySocket", c.DHCPLegacySocket}, {"dhcpDir", c.DHCPDir},
+		{"policySocket", c.PolicySocket}, {"policyRules", c.PolicyRules},
 	} {
 		errs = append(errs, agentfile.ValidatePath(field.NewPath(p.name), p.path)...)
 	}
 	errs = append(errs, agentfile.ValidateListen(field.NewPath("healthAddress"), c.HealthAddress)...)
 	errs = append(errs, agentfile.ValidateListen(field.NewPath("dhcpHealthAddress"), c.DHCPHealthAddress)...)
+	errs = append(errs, agentfile.ValidateListen(field.NewPath("policyHealthAddress"), c.PolicyHealthAddress)...)
 	if c.Namespace == "" {
 		errs = append(errs, field.Required(field.NewPath("namespace"), "must be the namespace of the daemon"))
 	}

@@ -93,7 +93,7 @@ func Run(ctx context.Context, o Options) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, o.Config.HealthAddress) })
 	group.Go(func() error { d.objects.run(ctx); return nil })
-	group.Go(func() error { return d.serve(ctx, listener) })
+	group.Go(func() error { return server{d.do, d.metrics, o.Log}.serve(ctx, listener) })
 	group.Go(func() error { return d.addresses().Serve(ctx, addressListener) })
 	group.Go(func() error {
 		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)

@@ -48,12 +48,16 @@ func (e *events) warn(pod wire.Pod, reason, text string) {
 }
 
 func (e *events) send(pod wire.Pod, kind, reason, action, text string) {
-	if pod.Name == "" {
+	e.about(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}, kind, reason, action, text)
+}
+
+// about sends an event about an object. One without a name is a sandbox without a pod.
+func (e *events) about(about *corev1.ObjectReference, kind, reason, action, text string) {
+	if about.Name == "" {
 		return
 	}
 	if len(text) > maxNote {
 		text = text[:maxNote] + "..."
 	}
-	about := &corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}
 	e.recorder.Eventf(about, nil, kind, reason, action, "%s", text)
 }

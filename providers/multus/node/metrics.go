@@ -36,3 +36,26 @@ func (m *metrics) Done(command string, code int, took time.Duration) {
 		m.took.WithLabelValues(command).Observe(took.Seconds())
 	}
 }
+
+// policyMetrics are those of the daemon of policies.
+type policyMetrics struct {
+	*metrics
+	programmed prometheus.Histogram
+	restored   prometheus.Counter
+}
+
+func newPolicyMetrics(version string, e *enforcer) *policyMetrics {
+	m := &policyMetrics{metrics: &metrics{Metrics: agent.NewMetrics("multus_policy", version)}}
+	m.Gauge("ready", "1 once the policies and pods of the cluster have been read.", func() float64 { return agent.Flag(e.board.View().Status.ready) })
+	m.Gauge("problems", "What does not work at present; /readyz names it.", func() float64 { return float64(e.board.View().Problems.Len()) })
+	m.Gauge("sandboxes", "Sandboxes on this node whose further networks policies may isolate.", func() float64 {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return float64(len(e.sandboxes))
+	})
+	m.requests = m.Results("requests_total", "Requests of the shim by the CNI code of their result; 0 is success.")
+	m.took = m.Histograms("request_seconds", "How long a request of the shim takes.", "request", prometheus.ExponentialBuckets(0.001, 2, 14))
+	m.programmed = m.Histogram("programming_seconds", "How long it takes to write the rules of one pod.", prometheus.ExponentialBuckets(0.001, 2, 14))
+	m.restored = m.Counter("restored_total", "How often rules were restored that another program had changed.")
+	return m
+}

@@ -101,8 +101,13 @@ func reporting(failure *atomic.Pointer[error], inner *cache.ListWatch) cache.Lis
 
 // problem is why the API server does not answer.
 func (o *objects) problem() error {
+	return readFailures(map[string]*atomic.Pointer[error]{"pods": &o.failure, "network attachment definitions": &o.defFailure})
+}
+
+// readFailures are the last errors of list requests, by what is read.
+func readFailures(failures map[string]*atomic.Pointer[error]) error {
 	var errs []error
-	for what, failure := range map[string]*atomic.Pointer[error]{"pods": &o.failure, "network attachment definitions": &o.defFailure} {
+	for what, failure := range failures {
 		if err := failure.Load(); err != nil && *err != nil {
 			errs = append(errs, fmt.Errorf("read %s from the Kubernetes API: %w", what, *err))
 		}

@@ -58,7 +58,7 @@ func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire
 	if len(errs) > 0 {
 		return wire.Plan{}, invalid(errs)
 	}
-	var plan wire.Plan
+	plan := wire.Plan{Policies: p.Config.Policies}
 	var problems []error
 	if fallback != nil {
 		a, err := p.attachment(ctx, *fallback, "")

@@ -24,7 +24,7 @@ func Remove(config agentconfig.Config) error {
 	}
 	// The directories are mounts.
 	var errs []error
-	for _, dir := range []string{config.StateDir, config.AddressDir, config.DHCPDir, filepath.Dir(config.Socket), filepath.Dir(config.WhereaboutsSocket), filepath.Dir(config.DHCPSocket)} {
+	for _, dir := range []string{config.StateDir, config.AddressDir, config.DHCPDir, filepath.Dir(config.Socket), filepath.Dir(config.WhereaboutsSocket), filepath.Dir(config.DHCPSocket), filepath.Dir(config.PolicySocket)} {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, fmt.Errorf("clean %s: %w", dir, err))

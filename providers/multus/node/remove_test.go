@@ -10,11 +10,11 @@ import (
 
 func TestRemoveCleansTheDirectories(t *testing.T) {
 	dir, config := t.TempDir(), agentconfig.Default()
-	for _, path := range []*string{&config.StateDir, &config.AddressDir, &config.DHCPDir, &config.Socket, &config.WhereaboutsSocket, &config.DHCPSocket} {
+	for _, path := range []*string{&config.StateDir, &config.AddressDir, &config.DHCPDir, &config.Socket, &config.WhereaboutsSocket, &config.DHCPSocket, &config.PolicySocket} {
 		*path = filepath.Join(dir, *path)
 	}
 	files := []string{
-		config.Socket, config.WhereaboutsSocket, config.DHCPSocket, filepath.Join(config.DHCPDir, "leases/l"), filepath.Join(config.AddressDir, "a.json"), filepath.Join(config.StateDir, "results/r"),
+		config.Socket, config.WhereaboutsSocket, config.DHCPSocket, config.PolicySocket, filepath.Join(config.DHCPDir, "leases/l"), filepath.Join(config.AddressDir, "a.json"), filepath.Join(config.StateDir, "results/r"),
 	}
 	for _, name := range files {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {

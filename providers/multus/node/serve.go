@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"sync"
@@ -22,8 +23,16 @@ const (
 	atOnce = 16
 )
 
+// server answers the shim. All fields must be set.
+type server struct {
+	// do carries out a request.
+	do      func(context.Context, cniproto.Request) (json.RawMessage, error)
+	metrics *metrics
+	log     *slog.Logger
+}
+
 // serve answers the shim until the context ends, and then waits for requests that run. It closes the listener.
-func (d *daemon) serve(ctx context.Context, l *net.UnixListener) error {
+func (s server) serve(ctx context.Context, l *net.UnixListener) error {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
 	slots := make(chan struct{}, atOnce)
@@ -40,15 +49,15 @@ func (d *daemon) serve(ctx context.Context, l *net.UnixListener) error {
 		}
 		requests.Go(func() {
 			defer func() { _ = conn.Close(); <-slots }()
-			d.answer(ctx, conn)
+			s.answer(ctx, conn)
 		})
 	}
 }
 
 // answer answers the one request of a connection.
-func (d *daemon) answer(ctx context.Context, conn *net.UnixConn) {
+func (s server) answer(ctx context.Context, conn *net.UnixConn) {
 	if uid, err := cnishim.PeerUID(conn); err != nil || uid != os.Geteuid() {
-		d.Log.Warn("a client of another user is refused", "uid", uid, "error", err)
+		s.log.Warn("a client of another user is refused", "uid", uid, "error", err)
 		return
 	}
 	if err := conn.SetDeadline(time.Now().Add(requestLimit)); err != nil {
@@ -62,19 +71,19 @@ func (d *daemon) answer(ctx context.Context, conn *net.UnixConn) {
 		start := time.Now()
 		ctx, cancel := context.WithTimeout(ctx, min(max(r.Timeout, time.Millisecond), wire.Deadline))
 		defer cancel()
-		result, err := d.do(ctx, r)
+		result, err := s.carryOut(ctx, r)
 		code := 0
 		if err != nil {
 			response.Error = cniproto.AsError(late(err))
 			code = response.Error.Code
 		}
 		response.Result = result
-		d.metrics.Done(r.Command, code, time.Since(start))
-		d.Log.Debug("request of the shim", "id", r.ID, "command", r.Command, "took", time.Since(start), "error", err)
+		s.metrics.Done(r.Command, code, time.Since(start))
+		s.log.Debug("request of the shim", "id", r.ID, "command", r.Command, "took", time.Since(start), "error", err)
 	}
 	response.ID = r.ID
 	if err := errors.Join(conn.SetDeadline(time.Now().Add(requestLimit)), cniproto.Write(conn, response)); err != nil {
-		d.Log.Warn("the answer to the shim is not delivered", "id", r.ID, "command", r.Command, "error", err)
+		s.log.Warn("the answer to the shim is not delivered", "id", r.ID, "command", r.Command, "error", err)
 	}
 }
 
@@ -86,10 +95,15 @@ func late(err error) error {
 	return err
 }
 
-func (d *daemon) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
+func (s server) carryOut(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	if r.Version != cniproto.Version {
 		return nil, cniproto.Errorf(cniproto.CodeTryAgain, "the shim speaks version %d, the daemon version %d: one of them is being replaced", r.Version, cniproto.Version)
 	}
+	return s.do(ctx, r)
+}
+
+// do answers the requests for plans, and takes reports.
+func (d *daemon) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
 	switch r.Command {
 	case wire.CommandPlan:
 		var request wire.PlanRequest
@@ -108,5 +122,9 @@ func (d *daemon) do(ctx context.Context, r cniproto.Request) (json.RawMessage, e
 		}
 		return nil, d.report(ctx, report)
 	}
-	return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%q is not a request of the shim", r.Command)
+	return nil, unknownRequest(r)
+}
+
+func unknownRequest(r cniproto.Request) error {
+	return cniproto.Errorf(cniproto.CodeInvalidEnvironment, "%q is not a request of the shim to this daemon", r.Command)
 }

@@ -234,22 +234,11 @@ func ended(p *corev1.Pod) bool {
 // rowPod is a pod as rows need it.
 func rowPod(p *corev1.Pod, one topology.Pod) northbound.Pod {
 	out := northbound.Pod{
-		Pod: netpolicy.Pod{ID: netpolicy.ID{Namespace: p.Namespace, Name: p.Name}, Labels: p.Labels},
+		Pod: netpolicy.Pod{ID: netpolicy.ID{Namespace: p.Namespace, Name: p.Name}, Labels: p.Labels, Ports: netpolicy.PortsOf(p)},
 		UID: p.UID, Node: p.Spec.NodeName, MAC: one.MAC,
 	}
 	for _, a := range one.Addresses {
 		out.Addresses = append(out.Addresses, a.Addr())
-	}
-	// Of the init containers those that stay, which are sidecars.
-	sidecars := slices.DeleteFunc(slices.Clone(p.Spec.InitContainers), func(c corev1.Container) bool {
-		return c.RestartPolicy == nil || *c.RestartPolicy != corev1.ContainerRestartPolicyAlways
-	})
-	for _, c := range slices.Concat(p.Spec.Containers, sidecars) {
-		for _, port := range c.Ports {
-			if port.Name != "" {
-				out.Ports = append(out.Ports, netpolicy.NamedPort{Name: port.Name, Protocol: port.Protocol, Port: uint16(port.ContainerPort)})
-			}
-		}
 	}
 	return out
 }

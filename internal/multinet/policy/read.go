@@ -1,0 +1,125 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+)
+
+// AnnotationFor of a policy names the networks that it is for, separated by commas: name, or namespace/name. A policy without it has no effect.
+const AnnotationFor = "k8s.v1.cni.cncf.io/policy-for"
+
+// Read reads a MultiNetworkPolicy. With errors, the policy is one that allows no more than the object may mean: what cannot be read
+// matches nothing and isolates, a selector of pods that cannot be read selects all pods of the namespace, and networks that cannot be read are
+// all networks.
+func Read(object *unstructured.Unstructured) (Policy, field.ErrorList) {
+	p := Policy{NetworkPolicy: networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}}
+	var errs field.ErrorList
+	p.Networks, errs = networksOf(object.GetAnnotations()[AnnotationFor], object.GetNamespace())
+	p.AllNetworks = len(errs) > 0
+	// The fields are those of a NetworkPolicy.
+	raw, err := json.Marshal(object.Object["spec"])
+	if err == nil {
+		err = json.Unmarshal(raw, &p.Spec)
+	}
+	if err != nil {
+		p.Spec = networkingv1.NetworkPolicySpec{PolicyTypes: bothTypes}
+		return p, append(errs, field.Invalid(field.NewPath("spec"), strictjson.Short(string(raw)), err.Error()))
+	}
+	if _, err := metav1.LabelSelectorAsSelector(&p.Spec.PodSelector); err != nil {
+		errs = append(errs, field.Invalid(field.NewPath("spec", "podSelector"), "", err.Error()))
+		p.Spec.PodSelector = metav1.LabelSelector{}
+	}
+	for i, t := range p.Spec.PolicyTypes {
+		if !slices.Contains(bothTypes, t) {
+			errs = append(errs, field.NotSupported(field.NewPath("spec", "policyTypes").Index(i), t, bothTypes))
+			p.Spec.PolicyTypes = bothTypes
+			break
+		}
+	}
+	_, problems := netpolicy.OutlineOf(&p.NetworkPolicy)
+	for _, problem := range problems {
+		errs = append(errs, field.Forbidden(field.NewPath(problem.Field), problem.Detail))
+	}
+	return p, errs
+}
+
+var bothTypes = []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
+
+// networksOf reads the annotation of a policy.
+func networksOf(annotation, namespace string) ([]string, field.ErrorList) {
+	if strings.TrimSpace(annotation) == "" {
+		return nil, nil
+	}
+	at := field.NewPath("metadata", "annotations").Key(AnnotationFor)
+	var networks []string
+	var errs field.ErrorList
+	for i, text := range strings.Split(annotation, ",") {
+		ns, name, qualified := strings.Cut(strings.TrimSpace(text), "/")
+		if !qualified {
+			ns, name = namespace, ns
+		}
+		if len(validation.IsDNS1123Label(ns)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			errs = append(errs, field.Invalid(at.Index(i), strictjson.Short(text), "must be the name of a NetworkAttachmentDefinition, or namespace/name"))
+			continue
+		}
+		networks = append(networks, ns+"/"+name)
+	}
+	return networks, errs
+}
+
+// Book knows the policies of a cluster, each in its last right form. Make it with NewBook.
+type Book struct{ right map[types.UID]Policy }
+
+// NewBook returns a book without policies.
+func NewBook() *Book { return &Book{map[types.UID]Policy{}} }
+
+// Problem is what is wrong with a policy.
+type Problem struct {
+	Policy     types.NamespacedName
+	UID        types.UID
+	Generation int64
+	// Sentence says what is wrong, and in which form the policy is enforced.
+	Sentence string
+	// For are the networks that it is enforced on, AllNetworks is true if these are all.
+	For Policy
+}
+
+// Read returns the policies that objects say, which are all of the cluster. One with errors stays in its last right form; one that never had one
+// is what Read returns.
+func (b *Book) Read(objects []*unstructured.Unstructured) ([]Policy, []Problem) {
+	var policies []Policy
+	var problems []Problem
+	right := map[types.UID]Policy{}
+	for _, object := range objects {
+		p, errs := Read(object)
+		uid := object.GetUID()
+		if len(errs) == 0 {
+			right[uid] = p
+			policies = append(policies, p)
+			continue
+		}
+		sentence := "the policy isolates its pods, and allows only what can be read"
+		if last, known := b.right[uid]; known {
+			p, right[uid] = last, last
+			sentence = "its last valid form stays active"
+		}
+		policies = append(policies, p)
+		problems = append(problems, Problem{
+			types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, uid, object.GetGeneration(), fmt.Sprintf("%v; %s", errs.ToAggregate(), sentence), p,
+		})
+	}
+	b.right = right
+	return policies, problems
+}

@@ -1,0 +1,304 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/multinet/attach"
+	"github.com/cluster-network-operator/cno/internal/multinet/policy"
+	"github.com/cluster-network-operator/cno/internal/multinet/policy/kernel"
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
+)
+
+const (
+	// checkRulesEvery is how often the kernel's rules are compared with those of the policies.
+	checkRulesEvery = 5 * time.Second
+	// programsAtOnce is how many sandboxes are worked on at once.
+	programsAtOnce = 8
+)
+
+const (
+	topicPolicies agent.Topic = "policies"
+	topicCustom   agent.Topic = "custom rules"
+)
+
+// The reasons of events about policies.
+const (
+	reasonRestored      = "PolicyRulesRestored"
+	reasonInvalidPolicy = "InvalidMultiNetworkPolicy"
+	actionEnforce       = "EnforcePolicies"
+)
+
+// enforcer keeps the rules of MultiNetworkPolicies in the network namespaces of the node's pods.
+type enforcer struct {
+	agent.Process
+	config  agentconfig.Config
+	objects *policyObjects
+	kernel  *kernel.Kernel
+	events  *events
+	board   *agent.Board[status]
+	beat    agent.Beat
+	metrics *policyMetrics
+	changed agent.Trigger
+
+	mu sync.Mutex
+	// sandboxes are those that are known, by the ID of their containers.
+	sandboxes map[string]*enforced
+	// announced are the problems of policies that have been reported.
+	announced map[types.UID]string
+}
+
+// enforced is a sandbox and what its kernel has.
+type enforced struct {
+	mu sync.Mutex
+	// pod is the one that was read when the sandbox was attached: a watch may not have it yet.
+	pod *policy.Pod
+	// written is true once rules have been written; text are the rules, state what the kernel had then.
+	written bool
+	text    string
+	state   kernel.State
+}
+
+// RunPolicies is the daemon that enforces MultiNetworkPolicies. It has a process of its own, which enters network namespaces and needs
+// capabilities.
+func RunPolicies(ctx context.Context, p agent.Process, config agentconfig.Config, client kubernetes.Interface, policies dynamic.Interface) error {
+	e, err := newEnforcer(p, config, client, policies)
+	if err != nil {
+		return err
+	}
+	if e.events, err = newEvents(ctx, client); err != nil {
+		return err
+	}
+	listener, err := cniserver.Listen(config.PolicySocket)
+	if err != nil {
+		return err
+	}
+	health := agent.Health{
+		Ready:   func() (bool, agent.Problems) { v := e.board.View(); return v.Status.ready, v.Problems },
+		Metrics: e.metrics, Beat: &e.beat, Now: time.Now,
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return health.Serve(ctx, config.PolicyHealthAddress) })
+	group.Go(func() error { e.objects.run(ctx); return nil })
+	group.Go(func() error { return server{e.do, e.metrics.metrics, p.Log}.serve(ctx, listener) })
+	group.Go(func() error {
+		agent.Keeper{Apply: e.apply, Every: checkRulesEvery, Settle: settle, Changed: e.changed, Now: time.Now, Beat: &e.beat}.Run(ctx)
+		return nil
+	})
+	return group.Wait()
+}
+
+// newEnforcer returns an enforcer whose objects are not read yet, and without events.
+func newEnforcer(p agent.Process, config agentconfig.Config, client kubernetes.Interface, policies dynamic.Interface) (*enforcer, error) {
+	k, err := kernel.New()
+	if err != nil {
+		return nil, err
+	}
+	e := &enforcer{
+		Process: p, config: config, kernel: k, board: agent.NewBoard(status{}, p.Log), changed: agent.NewTrigger(),
+		sandboxes: map[string]*enforced{}, announced: map[types.UID]string{},
+	}
+	e.objects = newPolicyObjects(client, policies, e.changed.Fire, customReader(config.PolicyRules, k, func(err error) { e.board.Note(topicCustom, err) }))
+	e.metrics = newPolicyMetrics(p.Version, e)
+	return e, nil
+}
+
+// do answers the shim, which attaches a sandbox.
+func (e *enforcer) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
+	if r.Command != wire.CommandPolicies {
+		return nil, unknownRequest(r)
+	}
+	var request wire.PoliciesRequest
+	if err := json.Unmarshal(r.Config, &request); err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err)
+	}
+	return nil, e.protect(ctx, request)
+}
+
+// protect writes the rules of a sandbox before its first interface is attached. They are those of the policies that the API server has now.
+func (e *enforcer) protect(ctx context.Context, r wire.PoliciesRequest) error {
+	s, err := attach.ReadSandbox(e.config.StateDir, r.Sandbox)
+	if err != nil {
+		return cniproto.Errorf(cniproto.CodeTryAgain, "%v", err)
+	}
+	pod, err := e.objects.pod(ctx, r.Pod)
+	if err != nil {
+		return cniproto.Errorf(cniproto.CodeTryAgain, "%v", err)
+	}
+	if err := e.objects.upToDate(ctx, r.Pod.Namespace); err != nil {
+		return cniproto.Errorf(cniproto.CodeTryAgain, "%v", err)
+	}
+	one := e.sandbox(s.ID)
+	one.mu.Lock()
+	one.pod = &pod
+	one.mu.Unlock()
+	if err := e.program(ctx, s); err != nil {
+		var name *policy.NameError
+		if errors.As(err, &name) {
+			return cniproto.Errorf(cniproto.CodeInvalidConfig, "%v", err)
+		}
+		return cniproto.Errorf(cniproto.CodeTryAgain, "write the rules of MultiNetworkPolicies: %v", err)
+	}
+	return nil
+}
+
+// sandbox returns what is known of a sandbox.
+func (e *enforcer) sandbox(id string) *enforced {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.sandboxes[id] == nil {
+		e.sandboxes[id] = &enforced{}
+	}
+	return e.sandboxes[id]
+}
+
+// apply compares the rules of all sandboxes with the policies, and with the kernel.
+func (e *enforcer) apply(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	api := e.objects.problem()
+	e.board.Note(topicAPI, api)
+	if !e.objects.synced() {
+		return errors.Join(api, errors.New("the objects of the Kubernetes API are not read yet"))
+	}
+	all, err := attach.ReadSandboxes(e.config.StateDir)
+	if err == nil {
+		e.forget(all)
+		err = e.programAll(ctx, all)
+	}
+	e.board.Note(topicPolicies, err)
+	e.announce(all)
+	e.board.Update(func(s *status) bool {
+		before := *s
+		s.ready = true
+		return *s != before
+	})
+	return errors.Join(api, err)
+}
+
+func (e *enforcer) programAll(ctx context.Context, all []attach.Sandbox) error {
+	var group errgroup.Group
+	group.SetLimit(programsAtOnce)
+	errs := make([]error, len(all))
+	for i, s := range all {
+		group.Go(func() error {
+			if err := e.program(ctx, s); err != nil {
+				errs[i] = fmt.Errorf("write the rules of pod %s/%s: %w", s.Pod.Namespace, s.Pod.Name, err)
+			}
+			return nil
+		})
+	}
+	return errors.Join(group.Wait(), errors.Join(errs...))
+}
+
+// program makes the rules of a sandbox what the policies say. A sandbox that is gone needs none.
+func (e *enforcer) program(ctx context.Context, s attach.Sandbox) error {
+	if !s.Lives() {
+		return nil
+	}
+	one, netns := e.sandbox(s.ID), netnsOf(s)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	// The rules are made while the sandbox is locked: those of older objects never replace newer ones.
+	rules, err := e.objects.rules(s, one.pod)
+	if errors.Is(err, errNoPod) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text, foreign := rules.String(), false
+	if one.written {
+		foreign, one.state, err = e.kernel.Changed(netns, one.state)
+		if err == nil && !foreign && text == one.text {
+			return nil
+		}
+	}
+	if err == nil {
+		start := time.Now()
+		one.state, err = e.kernel.Apply(ctx, netns, rules)
+		e.metrics.programmed.Observe(time.Since(start).Seconds())
+	}
+	if errors.Is(err, kernel.ErrGone) || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	one.written, one.text = err == nil, text
+	if foreign {
+		e.metrics.restored.Inc()
+		e.events.send(s.Pod, corev1.EventTypeWarning, reasonRestored, actionEnforce,
+			"Another program changed the rules of MultiNetworkPolicies in the network namespace of the pod; they are restored")
+	}
+	return err
+}
+
+// forget drops what is known of sandboxes that have no record any more.
+func (e *enforcer) forget(all []attach.Sandbox) {
+	living := map[string]bool{}
+	for _, s := range all {
+		living[s.ID] = true
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id := range e.sandboxes {
+		if !living[id] {
+			delete(e.sandboxes, id)
+		}
+	}
+}
+
+// announce reports each problem of a policy once, on the nodes that have pods in its namespace and on its networks.
+func (e *enforcer) announce(all []attach.Sandbox) {
+	problems := e.objects.policyProblems()
+	current := map[types.UID]string{}
+	for _, p := range problems {
+		concerns := false
+		for _, s := range all {
+			for _, n := range s.Networks {
+				concerns = concerns || s.Pod.Namespace == p.Policy.Namespace && p.For.On(n.Name)
+			}
+		}
+		if !concerns {
+			continue
+		}
+		current[p.UID] = p.Sentence
+		if e.announced[p.UID] != p.Sentence {
+			e.events.about(&corev1.ObjectReference{
+				APIVersion: resourcePolicies.GroupVersion().String(), Kind: "MultiNetworkPolicy", Namespace: p.Policy.Namespace, Name: p.Policy.Name, UID: p.UID,
+			}, corev1.EventTypeWarning, reasonInvalidPolicy, actionEnforce, p.Sentence)
+		}
+	}
+	e.announced = current
+}
+
+// RemovePolicies removes the rules from all network namespaces of the node's pods, after policies have been switched off.
+func RemovePolicies(config agentconfig.Config) error {
+	all, err := attach.ReadSandboxes(config.StateDir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, s := range all {
+		if !s.Lives() {
+			continue
+		}
+		if err := kernel.Remove(netnsOf(s)); err != nil && !errors.Is(err, kernel.ErrGone) {
+			errs = append(errs, fmt.Errorf("pod %s/%s: %w", s.Pod.Namespace, s.Pod.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,69 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/policy"
+	"github.com/cluster-network-operator/cno/internal/multinet/policy/kernel"
+	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
+)
+
+// The keys of the ConfigMap multi-networkpolicy-custom-rules, which are files of the directory that it is mounted at.
+const (
+	customIPv4 = "custom-v4-rules.txt"
+	customIPv6 = "custom-v6-rules.txt"
+)
+
+// customReader returns a function that reads the rules of the administrator from a directory. A rule that the kernel does not take is left out, and
+// reported; note is called when the files have changed.
+func customReader(dir string, k *kernel.Kernel, note func(error)) func() policy.Custom {
+	var mu sync.Mutex
+	var last [2]string
+	var made policy.Custom
+	read := false
+	return func() policy.Custom {
+		mu.Lock()
+		defer mu.Unlock()
+		var texts [2]string
+		for i, name := range []string{customIPv4, customIPv6} {
+			raw, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil && !errors.Is(err, os.ErrNotExist) {
+				note(fmt.Errorf("read the custom rules of policies: %w", err))
+				return made
+			}
+			texts[i] = string(raw)
+		}
+		if read && texts == last {
+			return made
+		}
+		var errs []error
+		accept := func(name, rule string) bool {
+			err := checkCustom(k, rule)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("%s: rule %q of ConfigMap multi-networkpolicy-custom-rules is left out: %w", name, strictjson.Short(rule), err))
+			}
+			return err == nil
+		}
+		made = policy.Custom{
+			IPv4: policy.CustomRules(texts[0], func(rule string) bool { return accept(customIPv4, rule) }),
+			IPv6: policy.CustomRules(texts[1], func(rule string) bool { return accept(customIPv6, rule) }),
+		}
+		last, read = texts, true
+		note(errors.Join(errs...))
+		return made
+	}
+}
+
+// checkCustom reports why the kernel does not take a rule.
+func checkCustom(k *kernel.Kernel, rule string) error {
+	if strings.ContainsRune(rule, ';') {
+		return errors.New("it is more than one rule")
+	}
+	return k.Check(context.Background(), policy.Ruleset{Chains: []policy.Chain{{Name: "custom", Rules: []string{rule}}}})
+}
