@@ -171,6 +171,9 @@ func TestRulesNeverOpenWhileTheyAreReplaced(t *testing.T) {
 					return pods.Close()
 				default:
 					_, _ = further.Write([]byte("x")) // the rules of the output refuse it: EPERM
+					if sent-passed.Load() > 50 {
+						continue // the receiver's buffer is small
+					}
 					if _, err := pods.Write([]byte("x")); err == nil {
 						sent++
 					}
