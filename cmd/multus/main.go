@@ -31,7 +31,7 @@ func main() {
 			{Name: "policies", Short: "Enforce MultiNetworkPolicies on further networks", Run: policies},
 			{Name: "remove-policies", Short: "Remove the rules of MultiNetworkPolicies from the pods of the node", Run: removePolicies},
 		},
-		Cleanup:    func(_ context.Context, config agentconfig.Config) error { return node.Remove(config) },
+		Cleanup: func(_ context.Context, config agentconfig.Config) error { return node.Remove(config) },
 	}.Main()
 }
 
