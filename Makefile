@@ -67,6 +67,9 @@ images: build $(LAB) ## All images as docker-archive tars, into _output/images
 generate: ## CRDs and deep copies
 	@hack/generate.sh
 
+ui: ## The bundle of the pages of cno ui, into internal/ui/web; needs Node.js and npm
+	@cd ui && npm ci --ignore-scripts --no-audit --no-fund && npm run --silent build
+
 ##@ Check
 test-api: deps test-assets ## Only what is tested against a real API server
 	@$(GOTESTSUM) ./api/... ./internal/apply/... ./internal/controller/... ./internal/operator/... ./internal/doctest/... ./config/...
@@ -76,7 +79,7 @@ lint: ## golangci-lint over both modules, the shape of the tree, and the words o
 	@cd e2e && $(LINT) run ./...
 	@go test -count=1 ./internal/archtest
 
-verify: generate ## generate, tidy and lint leave no difference
+verify: generate ui ## generate, ui, tidy and lint leave no difference
 	@go mod tidy && (cd e2e && go mod tidy)
 	@$(MAKE) lint
 	@git diff --exit-code
@@ -105,4 +108,4 @@ $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab
 FORCE:
 
-.PHONY: help lab lab-down test e2e e2e-all build install images generate test-api lint verify golden fuzz bench conformance deps test-assets FORCE
+.PHONY: help lab lab-down test e2e e2e-all build install images generate ui test-api lint verify golden fuzz bench conformance deps test-assets FORCE

@@ -26,6 +26,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/rollback"
 	"github.com/cluster-network-operator/cno/internal/cli/status"
+	"github.com/cluster-network-operator/cno/internal/cli/top"
+	"github.com/cluster-network-operator/cno/internal/cli/ui"
 	"github.com/cluster-network-operator/cno/internal/cli/uninstall"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
 	"github.com/cluster-network-operator/cno/internal/networks"
@@ -64,7 +66,8 @@ wrong. The help of each command has the details.`,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
-		pause.New(time.Now), pause.NewResume(), doctor.New(p.Registry.Operands(), time.Now), connectivity.New(), uninstall.New(p.Registry.Operands()), dayone.New(
+		pause.New(time.Now), pause.NewResume(), doctor.New(p.Registry.Operands(), time.Now), connectivity.New(), ui.New(p, version.String(), time.Now),
+		top.New(p.Registry.Operands(), colored, time.Now), uninstall.New(p.Registry.Operands()), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
 		), completions(), versions(root.Version))
 	if name == plugin {

@@ -92,6 +92,8 @@ var rules = []struct {
 	{"internal/multinet/dhcp", Edges},
 	{"internal/controller", Loops},
 	{"internal/cli", Composition},
+	{"internal/ui/objects", Edges},
+	{"internal/ui", Composition},
 	{"internal/operator", Composition},
 	{"internal/archtest", Composition},
 	{"internal/faults", Composition},

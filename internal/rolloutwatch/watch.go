@@ -18,7 +18,6 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
-	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -152,52 +151,17 @@ func (w *Watcher) record(ctx context.Context) (applied.Record, error) {
 
 // workloads says of each DaemonSet that is not done how many nodes are, and which are not.
 func (w *Watcher) workloads(ctx context.Context) ([]string, error) {
-	var sets appsv1.DaemonSetList
-	if err := w.Client.List(ctx, &sets, client.MatchingLabels{manifest.LabelManagedBy: manifest.ManagedBy}); err != nil {
-		return nil, fmt.Errorf("list DaemonSets: %w", err)
+	all, err := Progress(ctx, w.Client)
+	if err != nil {
+		return nil, err
 	}
 	var lines []string
-	for i := range sets.Items {
-		d := &sets.Items[i]
-		slow, ready, err := w.slow(ctx, d)
-		if err != nil {
-			return nil, err
+	for _, p := range all {
+		if !p.Finished() {
+			lines = append(lines, p.String())
 		}
-		done := min(ready, d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable)
-		if done >= d.Status.DesiredNumberScheduled && d.Status.ObservedGeneration >= d.Generation {
-			continue
-		}
-		line := fmt.Sprintf("%s: %d of %d nodes", d.Name, done, d.Status.DesiredNumberScheduled)
-		if slow != "" {
-			line += ", waiting for " + slow
-		}
-		lines = append(lines, line)
 	}
 	return lines, nil
-}
-
-// slow names the nodes whose pod is not of the newest revision, or not ready, and counts those whose pod is both.
-func (w *Watcher) slow(ctx context.Context, d *appsv1.DaemonSet) (string, int32, error) {
-	var pods corev1.PodList
-	if err := w.Client.List(ctx, &pods, client.InNamespace(d.Namespace), client.MatchingLabels(d.Spec.Selector.MatchLabels)); err != nil {
-		return "", 0, fmt.Errorf("list pods: %w", err)
-	}
-	newest := newestRevision(d, pods.Items)
-	var names []string
-	var done int32
-	for i := range pods.Items {
-		if p := &pods.Items[i]; newest(p) && ready(p) {
-			done++
-		} else {
-			names = append(names, p.Spec.NodeName)
-		}
-	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if more := len(names) - mostNames; more > 0 {
-		names = append(names[:mostNames], fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", "), done, nil
 }
 
 // newestRevision returns whether a pod is of the newest revision. The generation of the template alone does not decide it:

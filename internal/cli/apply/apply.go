@@ -80,7 +80,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline) error {
 	if err != nil {
 		return err
 	}
-	plan, err := o.plan(ctx, p, cluster, in)
+	plan, err := Plan(ctx, p, cluster, in, o.acknowledge)
 	if err != nil {
 		return err
 	}
@@ -145,13 +145,15 @@ func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, in offline
 	return nil
 }
 
-func (o *options) plan(ctx context.Context, p pipeline.Pipeline, cluster preview.Cluster, in offline.Input) (preview.Result, error) {
+// Plan returns what the operator of a cluster would do with a configuration. acknowledge is the hash with which its change is
+// acknowledged; if it is empty, that of the object itself counts.
+func Plan(ctx context.Context, p pipeline.Pipeline, cluster preview.Cluster, in offline.Input, acknowledge string) (preview.Result, error) {
 	world, _, err := cluster.World(ctx, facts.Cluster{Platform: "None", HostMTU: 1500, HostMTUAssumed: true, Images: facts.Images{"": "${%s}"}, APIServer: facts.HostPort{Host: "api-server.invalid", Port: 6443}})
 	if err != nil {
 		return preview.Result{}, err
 	}
-	world.Input.Acknowledged = o.acknowledge
-	if o.acknowledge == "" {
+	world.Input.Acknowledged = acknowledge
+	if acknowledge == "" {
 		world.Input.Acknowledged = in.Acknowledged()
 	}
 	return preview.Run(ctx, p, in, world)

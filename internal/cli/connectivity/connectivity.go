@@ -71,28 +71,28 @@ no pod can be started, or the command line is wrong.`,
 	f.StringArrayVar(&o.nodes, "node", nil, "a node to test; may be repeated (default: up to three, those that are not ready first)")
 	f.StringVar(&o.external, "external", "", "host:port outside the cluster to reach as well")
 	f.StringVar(&o.image, "image", "", "image of the pods (default: that of the operator)")
-	f.DurationVar(&o.timeout, "timeout", 60*time.Second, "how long to test; cleaning up is not counted")
+	f.DurationVar(&o.timeout, "timeout", timeLimit, "how long to test; cleaning up is not counted")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
 	_ = cmd.RegisterFlagCompletionFunc("node", preview.CompleteNodes(&o.cluster))
 	return cmd
 }
 
-// report is the answer.
-type report struct {
+// Report is the result of a connectivity test.
+type Report struct {
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
 	// Hops are sentences that say on which hop what fails.
 	Hops []string `json:"hops"`
 	// Scenarios are all that were tried, those that failed first.
-	Scenarios []outcome `json:"scenarios"`
+	Scenarios []Outcome `json:"scenarios"`
 	// Notes are sentences about what could not be tried.
 	Notes   []string `json:"notes"`
 	Seconds float64  `json:"seconds"`
 }
 
-// outcome is what became of a scenario.
-type outcome struct {
+// Outcome is the result of a scenario.
+type Outcome struct {
 	Name         string `json:"name"`
 	OK           bool   `json:"ok"`
 	Error        string `json:"error,omitempty"`
@@ -101,7 +101,7 @@ type outcome struct {
 
 func (o *options) run(cmd *cobra.Command) error {
 	begin := time.Now()
-	var res report
+	var res Report
 	err := o.onStage(cmd, func(ctx context.Context, s *stage) (err error) {
 		res, err = s.test(ctx, o.nodes)
 		return err
@@ -127,23 +127,44 @@ func (o *options) onStage(cmd *cobra.Command, f func(context.Context, *stage) er
 	if err != nil {
 		return err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = 100, 200
-	api, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("reach the cluster: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
-	defer cancel()
 	progress := cmd.ErrOrStderr()
-	s := &stage{api: api, operator: o.cluster.Namespace, image: o.image, external: o.external,
+	s := &stage{operator: o.cluster.Namespace, image: o.image, external: o.external,
 		say: func(format string, args ...any) { _, _ = fmt.Fprintf(progress, format+"\n", args...) }}
-	err = f(ctx, s)
-	// The clean-up must not end with what has ended the work.
-	return errors.Join(err, s.cleanUp(context.WithoutCancel(cmd.Context())))
+	return s.on(cmd.Context(), config, o.timeout, f)
 }
 
-func (r report) print(w io.Writer) error {
+// on calls a function with the stage on a cluster, for at most a time, and cleans up after it.
+func (s *stage) on(ctx context.Context, config *rest.Config, limit time.Duration, f func(context.Context, *stage) error) error {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = 100, 200
+	var err error
+	if s.api, err = kubernetes.NewForConfig(config); err != nil {
+		return fmt.Errorf("reach the cluster: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	err = f(limited, s)
+	// The clean-up must not end with what has ended the work.
+	return errors.Join(err, s.cleanUp(context.WithoutCancel(ctx)))
+}
+
+// timeLimit is how long a test takes at most, unless a flag says otherwise.
+const timeLimit = 60 * time.Second
+
+// Test runs the tests of cno connectivity test on some nodes, the default if none is named. say gets a line for each step.
+func Test(ctx context.Context, config *rest.Config, namespace string, nodes []string, say func(format string, args ...any)) (Report, error) {
+	begin := time.Now()
+	var res Report
+	s := &stage{operator: namespace, say: say}
+	err := s.on(ctx, config, timeLimit, func(ctx context.Context, s *stage) (err error) {
+		res, err = s.test(ctx, nodes)
+		return err
+	})
+	res.Seconds = time.Since(begin).Seconds()
+	return res, err
+}
+
+func (r Report) print(w io.Writer) error {
 	var text strings.Builder
 	for _, s := range r.Scenarios {
 		if s.OK {

@@ -46,38 +46,38 @@ type stage struct {
 }
 
 // test makes everything, tries everything, and says what became of it.
-func (s *stage) test(ctx context.Context, names []string) (report, error) {
+func (s *stage) test(ctx context.Context, names []string) (Report, error) {
 	places, err := s.places(ctx, names)
 	if err != nil {
-		return report{}, err
+		return Report{}, err
 	}
 	if err := s.findImage(ctx); err != nil {
-		return report{}, err
+		return Report{}, err
 	}
 	if err := s.open(ctx); err != nil {
-		return report{}, err
+		return Report{}, err
 	}
 	s.say("starting pods on %d nodes", len(places))
 	services, err := s.services(ctx)
 	if err != nil {
-		return report{}, err
+		return Report{}, err
 	}
 	notes, err := s.servers(ctx, places)
 	if err != nil {
-		return report{}, err
+		return Report{}, err
 	}
 	all := scenarios(places, services)
 	s.say("trying %d scenarios", len(all))
 	results, more, err := s.tryAll(ctx, places, all)
 	if err != nil {
-		return report{}, err
+		return Report{}, err
 	}
 	return judge(all, results, append(notes, more...)), nil
 }
 
 // judge puts results and scenarios together. A scenario without a result could not be tried.
-func judge(all []scenario, results map[string]netprobe.Result, notes []string) report {
-	r := report{Scenarios: []outcome{}, Hops: []string{}, Notes: append([]string{}, notes...)}
+func judge(all []scenario, results map[string]netprobe.Result, notes []string) Report {
+	r := Report{Scenarios: []Outcome{}, Hops: []string{}, Notes: append([]string{}, notes...)}
 	failed := map[string]bool{}
 	for _, s := range all {
 		res, tried := results[s.ID]
@@ -89,11 +89,11 @@ func judge(all []scenario, results map[string]netprobe.Result, notes []string) r
 		} else {
 			r.Passed++
 		}
-		r.Scenarios = append(r.Scenarios, outcome{s.name, res.Error == "", res.Error, res.Milliseconds})
+		r.Scenarios = append(r.Scenarios, Outcome{s.name, res.Error == "", res.Error, res.Milliseconds})
 	}
 	tried := slices.DeleteFunc(slices.Clone(all), func(s scenario) bool { _, ok := results[s.ID]; return !ok })
 	r.Hops = append(r.Hops, hops(tried, failed)...)
-	slices.SortStableFunc(r.Scenarios, func(a, b outcome) int {
+	slices.SortStableFunc(r.Scenarios, func(a, b Outcome) int {
 		switch {
 		case a.OK == b.OK:
 			return 0

@@ -13,18 +13,27 @@ import (
 	"github.com/cluster-network-operator/cno/internal/output"
 )
 
-// directory is what everything in the archive lies in.
-const directory = "cno-doctor/"
+// The names of files in the archive. Objects are in files of JSON lines below Objects, by namespace and resource.
+const (
+	// Directory is the directory of all files.
+	Directory = "cno-doctor/"
+	// ReportFile is the Report as JSON.
+	ReportFile = Directory + "report.json"
+	// Objects is the directory of objects, and ObjectsExtension how its files end: objects/NAMESPACE/RESOURCE.jsonl, and
+	// objects/RESOURCE.GROUP.jsonl without a namespace.
+	Objects          = Directory + "objects/"
+	ObjectsExtension = ".jsonl"
+)
 
 // archive writes everything as a tar.gz: the report, objects by namespace and resource, an object a line, and logs.
-func (f *collected) archive(w io.Writer, r report) error {
+func (f *collected) archive(w io.Writer, r Report) error {
 	compressed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
 	if err != nil {
 		return err
 	}
 	out := tar.NewWriter(compressed)
 	add := func(name string, content []byte) error {
-		if err := out.WriteHeader(&tar.Header{Name: directory + name, Mode: 0o600, Size: int64(len(content)), ModTime: r.Time}); err != nil {
+		if err := out.WriteHeader(&tar.Header{Name: Directory + name, Mode: 0o600, Size: int64(len(content)), ModTime: r.Time}); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		_, err := out.Write(content)

@@ -30,8 +30,8 @@ type options struct {
 	cluster kubeconfig.Flags
 }
 
-// report is the answer.
-type report struct {
+// Report is the result of cno doctor.
+type Report struct {
 	// Findings are what looks wrong, the worst first.
 	Findings []Finding `json:"findings"`
 	// Missing are the sections that are not whole, and why.
@@ -90,7 +90,7 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands, now func()
 	if err != nil {
 		return err
 	}
-	res := report{Findings: judge(found, c.namespace, c.clock.Now()), Missing: found.missing, Archive: o.file, Time: now().UTC()}
+	res := Report{Findings: judge(found, c.namespace, c.clock.Now()), Missing: found.missing, Archive: o.file, Time: now().UTC()}
 	if o.file != "" {
 		if err := o.write(found, res); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands, now func()
 }
 
 // write makes the archive, which only its owner may read. One that could not be finished is removed.
-func (o *options) write(found *collected, res report) error {
+func (o *options) write(found *collected, res Report) error {
 	f, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write archive: %w", err)
@@ -125,7 +125,7 @@ func (o *options) write(found *collected, res report) error {
 }
 
 // print writes the report for people.
-func (r report) print(w io.Writer) error {
+func (r Report) print(w io.Writer) error {
 	if len(r.Findings) == 0 {
 		if _, err := fmt.Fprintln(w, "No problems found."); err != nil {
 			return err

@@ -73,7 +73,7 @@ func unpack(t *testing.T, file string) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files[strings.TrimPrefix(h.Name, directory)] = string(content)
+		files[strings.TrimPrefix(h.Name, Directory)] = string(content)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestNoPlantedSecretIsInTheArchive(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a.tar.gz")
 	o := options{file: file}
-	if err := o.write(found, report{Findings: judge(found, ns, time.Now().Add(time.Hour)), Missing: found.missing}); err != nil {
+	if err := o.write(found, Report{Findings: judge(found, ns, time.Now().Add(time.Hour)), Missing: found.missing}); err != nil {
 		t.Fatal(err)
 	}
 	files := unpack(t, file)
@@ -214,7 +214,7 @@ func TestTheWorstComesFirst(t *testing.T) {
 	ns := apitest.Shared(t).Namespace(t)
 	deployed(t, apitest.Shared(t), ns, 1)
 	out, files, status := call(t, "-n", ns, "-o", "json")
-	var r report
+	var r Report
 	if err := json.Unmarshal([]byte(out), &r); err != nil || status != exit.Refused {
 		t.Fatalf("status %d, %v:\n%s", status, err, out)
 	}

@@ -2,6 +2,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -57,7 +58,7 @@ Exit status: 0 listed; 2 there is no such revision, or the cluster does not answ
 }
 
 // read returns all revisions of a cluster, the newest first.
-func read(ctx context.Context, flags kubeconfig.Flags) ([]entry, error) {
+func read(ctx context.Context, flags kubeconfig.Flags) ([]Entry, error) {
 	config, err := flags.Config()
 	if err != nil {
 		return nil, err
@@ -66,6 +67,11 @@ func read(ctx context.Context, flags kubeconfig.Flags) ([]entry, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Of(ctx, cluster)
+}
+
+// Of returns all revisions of a cluster, the newest first. Only Client and Namespace of the cluster are used.
+func Of(ctx context.Context, cluster preview.Cluster) ([]Entry, error) {
 	records, err := cluster.Records(ctx)
 	if err != nil {
 		return nil, err
@@ -78,8 +84,8 @@ func read(ctx context.Context, flags kubeconfig.Flags) ([]entry, error) {
 	return entries(records, network.Status.Conditions)
 }
 
-// entry is one revision as it is told.
-type entry struct {
+// Entry is one revision of the network.
+type Entry struct {
 	applied.Revision
 	// Current is true for the one that is applied.
 	Current bool `json:"current"`
@@ -92,12 +98,12 @@ type entry struct {
 }
 
 // entries are all revisions, the newest first. The conditions are those of the network.
-func entries(r preview.Records, conditions []osv1.OperatorCondition) ([]entry, error) {
-	var all []entry
+func entries(r preview.Records, conditions []osv1.OperatorCondition) ([]Entry, error) {
+	var all []Entry
 	var before *applied.Revision
 	for i := range r.History {
 		rev := r.History[i]
-		e := entry{Revision: rev, Current: rev.Number == r.Record.BaselineNumber(), Changes: []pipeline.Change{}}
+		e := Entry{Revision: rev, Current: rev.Number == r.Record.BaselineNumber(), Changes: []pipeline.Change{}}
 		if e.Current && e.Outcome == applied.OutcomeApplied {
 			e.Stalled = stalled(conditions)
 		}
@@ -142,7 +148,7 @@ func changedImages(old, updated map[string]string) []string {
 	return names
 }
 
-func list(w io.Writer, all []entry, form output.Format) error {
+func list(w io.Writer, all []Entry, form output.Format) error {
 	if !form.ForPeople() {
 		return form.Write(w, all)
 	}
@@ -155,7 +161,7 @@ func list(w io.Writer, all []entry, form output.Format) error {
 		return err
 	}
 	for _, e := range all {
-		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", number(e), e.Time.Format(time.RFC3339), e.OperatorVersion, by(e), outcome(e), changed(e)); err != nil {
+		if _, err := fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", number(e), e.Time.Format(time.RFC3339), e.OperatorVersion, by(e), e.OutcomeText(), changed(e)); err != nil {
 			return err
 		}
 	}
@@ -163,21 +169,17 @@ func list(w io.Writer, all []entry, form output.Format) error {
 }
 
 // by is who wrote the specification, as far as its field manager tells.
-func by(e entry) string {
-	if e.By == "" {
-		return "-"
-	}
-	return e.By
-}
+func by(e Entry) string { return cmp.Or(e.By, "-") }
 
-func number(e entry) string {
+func number(e Entry) string {
 	if e.Current {
 		return strconv.Itoa(e.Number) + " *"
 	}
 	return strconv.Itoa(e.Number)
 }
 
-func outcome(e entry) string {
+// OutcomeText is how the rollout ended, with what is remarkable about it.
+func (e Entry) OutcomeText() string {
 	text := string(e.Outcome)
 	if e.Stalled != "" {
 		text += ", stalled"
@@ -191,20 +193,19 @@ func outcome(e entry) string {
 	return text
 }
 
-func changed(e entry) string {
+// ChangedNames are the paths of the fields below spec that differ from the revision before, and the images.
+func (e Entry) ChangedNames() []string {
 	var names []string
 	for _, c := range e.Changes {
 		names = append(names, strings.TrimPrefix(c.Field, "spec."))
 	}
-	names = append(names, e.ChangedImages...)
-	if len(names) == 0 {
-		return "-"
-	}
-	return strings.Join(names, ", ")
+	return append(names, e.ChangedImages...)
 }
 
+func changed(e Entry) string { return cmp.Or(strings.Join(e.ChangedNames(), ", "), "-") }
+
 // one prints a revision.
-func one(w io.Writer, all []entry, name string, form output.Format) error {
+func one(w io.Writer, all []Entry, name string, form output.Format) error {
 	for _, e := range all {
 		if strconv.Itoa(e.Number) != name {
 			continue

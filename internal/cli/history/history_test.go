@@ -68,7 +68,7 @@ func TestARolloutThatHasStoppedIsShown(t *testing.T) {
 		}
 		var got []string
 		for _, e := range all {
-			got = append(got, fmt.Sprint(e.Number, " ", outcome(e)))
+			got = append(got, fmt.Sprint(e.Number, " ", e.OutcomeText()))
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s: %s", tt.why, diff)

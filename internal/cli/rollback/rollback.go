@@ -4,22 +4,14 @@ package rollback
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/runtime"
 
-	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/applied"
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
-	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
-	"github.com/cluster-network-operator/cno/internal/offline"
 	"github.com/cluster-network-operator/cno/internal/output"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
@@ -82,50 +74,27 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, name string) erro
 	if err != nil {
 		return err
 	}
-	world, records, err := cluster.World(ctx, facts.Cluster{})
+	back, err := Prepare(ctx, p, cluster, name, o.acknowledge)
 	if err != nil {
 		return err
 	}
-	network, err := cluster.Network(ctx)
-	if err != nil {
-		return fmt.Errorf("read network: %w", err)
-	}
-	if name == "" && refused(ctx, p, world, network.Object) {
-		name = current
-	}
-	target, err := revision(records, name)
-	if err != nil {
-		return err
-	}
-	patch, next, err := back(ctx, p, world, network.Object, target)
-	if err != nil {
-		return err
-	}
-	world.Input.Acknowledged = o.acknowledge
-	plan, err := preview.Run(ctx, p, offline.Input{File: fmt.Sprintf("revision %d", target.Number), Network: next}, world)
-	if err != nil {
-		return err
-	}
+	plan := back.Plan
 	if o.form.ForPeople() {
 		if err := plan.Write(out); err != nil {
 			return err
 		}
 	}
-	if !plan.Applies() || o.dryRun || len(patch) == 0 {
-		return o.nothing(out, plan, target.Number)
+	if !plan.Applies() || o.dryRun || back.Empty() {
+		return o.nothing(out, plan, back.Revision)
 	}
-	body := map[string]any{"spec": patch}
-	if plan.Acknowledgement != "" {
-		body["metadata"] = map[string]any{"annotations": map[string]any{pipeline.AcknowledgeAnnotation: plan.Acknowledgement}}
-	}
-	generation, err := cluster.Patch(ctx, network, body)
+	generation, err := back.Apply(ctx, cluster)
 	if err != nil {
-		return &exit.Code{Status: exit.Refused, Err: fmt.Errorf("roll back to revision %d: %w", target.Number, err)}
+		return &exit.Code{Status: exit.Refused, Err: err}
 	}
 	if o.form.ForPeople() {
-		_, err = fmt.Fprintf(out, "Rolled back to revision %d.\n", target.Number)
+		_, err = fmt.Fprintf(out, "Rolled back to revision %d.\n", back.Revision)
 	} else {
-		err = o.form.Write(out, done{Result: plan, Revision: target.Number, Applied: true, Generation: generation})
+		err = o.form.Write(out, done{Result: plan, Revision: back.Revision, Applied: true, Generation: generation})
 	}
 	if err != nil || !o.watch {
 		return err
@@ -168,80 +137,4 @@ func (o *options) follow(cmd *cobra.Command, cluster preview.Cluster, generation
 		return &exit.Code{Status: exit.Refused, Err: err}
 	}
 	return nil
-}
-
-// current names the active revision.
-const current = "current"
-
-// refused reports whether the operator refuses the specification as it is, for good or until it is acknowledged.
-func refused(ctx context.Context, p pipeline.Pipeline, w preview.World, object map[string]any) bool {
-	var present operatorv1.Network
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
-		return false // reported by who reads it next
-	}
-	in := w.Input
-	in.Desired, in.Acknowledged = &present.Spec, present.Annotations[pipeline.AcknowledgeAnnotation]
-	_, err := p.Run(ctx, in, pipeline.Check)
-	return pipeline.RefusalsOf(err) != nil
-}
-
-// revision finds the one to return to: the one that is named, or else the last one that differs and was healthy, or at
-// least was applied.
-func revision(r preview.Records, name string) (applied.Revision, error) {
-	if name == current {
-		name = strconv.Itoa(r.Record.BaselineNumber())
-	}
-	if name != "" {
-		i := slices.IndexFunc(r.History, func(rev applied.Revision) bool { return strconv.Itoa(rev.Number) == name })
-		if i < 0 {
-			return applied.Revision{}, fmt.Errorf("there is no revision %q; cno history lists those that are kept", name)
-		}
-		return r.History[i], nil
-	}
-	active, hash := r.Record.BaselineNumber(), hashOf(r.Record)
-	for _, outcome := range []applied.Outcome{applied.OutcomeHealthy, applied.OutcomeApplied} {
-		for _, rev := range slices.Backward(r.History) {
-			if rev.Number < active && rev.Outcome == outcome && rev.Hash != hash {
-				return rev, nil
-			}
-		}
-	}
-	return applied.Revision{}, errors.New("no earlier revision differs from the active one; cno history lists the revisions, and cno rollback current undoes an edit that is not applied")
-}
-
-// hashOf names what is applied: going back to the same would change nothing.
-func hashOf(r applied.Record) string {
-	if r.Unfinished() {
-		return r.Intent.Hash()
-	}
-	return r.Applied.Hash()
-}
-
-// back returns the merge patch for the specification that makes it what it was in a revision, and the Network that it
-// makes. What is written stays as it is written where it means the same.
-func back(ctx context.Context, p pipeline.Pipeline, w preview.World, object map[string]any, target applied.Revision) (map[string]any, *operatorv1.Network, error) {
-	var present operatorv1.Network
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object, &present); err != nil {
-		return nil, nil, fmt.Errorf("read network: %w", err)
-	}
-	snapshot, err := target.Snapshot()
-	if err != nil {
-		return nil, nil, err
-	}
-	base := &present.Spec
-	in := w.Input
-	in.Desired = base
-	if res, err := p.Run(ctx, in, pipeline.Fill); err == nil {
-		base = res.Spec
-	}
-	patch, err := preview.MergePatch(base, snapshot.Spec())
-	if err != nil {
-		return nil, nil, err
-	}
-	next := present.DeepCopy()
-	next.Annotations = nil
-	if err := preview.Merge(&next.Spec, patch); err != nil {
-		return nil, nil, err
-	}
-	return patch, next, nil
 }

@@ -75,7 +75,7 @@ wrong. With --watch, it is that of the last observation.`,
 
 // run looks once or, with --watch, until the context ends.
 func run(ctx context.Context, c client.Reader, o options, p printer) error {
-	v, err := look(ctx, c, o.cluster.Namespace, p.now)
+	v, err := Look(ctx, c, o.cluster.Namespace, p.now)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 			return orExit(nil, v)
 		case <-tick.C:
 		}
-		next, err := look(ctx, c, o.cluster.Namespace, p.now)
+		next, err := Look(ctx, c, o.cluster.Namespace, p.now)
 		if ctx.Err() != nil {
 			return orExit(nil, v)
 		}
@@ -111,7 +111,9 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 	}
 }
 
-func look(ctx context.Context, c client.Reader, namespace string, now func() time.Time) (View, error) {
+// Look reads the state of a network once. namespace is the operator's, now the clock of the API server. What c may not read makes the
+// state unknown; that the network itself cannot be read is an error.
+func Look(ctx context.Context, c client.Reader, namespace string, now func() time.Time) (View, error) {
 	f, err := gather(ctx, c, namespace)
 	if err != nil {
 		return View{}, err
@@ -143,7 +145,7 @@ type printer struct {
 
 func (p printer) print(v View) error {
 	if p.form.ForPeople() {
-		return v.print(p.w, p.now(), p.colored)
+		return v.Print(p.w, p.now(), p.colored)
 	}
 	if p.form == output.YAML {
 		if _, err := io.WriteString(p.w, "---\n"); err != nil {

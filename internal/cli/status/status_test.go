@@ -268,7 +268,7 @@ func TestColoursMarkRowsAndChangeNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	var plainText, text strings.Builder
-	if err := errors.Join(v.print(&plainText, now, false), v.print(&text, now, true)); err != nil {
+	if err := errors.Join(v.Print(&plainText, now, false), v.Print(&text, now, true)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), red+"Flannel ") || !strings.Contains(text.String(), yellow+"KubeProxy ") || !strings.Contains(text.String(), green+"healthy") {

@@ -19,8 +19,8 @@ const (
 	plain  = "\x1b[0m"
 )
 
-// print writes the summary and the table.
-func (v View) print(w io.Writer, now time.Time, colored bool) error {
+// Print writes the summary and the table for people. now is the clock for ages; colored marks rows with the colours of terminals.
+func (v View) Print(w io.Writer, now time.Time, colored bool) error {
 	var text strings.Builder
 	v.summary(&text)
 	table := tabwriter.NewWriter(&text, 0, 4, 3, ' ', 0)

@@ -1,0 +1,187 @@
+// Package ui is `cno ui`: the network as pages in a browser, with the permissions of the user who runs it and nothing in the cluster.
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	served "github.com/cluster-network-operator/cno/internal/ui"
+	"github.com/cluster-network-operator/cno/internal/ui/archive"
+	"github.com/cluster-network-operator/cno/internal/ui/live"
+	"github.com/cluster-network-operator/cno/internal/ui/page"
+)
+
+// firstObjects is how long the objects of a cluster may take to arrive.
+const firstObjects = time.Minute
+
+// options are what the command line says.
+type options struct {
+	archive string
+	port    uint16
+	noOpen  bool
+	form    output.Format
+	cluster kubeconfig.Flags
+	version string
+}
+
+// New makes the command. version is that of the program, now the clock.
+func New(p pipeline.Pipeline, version string, now func() time.Time) *cobra.Command {
+	o := options{version: version}
+	cmd := &cobra.Command{
+		Use:   "ui [PAGE]",
+		Short: "Show the network in a browser",
+		Long: `Serves pages on 127.0.0.1 that show the network, live: its state, nodes and pools of addresses, the
+connectivity checks, a change with its plan, the history, the networks of hosts, and the way between
+two pods. It prints the address, which has a random token, and opens it.
+
+The pages use the permissions of the kubeconfig and nothing else: nothing is created in the cluster,
+and users who may only read see everything but the buttons. Other users of this machine cannot open
+the pages without the token. Nothing is loaded from the Internet.
+
+With --archive, the pages show an archive of cno doctor. With -o json or yaml, the document of PAGE
+is printed instead: overview (the default), nodes, nodes/NAME, paths, change, history or hosts.
+
+Exit status: 0 the pages were closed, or the document was printed; 2 the cluster does not answer,
+the user may not read the network, the archive is damaged, or the command line is wrong.`,
+		Example: "  cno ui\n  cno ui paths --no-open --port 8080\n  cno ui --archive cno-doctor-20260102-030405.tar.gz\n  cno ui nodes -o json",
+		Args:    cobra.MaximumNArgs(1),
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return served.Pages(), cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, object, _ := strings.Cut(strings.Join(args, ""), "/")
+			if name == "" {
+				name = "overview"
+			}
+			if !slices.Contains(served.Pages(), name) || object != "" && name != "nodes" {
+				return fmt.Errorf("there is no page %q; the pages are %s, and nodes/NAME", strings.Join(args, ""), strings.Join(served.Pages(), ", "))
+			}
+			return o.run(cmd, p, now, name, object)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.archive, "archive", "", "an archive of cno doctor to show instead of a cluster")
+	f.Uint16Var(&o.port, "port", 0, "port on 127.0.0.1 to listen on (default: any free one)")
+	f.BoolVar(&o.noOpen, "no-open", false, "print the address only, and open no browser")
+	o.form.Add(cmd)
+	o.cluster.Add(f)
+	_ = cmd.MarkFlagFilename("archive", "tar.gz")
+	return cmd
+}
+
+func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.Time, name, object string) error {
+	if o.archive != "" {
+		return o.ofArchive(cmd, name, object)
+	}
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	cluster, err := live.Open(cmd.Context(), config, o.cluster.Namespace, p.Registry.Operands(), now)
+	if err != nil {
+		return err
+	}
+	actions, err := live.NewActions(cluster, p)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
+	ready := make(chan struct{})
+	group.Go(func() error { return cluster.Run(ctx, func() { close(ready) }) })
+	group.Go(func() error {
+		defer cancel()
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return nil
+		case <-time.After(firstObjects):
+			return fmt.Errorf("the cluster has not sent its objects within %s", firstObjects)
+		}
+		return o.show(ctx, cmd, served.Options{Source: cluster.Source, Changed: cluster.Changed, Actions: actions, Name: config.Host, Version: o.version}, name, object)
+	})
+	return group.Wait()
+}
+
+// ofArchive shows an archive. Its clock is the time at which it was written.
+func (o *options) ofArchive(cmd *cobra.Command, name, object string) error {
+	a, err := archive.Open(o.archive)
+	if err != nil {
+		return err
+	}
+	source := page.Source{
+		Objects: a.Objects, Namespace: a.Namespace, Report: &a.Report, Missing: slices.Concat(a.Report.Missing, a.Unread),
+		Now: func() time.Time { return a.Report.Time },
+	}
+	return o.show(cmd.Context(), cmd, served.Options{Source: source, Name: filepath.Base(o.archive), Version: o.version}, name, object)
+}
+
+// show prints a document, or serves the pages until the context ends.
+func (o *options) show(ctx context.Context, cmd *cobra.Command, options served.Options, name, object string) error {
+	if !o.form.ForPeople() {
+		doc, err := served.Document(ctx, options.Source, name, object, url.Values{})
+		if err != nil {
+			return err
+		}
+		return o.form.Write(cmd.OutOrStdout(), doc)
+	}
+	server, err := served.New(ctx, int(o.port), options)
+	if err != nil {
+		return err
+	}
+	path := "/" + name
+	if object != "" {
+		path += "/" + url.PathEscape(object)
+	}
+	if name == "overview" {
+		path = "/"
+	}
+	address := server.URL(path)
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\nCtrl-C ends it.\n", address); err != nil {
+		return err
+	}
+	if !o.noOpen {
+		if err := open(ctx, address); err != nil {
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), "no browser could be started: open the address by hand")
+		}
+	}
+	if err := server.Serve(ctx); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// open starts the browser of the desktop.
+func open(ctx context.Context, address string) error {
+	program := []string{"xdg-open"}
+	switch runtime.GOOS {
+	case "darwin":
+		program = []string{"open"}
+	case "windows":
+		program = []string{"rundll32", "url.dll,FileProtocolHandler"}
+	}
+	cmd := exec.CommandContext(ctx, program[0], append(program[1:], address)...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go func() { _ = cmd.Wait() }()
+	return nil
+}

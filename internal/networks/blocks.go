@@ -1,0 +1,26 @@
+package networks
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
+)
+
+// Blocks returns the blocks of addresses of pods that a Node object says its node has: in the annotation of a network that keeps them
+// there, or in spec.podCIDRs. It is empty for networks that keep them elsewhere. What cannot be read is left out.
+func Blocks(node *corev1.Node) []netip.Prefix {
+	if value, annotated := node.Annotations[topology.NodeSubnets]; annotated {
+		if blocks, err := topology.DecodeNodeSubnets(value); err == nil {
+			return blocks
+		}
+	}
+	var blocks []netip.Prefix
+	for _, text := range node.Spec.PodCIDRs {
+		if b, err := netip.ParsePrefix(text); err == nil {
+			blocks = append(blocks, b.Masked())
+		}
+	}
+	return blocks
+}

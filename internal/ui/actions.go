@@ -1,0 +1,129 @@
+package ui
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/cli/connectivity"
+	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/ui/page"
+)
+
+// ErrRefused is wrapped by the error of an action that is not done, since its plan does not apply.
+var ErrRefused = errors.New("the change is not made")
+
+// actionTimeout is how long an action may take: a connectivity test with its clean-up.
+const actionTimeout = 2 * time.Minute
+
+// Actions is what pages can do with a cluster, by the code of the commands of the same names.
+type Actions interface {
+	// Permissions reports whether the user may change the network, and create what a connectivity test needs.
+	Permissions(ctx context.Context) (change, test bool, err error)
+	// Plan returns what a configuration, in YAML, would do.
+	Plan(ctx context.Context, text, acknowledge string) (preview.Result, error)
+	// Apply makes it so, if the plan applies, and returns the plan and the generation; 0 if it does not.
+	Apply(ctx context.Context, text, acknowledge string, force bool) (preview.Result, int64, error)
+	// Rollback returns to a revision, or with dryRun only plans it, and returns the number of the revision, too.
+	Rollback(ctx context.Context, revision, acknowledge string, dryRun bool) (preview.Result, int, int64, error)
+	// Test runs connectivity tests on nodes.
+	Test(ctx context.Context, nodes []string) (connectivity.Report, error)
+}
+
+// Planned is the answer to plan, apply and rollback.
+type Planned struct {
+	preview.Result
+	// Applied is true if the change was made; Generation is then that of the Network.
+	Applied    bool  `json:"applied"`
+	Generation int64 `json:"generation,omitempty"`
+	// Revision is the one that a rollback leads to.
+	Revision int `json:"revision,omitempty"`
+	// Applies is true if the plan can be applied as it is.
+	Applies bool `json:"applies"`
+}
+
+// act answers a request with what a function makes of its body.
+func (s *Server) act(f func(context.Context, *json.Decoder) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if s.options.Actions == nil {
+			fail(w, http.StatusConflict, "this is an archive: nothing can be changed or tested")
+			return
+		}
+		// No form of another page can send this type.
+		if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+			fail(w, http.StatusUnsupportedMediaType, "the body must be application/json")
+			return
+		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(actionTimeout))
+		ctx, cancel := context.WithTimeout(r.Context(), actionTimeout)
+		defer cancel()
+		body := json.NewDecoder(r.Body)
+		body.DisallowUnknownFields()
+		doc, err := f(ctx, body)
+		if err != nil {
+			failed(w, err)
+			return
+		}
+		answer(w, doc)
+	}
+}
+
+// decode reads the body of a request.
+func decode(body *json.Decoder, into any) error {
+	if err := body.Decode(into); err != nil {
+		return fmt.Errorf("%w: read the body: %w", page.ErrQuestion, err)
+	}
+	return nil
+}
+
+// change is the body of plan and apply.
+type change struct {
+	YAML        string `json:"yaml"`
+	Acknowledge string `json:"acknowledge"`
+	Force       bool   `json:"force"`
+}
+
+func (s *Server) plan(ctx context.Context, body *json.Decoder) (any, error) {
+	var c change
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	plan, err := s.options.Actions.Plan(ctx, c.YAML, c.Acknowledge)
+	return Planned{Result: plan, Applies: plan.Applies()}, err
+}
+
+func (s *Server) apply(ctx context.Context, body *json.Decoder) (any, error) {
+	var c change
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	plan, generation, err := s.options.Actions.Apply(ctx, c.YAML, c.Acknowledge, c.Force)
+	return Planned{Result: plan, Applied: generation > 0, Generation: generation, Applies: plan.Applies()}, err
+}
+
+func (s *Server) rollback(ctx context.Context, body *json.Decoder) (any, error) {
+	var c struct {
+		Revision    string `json:"revision"`
+		Acknowledge string `json:"acknowledge"`
+		DryRun      bool   `json:"dryRun"`
+	}
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	plan, revision, generation, err := s.options.Actions.Rollback(ctx, c.Revision, c.Acknowledge, c.DryRun)
+	return Planned{Result: plan, Revision: revision, Applied: generation > 0, Generation: generation, Applies: plan.Applies()}, err
+}
+
+func (s *Server) connectivity(ctx context.Context, body *json.Decoder) (any, error) {
+	var c struct {
+		Nodes []string `json:"nodes"`
+	}
+	if err := decode(body, &c); err != nil {
+		return nil, err
+	}
+	return s.options.Actions.Test(ctx, c.Nodes)
+}

@@ -1,0 +1,161 @@
+package ui
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/ui/page"
+)
+
+const (
+	// maxStreams is how many pages are kept live at the same time.
+	maxStreams = 32
+	// gather is how long changes are gathered before one message is sent.
+	gather = 200 * time.Millisecond
+	// alive is how often a stream without changes is written to, so that a browser that is gone is noticed.
+	alive = 15 * time.Second
+	// streamWrite is how long one message may take.
+	streamWrite = 10 * time.Second
+)
+
+// broadcast tells any number of streams that something has changed. The zero value is ready.
+type broadcast struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// wait returns a channel that is closed at the next change.
+func (b *broadcast) wait() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next == nil {
+		b.next = make(chan struct{})
+	}
+	return b.next
+}
+
+func (b *broadcast) send() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.next != nil {
+		close(b.next)
+		b.next = nil
+	}
+}
+
+// follow passes changes on until the context ends, gathered.
+func (b *broadcast) follow(ctx context.Context, changed <-chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(gather):
+			b.send()
+		}
+	}
+}
+
+// serveEvents keeps one page live: a message with the whole document, and then one for each change. The parameter page is that of
+// Document, with a slash before the name of an object.
+func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		fail(w, http.StatusServiceUnavailable, fmt.Sprintf("more than %d pages are open: close some", maxStreams))
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	out := stream{w: w, control: http.NewResponseController(w)}
+	name, object, _ := strings.Cut(r.URL.Query().Get("page"), "/")
+	tick := time.NewTicker(alive)
+	defer tick.Stop()
+	for {
+		// Waiting begins before the document is made, so that no change in between is missed.
+		changed := s.changes.wait()
+		doc, err := Document(r.Context(), s.options.Source, name, object, r.URL.Query())
+		if err == nil {
+			err = out.document(doc)
+		} else {
+			err = out.problem(err)
+		}
+		for waiting := true; waiting && err == nil; {
+			select {
+			case <-r.Context().Done():
+				return
+			case <-changed:
+				waiting = false
+			case <-tick.C:
+				err = out.write(":\n\n")
+			}
+		}
+		if err != nil {
+			return // the browser is gone
+		}
+	}
+}
+
+// stream is an answer to which messages are written. It remembers the last document.
+type stream struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	last    []byte
+	nodes   *page.Nodes
+}
+
+// document writes what has changed since the last document, if anything has.
+func (s *stream) document(doc any) error {
+	if nodes, is := doc.(page.Nodes); is {
+		before := s.nodes
+		s.nodes = &nodes
+		if before != nil {
+			changes := nodes.Since(*before)
+			if changes.Empty() {
+				return nil
+			}
+			return s.message("changes", changes)
+		}
+	}
+	return s.message("document", doc)
+}
+
+func (s *stream) problem(err error) error {
+	s.nodes = nil
+	return s.message("problem", map[string]string{"error": err.Error()})
+}
+
+func (s *stream) message(event string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	text := slices.Concat([]byte("event: "+event+"\ndata: "), data, []byte("\n\n"))
+	if bytes.Equal(text, s.last) {
+		return nil
+	}
+	s.last = text
+	return s.write(string(text))
+}
+
+func (s *stream) write(text string) error {
+	// Servers in tests know no deadlines.
+	_ = s.control.SetWriteDeadline(time.Now().Add(streamWrite))
+	_ = s.control.SetReadDeadline(time.Time{})
+	if _, err := s.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}

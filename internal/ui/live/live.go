@@ -1,0 +1,268 @@
+// Package live is a cluster that is watched: its objects in memory, and a signal when one of them has changed.
+package live
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/ui/objects"
+	"github.com/cluster-network-operator/cno/internal/ui/page"
+)
+
+// The limits of requests a second: a plan reads some sixty objects at once.
+const (
+	requestsPerSecond = 200
+	requestsAtOnce    = 400
+)
+
+// nodeOfPod is the field by which the API server finds the pods of a node.
+const nodeOfPod = "spec.nodeName"
+
+// Cluster is a cluster that is watched. Open makes one.
+type Cluster struct {
+	// Source is what pages are made of.
+	Source page.Source
+	// Changed receives a value after objects have changed; several changes may be one value.
+	Changed <-chan struct{}
+
+	config  *rest.Config
+	typed   kubernetes.Interface
+	cache   cache.Cache
+	direct  client.Client
+	watched map[schema.GroupVersionKind]bool
+	changed chan struct{}
+}
+
+// Open reaches a cluster, and finds out what the user may watch. Objects that the user may not watch are read when a page needs them. The
+// error is for a cluster that does not answer, or a user who may not even read the network.
+func Open(ctx context.Context, config *rest.Config, namespace string, operands provider.Operands, now func() time.Time) (*Cluster, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
+	clock := kubeconfig.NewClock(config, now)
+	scheme, err := objects.Scheme()
+	if err != nil {
+		return nil, err
+	}
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	mapper, err := apiutil.NewDynamicRESTMapper(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	c := &Cluster{config: config, watched: map[schema.GroupVersionKind]bool{}, changed: make(chan struct{}, 1)}
+	c.Changed = c.changed
+	if c.typed, err = kubernetes.NewForConfigAndClient(config, httpClient); err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	if c.direct, err = client.New(config, client.Options{HTTPClient: httpClient, Mapper: mapper, Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	wanted, missing, err := c.permitted(ctx, watches(namespace, operands), mapper)
+	if err != nil {
+		return nil, err
+	}
+	shared := true
+	if c.cache, err = cache.New(config, cache.Options{
+		HTTPClient: httpClient, Mapper: mapper, Scheme: scheme, ByObject: byObject(wanted), DefaultTransform: trim, DefaultUnsafeDisableDeepCopy: &shared,
+	}); err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	for _, w := range wanted {
+		if err := c.watch(ctx, w); err != nil {
+			return nil, err
+		}
+	}
+	c.Source = page.Source{Objects: reader{c}, All: c.direct, PodsOf: c.podsOf, Namespace: namespace, Now: clock.Now, Missing: missing}
+	return c, nil
+}
+
+// Config is how the cluster is reached.
+func (c *Cluster) Config() *rest.Config { return c.config }
+
+// Run watches until the context ends. The first objects are there once it has called ready.
+func (c *Cluster) Run(ctx context.Context, ready func()) error {
+	go func() {
+		if c.cache.WaitForCacheSync(ctx) {
+			ready()
+			c.signal()
+		}
+	}()
+	if err := c.cache.Start(ctx); err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	return nil
+}
+
+// May reports whether the user may do something with a cluster-scoped resource.
+func (c *Cluster) May(ctx context.Context, verb, group, resource string) (bool, error) {
+	return c.may(ctx, authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource})
+}
+
+func (c *Cluster) may(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+	answer, err := c.typed.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("ask the API server for the permissions of this user: %w", err)
+	}
+	return answer.Status.Allowed, nil
+}
+
+// permitted are the watches that the user may have, of kinds that are served, and sentences about the others.
+func (c *Cluster) permitted(ctx context.Context, all []watch, mapper meta.RESTMapper) (wanted []watch, missing []string, err error) {
+	for _, w := range all {
+		gvk, err := apiutil.GVKForObject(w.object, c.direct.Scheme())
+		if err != nil {
+			return nil, nil, err
+		}
+		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
+		if meta.IsNoMatchError(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, fmt.Errorf("reach the cluster: %w", err)
+		}
+		denied, err := c.denied(ctx, &w, mapping.Resource)
+		if err != nil {
+			return nil, nil, err
+		}
+		if denied && w.required {
+			return nil, nil, fmt.Errorf("this user has no permission to get, list and watch %s: the pages need at least that", mapping.Resource.GroupResource())
+		}
+		if denied {
+			missing = append(missing, fmt.Sprintf("no permission to list and watch %s: what depends on it is missing or not live", mapping.Resource.GroupResource()))
+			continue
+		}
+		c.watched[gvk] = true
+		wanted = append(wanted, w)
+	}
+	return wanted, missing, nil
+}
+
+// denied reports whether the user may not have a watch at all. Namespaces in which the user may not are dropped from it.
+func (c *Cluster) denied(ctx context.Context, w *watch, r schema.GroupVersionResource) (bool, error) {
+	for _, verb := range []string{"list", "watch"} {
+		what := authorizationv1.ResourceAttributes{Verb: verb, Group: r.Group, Resource: r.Resource}
+		if ok, err := c.may(ctx, what); err != nil {
+			return false, err
+		} else if ok {
+			continue
+		}
+		var allowed []string
+		for _, ns := range w.namespaces {
+			what.Namespace = ns
+			ok, err := c.may(ctx, what)
+			if err != nil {
+				return false, err
+			}
+			if ok {
+				allowed = append(allowed, ns)
+			}
+		}
+		if w.namespaces = allowed; len(allowed) == 0 {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// watch starts to watch once the cache is started.
+func (c *Cluster) watch(ctx context.Context, w watch) error {
+	informer, err := c.cache.GetInformer(ctx, w.object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { c.signal() }, UpdateFunc: func(any, any) { c.signal() }, DeleteFunc: func(any) { c.signal() },
+	})
+	if err != nil {
+		return fmt.Errorf("watch the cluster: %w", err)
+	}
+	return nil
+}
+
+func (c *Cluster) signal() {
+	select {
+	case c.changed <- struct{}{}:
+	default: // one is waiting already
+	}
+}
+
+// podsOf asks the API server for the pods of a node.
+func (c *Cluster) podsOf(ctx context.Context, node string) ([]corev1.Pod, error) {
+	list, err := c.typed.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(nodeOfPod, node).String()})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
+// reader reads what is watched from memory, and everything else from the API server.
+type reader struct{ c *Cluster }
+
+// Get reads an object.
+func (r reader) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	err := r.from(o).Get(ctx, key, o, options...)
+	return unstarted(err)
+}
+
+// List reads objects. Those that come from memory are shared.
+func (r reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	return unstarted(r.from(list).List(ctx, list, options...))
+}
+
+func (r reader) from(o any) client.Reader {
+	object, is := o.(interface {
+		client.ObjectList
+	})
+	var gvk schema.GroupVersionKind
+	var err error
+	if is {
+		gvk, err = apiutil.GVKForObject(object, r.c.direct.Scheme())
+		gvk.Kind = gvk.Kind[:max(0, len(gvk.Kind)-len("List"))]
+	} else if single, is := o.(client.Object); is {
+		gvk, err = apiutil.GVKForObject(single, r.c.direct.Scheme())
+	}
+	if err == nil && r.c.watched[gvk] {
+		return r.c.cache
+	}
+	return r.c.direct
+}
+
+// errStarting is the error of a page that is asked for before the first objects are there.
+var errStarting = errors.New("the cluster is still being read; try again in a moment")
+
+func unstarted(err error) error {
+	var notStarted *cache.ErrCacheNotStarted
+	if errors.As(err, &notStarted) {
+		return errStarting
+	}
+	return err
+}
+
+// namespaces are the operator's and those of operands.
+func namespaces(own string, operands provider.Operands) []string {
+	all := append(operands.Names(nil), own)
+	slices.Sort(all)
+	return slices.Compact(all)
+}

@@ -1,0 +1,192 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
+	"github.com/cluster-network-operator/cno/internal/dayone/template"
+)
+
+// Hosts are the configurations of hosts, by role.
+type Hosts struct {
+	Roles []Role `json:"roles"`
+}
+
+// Role is one HostNetworkConfig.
+type Role struct {
+	Name string `json:"name"`
+	Role string `json:"role"`
+	// Conditions are those of the object.
+	Conditions []Condition `json:"conditions"`
+	// Problems are why documents cannot be rendered, or what is probably not meant.
+	Problems []string `json:"problems,omitempty"`
+	// Documents are those of the role, by the name of the file, with a picture each.
+	Documents []Document `json:"documents"`
+	// Hosts are how far each host is.
+	Hosts []Host `json:"hosts"`
+}
+
+// Host is how far one host is. Message is what differs on the live host, as host-network reports it.
+type Host struct {
+	Name    string    `json:"name"`
+	Node    string    `json:"node,omitempty"`
+	File    string    `json:"file,omitempty"`
+	Result  string    `json:"result"`
+	Message string    `json:"message,omitempty"`
+	Time    time.Time `json:"time,omitzero"`
+}
+
+// Document is the network of a host.
+type Document struct {
+	File       string      `json:"file"`
+	Interfaces []Interface `json:"interfaces"`
+	Links      []Link      `json:"links"`
+	Routes     []Route     `json:"routes"`
+	DNS        []string    `json:"dns,omitempty"`
+	Text       string      `json:"text"`
+}
+
+// Interface is a card, bond, VLAN, bridge, or any other interface.
+type Interface struct {
+	Name      string   `json:"name"`
+	Type      string   `json:"type"`
+	State     string   `json:"state"`
+	MTU       uint64   `json:"mtu,omitempty"`
+	Addresses []string `json:"addresses,omitempty"`
+	// Details are what the type has of its own, such as the mode of a bond.
+	Details []string `json:"details,omitempty"`
+}
+
+// Link leads from an interface to one that is made of it: from a port to its bond or bridge, from a base interface to its VLAN.
+type Link struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// Route is a route of the document.
+type Route struct {
+	Destination string `json:"destination"`
+	Via         string `json:"via,omitempty"`
+	Interface   string `json:"interface,omitempty"`
+}
+
+// Hosts makes the page.
+func (s Source) Hosts(ctx context.Context) (Hosts, error) {
+	page := Hosts{Roles: []Role{}}
+	var list networkv1.HostNetworkConfigList
+	if err := s.list(ctx, &list); err != nil {
+		return page, fmt.Errorf("list HostNetworkConfigs: %w", err)
+	}
+	for i := range list.Items {
+		page.Roles = append(page.Roles, roleOf(&list.Items[i]))
+	}
+	slices.SortFunc(page.Roles, func(a, b Role) int { return cmp.Compare(a.Name, b.Name) })
+	return page, nil
+}
+
+func roleOf(o *networkv1.HostNetworkConfig) Role {
+	r := Role{Name: o.Name, Role: o.Spec.Role, Conditions: []Condition{}, Documents: []Document{}, Hosts: []Host{}}
+	for _, c := range o.Status.Conditions {
+		r.Conditions = append(r.Conditions, Condition{c.Type, string(c.Status), c.LastTransitionTime.UTC(), c.Message})
+	}
+	for _, h := range o.Status.Hosts {
+		r.Hosts = append(r.Hosts, Host{h.Name, h.Node, h.File, string(h.Result), h.Message, timeOf(h.Time)})
+	}
+	rendered, problems := template.Render(&o.Spec)
+	for _, p := range problems {
+		r.Problems = append(r.Problems, p.Error())
+	}
+	r.Problems = append(r.Problems, rendered.Warnings...)
+	for _, f := range rendered.Files {
+		if path.Ext(f.Name) != ".yml" && path.Ext(f.Name) != ".yaml" {
+			continue // the index of addresses
+		}
+		r.add(f.Name, f.Content)
+	}
+	for _, h := range rendered.PreBoot {
+		r.add(h.Host+" (before installation)", h.Content)
+	}
+	return r
+}
+
+func (r *Role) add(file string, content []byte) {
+	doc, problems := nmstate.Parse(file, content)
+	if doc == nil {
+		r.Problems = append(r.Problems, problems.Err().Error())
+		return
+	}
+	r.Documents = append(r.Documents, documentOf(doc, content))
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}
+
+// documentOf is a document as a picture.
+func documentOf(doc *nmstate.Document, content []byte) Document {
+	d := Document{File: doc.Name, Interfaces: []Interface{}, Links: []Link{}, Routes: []Route{}, Text: string(content)}
+	for i := range doc.Interfaces {
+		have := &doc.Interfaces[i]
+		d.Interfaces = append(d.Interfaces, interfaceOf(have))
+		if parent := have.Parent(); parent != "" {
+			d.Links = append(d.Links, Link{parent, have.Name})
+		}
+		for _, member := range have.Members() {
+			d.Links = append(d.Links, Link{member, have.Name})
+		}
+		if have.Controller != nil && *have.Controller != "" {
+			d.Links = append(d.Links, Link{have.Name, *have.Controller})
+		}
+	}
+	slices.SortFunc(d.Links, func(a, b Link) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	d.Links = slices.DeleteFunc(slices.Compact(d.Links), func(l Link) bool { return l.From == l.To })
+	for _, r := range doc.Routes.GetConfig() {
+		if !r.Absent() {
+			d.Routes = append(d.Routes, Route{r.Destination, r.NextHopAddress, r.NextHopInterface})
+		}
+	}
+	if doc.DNS != nil && doc.DNS.Config != nil {
+		d.DNS = doc.DNS.Config.Server
+	}
+	return d
+}
+
+func interfaceOf(have *nmstate.Interface) Interface {
+	i := Interface{Name: have.Name, Type: string(have.Kind()), State: cmp.Or(string(have.State), "up")}
+	if have.MTU != nil {
+		i.MTU = *have.MTU
+	}
+	for _, a := range have.Static() {
+		i.Addresses = append(i.Addresses, a.Prefix().String())
+	}
+	if have.IPv4 != nil && nmstate.Is(have.IPv4.DHCP) {
+		i.Addresses = append(i.Addresses, "DHCP")
+	}
+	if have.IPv6 != nil && (nmstate.Is(have.IPv6.DHCP) || nmstate.Is(have.IPv6.Autoconf)) {
+		i.Addresses = append(i.Addresses, "IPv6 automatic")
+	}
+	switch {
+	case have.Bond != nil && have.Bond.Mode != "":
+		i.Details = append(i.Details, "mode "+have.Bond.Mode)
+	case have.VLAN != nil:
+		i.Details = append(i.Details, fmt.Sprintf("VLAN %d", have.VLAN.ID))
+	case have.VXLAN != nil:
+		i.Details = append(i.Details, fmt.Sprintf("VXLAN %d", have.VXLAN.ID))
+	}
+	if have.MACAddress != "" {
+		i.Details = append(i.Details, "MAC "+strings.ToLower(have.MACAddress))
+	}
+	return i
+}

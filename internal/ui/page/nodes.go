@@ -1,0 +1,240 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/hostmtu"
+	"github.com/cluster-network-operator/cno/internal/networks"
+)
+
+// The states of a node, the worst first.
+const (
+	// NodeDown is a node that is not ready.
+	NodeDown = "not-ready"
+	// NodeAgent is a node on which a pod of the network is not ready.
+	NodeAgent = "agent-not-ready"
+	// NodeCordoned is a node that gets no new pods.
+	NodeCordoned = "cordoned"
+	// NodeReady is a node that works.
+	NodeReady = "ready"
+)
+
+// Nodes are all nodes and the pools of addresses.
+type Nodes struct {
+	Pools []Pool `json:"pools"`
+	// Counts is how many nodes are in each state.
+	Counts map[string]int `json:"counts"`
+	// Nodes are ordered by name.
+	Nodes []Node `json:"nodes"`
+	// Notes are sentences about what could not be found out.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Pool is a part of the cluster network, of which each node gets a block.
+type Pool struct {
+	CIDR       string `json:"cidr"`
+	HostPrefix int    `json:"hostPrefix"`
+	// Blocks is how many there are, at most 2^53; Used how many nodes have one, as far as that is known.
+	Blocks float64 `json:"blocks"`
+	Used   int     `json:"used"`
+}
+
+// Node is a row of the page.
+type Node struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// Why is the cause in a sentence; empty for a node that works.
+	Why string `json:"why,omitempty"`
+	// Blocks are the blocks of addresses of its pods.
+	Blocks []string `json:"blocks,omitempty"`
+	// Addresses are those of the node itself.
+	Addresses []string `json:"addresses,omitempty"`
+	Roles     []string `json:"roles,omitempty"`
+	Kubelet   string   `json:"kubelet,omitempty"`
+	// MTU is that of the interface with its default route, in bytes; 0 if it is not known.
+	MTU int `json:"mtu,omitempty"`
+}
+
+// Nodes makes the page.
+func (s Source) Nodes(ctx context.Context) (Nodes, error) {
+	seen, err := s.observeNodes(ctx)
+	if err != nil {
+		return Nodes{}, err
+	}
+	page := Nodes{Pools: seen.pools, Counts: map[string]int{}, Nodes: make([]Node, 0, len(seen.nodes)), Notes: seen.notes}
+	for i := range seen.nodes {
+		n := seen.row(&seen.nodes[i])
+		page.Counts[n.State]++
+		for _, block := range n.Blocks {
+			page.count(block)
+		}
+		page.Nodes = append(page.Nodes, n)
+	}
+	slices.SortFunc(page.Nodes, func(a, b Node) int { return strings.Compare(a.Name, b.Name) })
+	return page, nil
+}
+
+// count adds a block to its pool.
+func (p *Nodes) count(block string) {
+	b := netip.MustParsePrefix(block)
+	for i := range p.Pools {
+		if pool := netip.MustParsePrefix(p.Pools[i].CIDR); pool.Contains(b.Addr()) {
+			p.Pools[i].Used++
+		}
+	}
+}
+
+// nodesSeen is what the pages about nodes are made of.
+type nodesSeen struct {
+	pools []Pool
+	nodes []corev1.Node
+	// pods are the pods of the network, by node.
+	pods  map[string][]*corev1.Pod
+	mtu   map[string]hostmtu.Node
+	notes []string
+}
+
+func (s Source) observeNodes(ctx context.Context) (nodesSeen, error) {
+	seen := nodesSeen{pools: []Pool{}, pods: map[string][]*corev1.Pod{}}
+	var nodes corev1.NodeList
+	if err := s.list(ctx, &nodes); err != nil {
+		return seen, fmt.Errorf("list nodes: %w", err)
+	}
+	seen.nodes = nodes.Items
+	var network operatorv1.Network
+	if err := s.Objects.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &network); err == nil {
+		seen.pools = poolsOf(network.Spec.ClusterNetwork)
+	} else {
+		seen.notes = append(seen.notes, fmt.Sprintf("the pools are unknown: %v", err))
+	}
+	var pods corev1.PodList
+	if err := s.list(ctx, &pods); err != nil {
+		seen.notes = append(seen.notes, fmt.Sprintf("the pods of the network are unknown: %v", err))
+	}
+	for i := range pods.Items {
+		p := &pods.Items[i]
+		seen.pods[p.Spec.NodeName] = append(seen.pods[p.Spec.NodeName], p)
+	}
+	var mtu corev1.ConfigMap
+	if err := s.Objects.Get(ctx, client.ObjectKey{Namespace: s.Namespace, Name: hostmtu.ConfigMap}, &mtu); err == nil {
+		if record, err := hostmtu.Decode(mtu.Data, mtu.CreationTimestamp.Time); err == nil {
+			seen.mtu = record.Nodes
+		}
+	}
+	return seen, nil
+}
+
+// poolsOf are the pools of a specification. What is not a pool is left out: the operator refuses it.
+func poolsOf(entries []operatorv1.ClusterNetworkEntry) []Pool {
+	pools := []Pool{}
+	for _, e := range entries {
+		cidr, err := netip.ParsePrefix(e.CIDR)
+		if err != nil {
+			continue
+		}
+		p := Pool{CIDR: cidr.Masked().String(), HostPrefix: int(e.HostPrefix)}
+		if bits := p.HostPrefix - cidr.Bits(); bits >= 0 && p.HostPrefix > 0 {
+			p.Blocks = float64(uint64(1) << min(bits, 53))
+		}
+		pools = append(pools, p)
+	}
+	return pools
+}
+
+// row is a node as the page shows it.
+func (seen nodesSeen) row(n *corev1.Node) Node {
+	row := Node{Name: n.Name, State: NodeReady, Kubelet: n.Status.NodeInfo.KubeletVersion, MTU: seen.mtu[n.Name].MTU, Blocks: seen.blocks(n)}
+	for _, a := range n.Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			row.Addresses = append(row.Addresses, a.Address)
+		}
+	}
+	for label := range n.Labels {
+		if role, is := strings.CutPrefix(label, "node-role.kubernetes.io/"); is && role != "" {
+			row.Roles = append(row.Roles, role)
+		}
+	}
+	slices.Sort(row.Roles)
+	row.State, row.Why = seen.state(n)
+	return row
+}
+
+// state is the worst that is wrong with a node, and why.
+func (seen nodesSeen) state(n *corev1.Node) (state, why string) {
+	i := slices.IndexFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	if i < 0 {
+		return NodeDown, "its kubelet has never reported"
+	}
+	if c := n.Status.Conditions[i]; c.Status != corev1.ConditionTrue {
+		return NodeDown, strings.Trim(c.Reason+": "+c.Message, ": ")
+	}
+	var waiting []string
+	for _, p := range seen.pods[n.Name] {
+		if p.DeletionTimestamp == nil && p.Status.Phase != corev1.PodSucceeded && !podReady(p) {
+			waiting = append(waiting, p.Namespace+"/"+p.Name)
+		}
+	}
+	if len(waiting) > 0 {
+		slices.Sort(waiting)
+		return NodeAgent, "pods of the network are not ready: " + strings.Join(waiting, ", ")
+	}
+	if n.Spec.Unschedulable {
+		return NodeCordoned, "it is cordoned"
+	}
+	return NodeReady, ""
+}
+
+func podReady(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// blocks are the blocks of a node: as its object says, or as the addresses of its pods show.
+func (seen nodesSeen) blocks(n *corev1.Node) []string {
+	blocks := networks.Blocks(n)
+	if len(blocks) == 0 {
+		for _, p := range seen.pods[n.Name] {
+			if !p.Spec.HostNetwork {
+				blocks = append(blocks, seen.blocksOf(p)...)
+			}
+		}
+	}
+	slices.SortFunc(blocks, func(a, b netip.Prefix) int {
+		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
+	})
+	var texts []string
+	for _, b := range slices.Compact(blocks) {
+		texts = append(texts, b.String())
+	}
+	return texts
+}
+
+// blocksOf are the blocks of the pools in which a pod has its addresses.
+func (seen nodesSeen) blocksOf(p *corev1.Pod) []netip.Prefix {
+	var blocks []netip.Prefix
+	for _, ip := range p.Status.PodIPs {
+		address, err := netip.ParseAddr(ip.IP)
+		if err != nil {
+			continue
+		}
+		for _, pool := range seen.pools {
+			if !netip.MustParsePrefix(pool.CIDR).Contains(address) || pool.HostPrefix == 0 {
+				continue
+			}
+			if b, err := address.Prefix(pool.HostPrefix); err == nil {
+				blocks = append(blocks, b)
+			}
+		}
+	}
+	return blocks
+}

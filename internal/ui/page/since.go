@@ -1,0 +1,45 @@
+package page
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// NodeChanges are what has changed since an earlier Nodes: applied to it, they give the later one.
+type NodeChanges struct {
+	// Changed are the rows that are new or different, Removed the names of the nodes that are gone.
+	Changed []Node         `json:"changed"`
+	Removed []string       `json:"removed"`
+	Pools   []Pool         `json:"pools"`
+	Counts  map[string]int `json:"counts"`
+	Notes   []string       `json:"notes,omitempty"`
+
+	same bool
+}
+
+// Empty reports whether nothing has changed.
+func (c NodeChanges) Empty() bool { return c.same && len(c.Changed) == 0 && len(c.Removed) == 0 }
+
+// Since returns what has changed since before. Both are ordered by name, as Source.Nodes makes them.
+func (p Nodes) Since(before Nodes) NodeChanges {
+	c := NodeChanges{Changed: []Node{}, Removed: []string{}, Pools: p.Pools, Counts: p.Counts, Notes: p.Notes,
+		same: slices.Equal(p.Pools, before.Pools) && maps.Equal(p.Counts, before.Counts) && slices.Equal(p.Notes, before.Notes)}
+	i, j := 0, 0
+	for i < len(p.Nodes) || j < len(before.Nodes) {
+		switch {
+		case j == len(before.Nodes) || i < len(p.Nodes) && p.Nodes[i].Name < before.Nodes[j].Name:
+			c.Changed = append(c.Changed, p.Nodes[i])
+			i++
+		case i == len(p.Nodes) || p.Nodes[i].Name > before.Nodes[j].Name:
+			c.Removed = append(c.Removed, before.Nodes[j].Name)
+			j++
+		default:
+			if !reflect.DeepEqual(p.Nodes[i], before.Nodes[j]) {
+				c.Changed = append(c.Changed, p.Nodes[i])
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return c
+}

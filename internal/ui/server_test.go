@@ -1,0 +1,257 @@
+package ui
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/ui/objects"
+	"github.com/cluster-network-operator/cno/internal/ui/page"
+	"github.com/cluster-network-operator/cno/internal/ui/web"
+)
+
+// served is a server of a network in memory, like that of an archive.
+func served(t *testing.T) *Server {
+	t.Helper()
+	scheme, err := objects.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := objects.NewSet(scheme)
+	if err := set.Add(&operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: operatorv1.NetworkSpec{
+		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"}}}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := New(t.Context(), 0, Options{Source: page.Source{Objects: set, Namespace: "ons", Now: time.Now}, Name: "test", Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.listener.Close() })
+	return s
+}
+
+// call is one request. Empty fields are those of the browser of the user.
+type call struct {
+	method, path, host, body string
+	headers                  map[string]string
+	cookie                   *http.Cookie
+}
+
+func (s *Server) call(c call) *httptest.ResponseRecorder {
+	if c.method == "" {
+		c.method = http.MethodGet
+	}
+	if c.host == "" {
+		c.host = s.hosts[0]
+	}
+	r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
+	r.Host = c.host
+	for k, v := range c.headers {
+		r.Header.Set(k, v)
+	}
+	if c.cookie != nil {
+		r.AddCookie(c.cookie)
+	}
+	w := httptest.NewRecorder()
+	s.Handler().ServeHTTP(w, r)
+	return w
+}
+
+func (s *Server) own() *http.Cookie { return &http.Cookie{Name: s.cookie(), Value: s.session} }
+
+func TestOnlyTheUsersOwnRequestsAreAnswered(t *testing.T) {
+	s := served(t)
+	origin := "http://" + s.hosts[0]
+	post := func(headers map[string]string) call {
+		all := map[string]string{"Content-Type": "application/json"}
+		for k, v := range headers {
+			all[k] = v
+		}
+		return call{method: http.MethodPost, path: "/api/v1/plan", body: `{}`, cookie: s.own(), headers: all}
+	}
+	const path = "/api/v1/overview"
+	for _, row := range []struct {
+		why    string
+		call   call
+		status int
+		says   string
+	}{
+		{"the user's browser", call{path: path, cookie: s.own()}, 200, ""},
+		{"its own page", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": origin, "Sec-Fetch-Site": "same-origin"}}, 200, ""},
+		{"an address that the user has opened", call{path: "/nodes", cookie: s.own(), headers: map[string]string{"Sec-Fetch-Site": "none"}}, 200, ""},
+		{"the other name of loopback", call{path: path, host: s.hosts[1], cookie: s.own()}, 200, ""},
+		{"no cookie", call{path: path}, 401, refusedCookie},
+		{"no cookie, the page", call{path: "/"}, 401, refusedCookie},
+		{"no cookie, the bundle", call{path: "/assets/app.js"}, 401, refusedCookie},
+		{"a guessed cookie", call{path: path, cookie: &http.Cookie{Name: s.cookie(), Value: "guess"}}, 401, refusedCookie},
+		{"an empty cookie", call{path: path, cookie: &http.Cookie{Name: s.cookie()}}, 401, refusedCookie},
+		{"the token as cookie", call{path: path, cookie: &http.Cookie{Name: s.cookie(), Value: s.token}}, 401, refusedCookie},
+		{"the cookie under another name", call{path: path, cookie: &http.Cookie{Name: "cno-ui", Value: s.session}}, 401, refusedCookie},
+		{"the token for a document", call{path: path + "?token=" + s.token}, 401, refusedCookie},
+		{"a wrong token", call{path: "/?token=guess"}, 403, refusedToken},
+		{"a wrong token beside the cookie", call{path: "/?token=guess", cookie: s.own()}, 403, refusedToken},
+		{"the beginning of the token", call{path: "/?token=" + s.token[:10]}, 403, refusedToken},
+		{"a name that was rebound to loopback", call{path: path, host: "evil.example:" + strings.Split(s.hosts[0], ":")[1], cookie: s.own()}, 421, refusedHost},
+		{"a name that was rebound, with the token", call{path: "/?token=" + s.token, host: "evil.example"}, 421, refusedHost},
+		{"another port", call{path: path, host: "127.0.0.1:1", cookie: s.own()}, 421, refusedHost},
+		{"no port", call{path: path, host: "127.0.0.1", cookie: s.own()}, 421, refusedHost},
+		{"a host that only begins right", call{path: path, host: s.hosts[0] + ".evil.example", cookie: s.own()}, 421, refusedHost},
+		{"another site reads", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": "https://evil.example"}}, 403, refusedOrigin},
+		{"a file reads", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": "null"}}, 403, refusedOrigin},
+		{"another port of loopback reads", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": "http://127.0.0.1:1"}}, 403, refusedOrigin},
+		{"a site shows it as a picture", call{path: path, cookie: s.own(), headers: map[string]string{"Sec-Fetch-Site": "cross-site"}}, 403, refusedOrigin},
+		{"another port shows it as a picture", call{path: path, cookie: s.own(), headers: map[string]string{"Sec-Fetch-Site": "same-site"}}, 403, refusedOrigin},
+		{"the other name of loopback as origin", call{path: path, cookie: s.own(), headers: map[string]string{"Origin": "http://" + s.hosts[1]}}, 403, refusedOrigin},
+		{"an action of its own page", post(map[string]string{"Origin": origin}), 409, "archive"},
+		{"an action without an origin", post(nil), 403, refusedOrigin},
+		{"an action of another site", post(map[string]string{"Origin": "https://evil.example"}), 403, refusedOrigin},
+		{"an action that no page made", post(map[string]string{"Origin": origin, "Sec-Fetch-Site": "none"}), 403, refusedOrigin},
+		{"an action of a frame without origin", post(map[string]string{"Origin": "null"}), 403, refusedOrigin},
+	} {
+		w := s.call(row.call)
+		if w.Code != row.status || !strings.Contains(w.Body.String(), row.says) {
+			t.Errorf("%s: %d, want %d: %s", row.why, w.Code, row.status, w.Body)
+		}
+		if w.Header().Get("Content-Security-Policy") != policy || w.Header().Get("X-Content-Type-Options") != "nosniff" || w.Header().Get("Access-Control-Allow-Origin") != "" {
+			t.Errorf("%s: headers %v", row.why, w.Header())
+		}
+		if strings.Contains(w.Body.String(), s.session) || strings.Contains(w.Body.String(), s.token) {
+			t.Errorf("%s: the answer has a secret", row.why)
+		}
+	}
+}
+
+func TestTheTokenIsExchangedForACookieOfThisSiteAlone(t *testing.T) {
+	s := served(t)
+	for path, want := range map[string]string{"/": "/", "/nodes/a?x=1&": "/nodes/a?x=1", "//evil.example/": "/evil.example/", `/\evil.example`: "/evil.example"} {
+		separator := "?"
+		if strings.Contains(path, "?") {
+			separator = ""
+		}
+		w := s.call(call{path: path + separator + "token=" + s.token})
+		if w.Code != http.StatusSeeOther || w.Header().Get("Location") != want {
+			t.Errorf("%s: %d, leads to %q, want %q", path, w.Code, w.Header().Get("Location"), want)
+		}
+		cookies := w.Result().Cookies()
+		if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteStrictMode || cookies[0].Value != s.session || cookies[0].Domain != "" {
+			t.Errorf("%s: cookies %v", path, cookies)
+		}
+	}
+	if other := served(t); other.token == s.token || other.session == s.session || s.token == s.session || len(s.token) < 20 {
+		t.Error("tokens can be guessed")
+	}
+}
+
+func TestEveryPageHasADocumentAtAStablePath(t *testing.T) {
+	s := served(t)
+	for _, name := range Pages() {
+		w := s.call(call{path: "/api/v1/" + name, cookie: s.own()})
+		var doc map[string]any
+		if err := json.Unmarshal(w.Body.Bytes(), &doc); w.Code != 200 || err != nil || len(doc) == 0 {
+			t.Errorf("%s: %d, %v: %s", name, w.Code, err, w.Body)
+		}
+	}
+	for path, status := range map[string]int{"nothing": 404, "nodes/gone": 404, "paths/x": 404, "way?from=a/b&to=c/d&port=0": 400, "way?port=x": 400, "way?from=a/b&to=c/d&port=80": 404, "pods?search=x": 200} {
+		if w := s.call(call{path: "/api/v1/" + path, cookie: s.own()}); w.Code != status || status != 200 && !strings.Contains(w.Body.String(), `{"error":"`) {
+			t.Errorf("%s: %d, want %d: %s", path, w.Code, status, w.Body)
+		}
+	}
+	page := s.call(call{path: "/", cookie: s.own()}).Body.String()
+	for _, pattern := range web.Paths() {
+		path := strings.NewReplacer("{$}", "", "{name}", "worker-0").Replace(pattern)
+		if w := s.call(call{path: path, cookie: s.own()}); w.Code != 200 || w.Body.String() != page {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	if w := s.call(call{path: "/assets/", cookie: s.own()}); w.Code != 404 {
+		t.Errorf("the bundle is listed: %d", w.Code)
+	}
+}
+
+// Whatever the pages load, they load from here: an air gap has nothing else, and the policy lets nothing else in.
+func TestThePageLoadsFilesOfTheBundleAlone(t *testing.T) {
+	s := served(t)
+	page := s.call(call{path: "/", cookie: s.own()}).Body.String()
+	var loaded []string
+	for _, attribute := range []string{`src="`, `href="`} {
+		for rest := page; ; {
+			_, after, found := strings.Cut(rest, attribute)
+			if !found {
+				break
+			}
+			file, end, _ := strings.Cut(after, `"`)
+			loaded, rest = append(loaded, file), end
+		}
+	}
+	if !slices.Contains(loaded, "/assets/app.js") || !slices.Contains(loaded, "/assets/style.css") {
+		t.Errorf("the page loads %q", loaded)
+	}
+	for _, file := range loaded {
+		if w := s.call(call{path: file, cookie: s.own()}); w.Code != 200 || w.Body.Len() == 0 {
+			t.Errorf("%s: %d", file, w.Code)
+		}
+	}
+	if strings.Contains(page, "<style") || strings.Contains(page, "onclick=") || strings.Count(page, "<script") != 1 {
+		t.Errorf("the page has something inline:\n%s", page)
+	}
+}
+
+func TestBodiesAreLimited(t *testing.T) {
+	s := served(t)
+	s.options.Actions = nobody{}
+	headers := map[string]string{"Origin": "http://" + s.hosts[0], "Content-Type": "application/json"}
+	for _, row := range []struct {
+		why, body, kind string
+		status          int
+	}{
+		{"too long", `{"yaml":"` + strings.Repeat("a", maxBody) + `"}`, "application/json", 413},
+		{"no JSON", "yaml", "application/json", 400},
+		{"a field that does not exist", `{"file":"/etc/passwd"}`, "application/json", 400},
+		{"a type that a form of another page can send", `{"yaml":""}`, "text/plain", 415},
+		{"no type", `{"yaml":""}`, "", 415},
+	} {
+		headers["Content-Type"] = row.kind
+		if w := s.call(call{method: http.MethodPost, path: "/api/v1/plan", body: row.body, cookie: s.own(), headers: headers}); w.Code != row.status {
+			t.Errorf("%s: %d, want %d: %.100s", row.why, w.Code, row.status, w.Body)
+		}
+	}
+}
+
+// nobody has actions that are never reached.
+type nobody struct{ Actions }
+
+func TestAStreamSendsTheDocumentAndEndsWithTheServer(t *testing.T) {
+	s := served(t)
+	server := httptest.NewServer(s.Handler())
+	defer server.Close()
+	s.hosts = []string{strings.TrimPrefix(server.URL, "http://")}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/v1/events?page=overview", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.AddCookie(s.own())
+	answer, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	begin := make([]byte, 400)
+	n, err := io.ReadAtLeast(answer.Body, begin, 40)
+	if err != nil || answer.Header.Get("Content-Type") != "text/event-stream" || !strings.HasPrefix(string(begin[:n]), "event: document\ndata: {\"sentence\":") {
+		t.Errorf("%v: %v\n%s", err, answer.Header, begin[:n])
+	}
+	for range cap(s.streams) - 1 {
+		s.streams <- struct{}{}
+	}
+	if w := s.call(call{path: "/api/v1/events?page=overview", cookie: s.own(), host: s.hosts[0]}); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("one stream too many: %d", w.Code)
+	}
+}

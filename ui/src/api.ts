@@ -1,0 +1,43 @@
+import type { NodeChanges } from "./types";
+
+/** The server could not answer; the message is a sentence for people. */
+export class Problem extends Error {}
+
+async function answer<T>(response: Response): Promise<T> {
+  const body = await response.json().catch(() => ({ error: `the server answered ${response.status}` })) as T & { error?: string };
+  if (!response.ok) throw new Problem(body.error ?? `the server answered ${response.status}`);
+  return body;
+}
+
+async function reach(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(`/api/v1/${path}`, init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Problem("cno ui does not answer; it may have ended");
+  }
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return answer<T>(await reach(path, { signal }));
+}
+
+export async function post<T>(path: string, body: unknown, signal?: AbortSignal): Promise<T> {
+  return answer<T>(await reach(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal }));
+}
+
+export interface Listener<T> { document(doc: T): void; changes?(changes: NodeChanges): void; problem(sentence: string): void }
+
+/** Keeps a page live until the function that it returns is called. */
+export function live<T>(page: string, listener: Listener<T>): () => void {
+  const source = new EventSource(`/api/v1/events?page=${encodeURIComponent(page)}`);
+  const on = (event: string, call: (data: never) => void) =>
+    source.addEventListener(event, (e) => call(JSON.parse((e as MessageEvent<string>).data) as never));
+  on("document", (doc: T) => listener.document(doc));
+  on("changes", (changes: NodeChanges) => listener.changes?.(changes));
+  on("problem", (problem: { error: string }) => listener.problem(problem.error));
+  source.onerror = () => listener.problem(source.readyState === EventSource.CLOSED
+    ? "cno ui does not answer; it may have ended, or this browser has no session: open the address that it printed"
+    : "cno ui does not answer; trying again");
+  return () => source.close();
+}
