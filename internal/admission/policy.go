@@ -40,14 +40,22 @@ func Policies(fields []provider.Field, operands provider.Operands) ([]admissionv
 			policies = append(policies, reserved(a))
 		}
 	}
+	warns := map[string]bool{}
+	for _, g := range operands.Guards {
+		p := guard(g)
+		policies, warns[p.Name] = append(policies, p), g.Warn
+	}
 	var bindings []admissionv1.ValidatingAdmissionPolicyBinding
 	for _, p := range policies {
-		allow := admissionv1.AllowAction
+		allow, action := admissionv1.AllowAction, admissionv1.Deny
+		if warns[p.Name] {
+			action = admissionv1.Warn
+		}
 		bindings = append(bindings, admissionv1.ValidatingAdmissionPolicyBinding{
 			TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding"},
 			ObjectMeta: metav1.ObjectMeta{Name: p.Name},
 			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
-				PolicyName: p.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny},
+				PolicyName: p.Name, ValidationActions: []admissionv1.ValidationAction{action},
 				ParamRef: &admissionv1.ParamRef{Name: networkoperatorv1.NetworkGuardName, ParameterNotFoundAction: &allow},
 			},
 		})

@@ -23,6 +23,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 )
 
 // deleteTimeout is how long an object may take to go. Nothing but a finalizer holds one up: that of a definition tries again with growing pauses
@@ -40,6 +41,7 @@ func Scheme() (*runtime.Scheme, error) {
 		operatorv1.AddToScheme(scheme),
 		networkv1.AddToScheme(scheme),
 		networkoperatorv1.AddToScheme(scheme),
+		sdnv1.AddToScheme(scheme),
 		configv1.Install(scheme),
 		controlplanev1alpha1.Install(scheme),
 		machineconfigv1.Install(scheme),

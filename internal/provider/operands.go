@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"slices"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -33,6 +34,8 @@ type Operands struct {
 	Rules []rbacv1.PolicyRule
 	// Annotators are its service accounts that annotate objects of others.
 	Annotators []Annotator
+	// Guards are what admission policies refuse while the network is in use.
+	Guards []Guard
 	// Images are the images of its pods but for the operator's own.
 	Images []Image
 }
@@ -55,6 +58,33 @@ type Annotator struct {
 	// Reserved are annotations, by resource, that no other account may set, change or remove while that network or component is in use:
 	// nodes, or other parts of the network, believe them.
 	Reserved map[string]string
+}
+
+// Guard is an admission policy of a network: what the API server refuses, or warns of, while the network is in use. The operator itself is
+// never refused. Expressions may use these variables beside their own: pools and services, the networks of pods and Services that are
+// applied, as lists of texts.
+type Guard struct {
+	// Name ends the name of the policy.
+	Name string
+	// Network is the type of the network with which it is in effect.
+	Network operatorv1.NetworkType
+	// Warn is true if violations are warnings. Otherwise they are refused, also where the policy cannot be evaluated.
+	Warn bool
+	// Rules say which requests are checked, Conditions which of those; all if there are none. Conditions may not use variables.
+	Rules      []admissionv1.NamedRuleWithOperations
+	Conditions []admissionv1.MatchCondition
+	// Variables are evaluated in their order, and only when they are used.
+	Variables []admissionv1.Variable
+	// Checks are what has to hold.
+	Checks []GuardCheck
+}
+
+// GuardCheck is one rule of a Guard.
+type GuardCheck struct {
+	// Rule is its identifier, which ends the message.
+	Rule string
+	// Valid is the CEL expression that is true for a valid request, Message that of the message: field, value, rule and remedy.
+	Valid, Message string
 }
 
 // Image is an image that the operator finds in its environment.
@@ -112,6 +142,7 @@ func Join(all ...Operands) Operands {
 		out.ConfigMaps = append(out.ConfigMaps, o.ConfigMaps...)
 		out.Rules = append(out.Rules, o.Rules...)
 		out.Annotators = append(out.Annotators, o.Annotators...)
+		out.Guards = append(out.Guards, o.Guards...)
 		out.Images = append(out.Images, o.Images...)
 	}
 	return out

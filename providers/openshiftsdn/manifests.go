@@ -140,6 +140,7 @@ func addFoundation(list *manifest.List, c agentconfig.Config) {
 		manifest.AddAsset[rbacv1.ClusterRoleBinding](list, "clusterrolebinding-"+role, nil)
 	}
 	manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole-leader", nil)
+	manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole-readers", nil)
 	manifest.AddAsset[rbacv1.RoleBinding](list, "rolebinding-leader", nil)
 	for _, account := range []string{agentconfig.Node, agentconfig.Controller} {
 		manifest.AddAsset[corev1.ServiceAccount](list, "serviceaccount-"+account, nil)

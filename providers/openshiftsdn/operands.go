@@ -18,17 +18,18 @@ const (
 	controllerRole = "openshift-sdn-controller"
 	leaderRole     = "openshift-sdn-controller-leaderelection"
 	unidlingRole   = "openshift-sdn-unidling"
+	readersRole    = "openshift-sdn-readers"
 )
 
 // Operands are Open vSwitch, the agents with kube-proxy, and the controller.
 func (OpenShiftSDN) Operands() provider.Operands {
 	var rules []rbacv1.PolicyRule
-	for _, role := range []string{"sdn", "controller", "leader", "unidling"} {
+	for _, role := range []string{"sdn", "controller", "leader", "unidling", "readers"} {
 		rules = append(rules, provider.RulesOf(assets, "clusterrole-"+role)...)
 	}
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: agentconfig.Namespace, Protected: true, Network: operatorv1.NetworkTypeOpenShiftSDN}},
-		ClusterRoles:        []string{nodeRole, controllerRole, leaderRole, unidlingRole},
+		ClusterRoles:        []string{nodeRole, controllerRole, leaderRole, unidlingRole, readersRole},
 		ClusterRoleBindings: []string{nodeRole, controllerRole, unidlingRole, metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents: []provider.Agent{{Namespace: agentconfig.Namespace, Name: agentconfig.Node, Files: []string{
 			agentconfig.PluginConfDir + "/" + agentconfig.ConfigurationList, agentconfig.StateDir, agentconfig.AddressDir + "/" + agentconfig.Plugin, agentconfig.SwitchDataDir,
@@ -37,6 +38,7 @@ func (OpenShiftSDN) Operands() provider.Operands {
 		ConfigMaps:  []string{agentconfig.ConfigMap},
 		Definitions: definitionNames(),
 		Rules:       append(rules, ownRules()...),
+		Guards:      guards(),
 		Images:      []provider.Image{{Variable: Image, Name: "sdn"}, {Variable: proxyImage, Name: "kube-proxy"}},
 	}
 }
