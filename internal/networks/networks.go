@@ -15,14 +15,19 @@ import (
 
 // Registry returns what can be installed.
 func Registry() pipeline.Registry {
-	r := pipeline.Registry{Providers: append([]provider.Provider{
+	return registry(append([]provider.Provider{
 		flannel.New(),
 		ovnkubernetes.New(),
 		pipeline.NotBuilt(operatorv1.NetworkTypeOpenShiftSDN),
 		pipeline.NotBuilt(operatorv1.NetworkTypeKuryr),
 		pipeline.NotBuilt(operatorv1.NetworkTypeNuage),
 		pipeline.NotBuilt(operatorv1.NetworkTypeContiv),
-	}, tests...)}
+	}, tests...))
+}
+
+// registry returns what can be installed besides some networks, which components know.
+func registry(providers []provider.Provider) pipeline.Registry {
+	r := pipeline.Registry{Providers: providers}
 	bridges := r.Operands().Bridges
 	r.Components = []provider.Component{kubeproxy.New(), multus.New(installed(r.Providers), bridges...), diagnostics.New()}
 	return r

@@ -20,7 +20,7 @@ import (
 func withToy() pipeline.Pipeline {
 	r := Registry()
 	if !slices.ContainsFunc(r.Providers, func(p provider.Provider) bool { return p.Traits().Type == toy.Type }) {
-		r.Providers = append(r.Providers, toy.New())
+		r = registry(append(r.Providers, toy.New()))
 	}
 	return pipeline.Pipeline{Registry: r}
 }

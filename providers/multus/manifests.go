@@ -18,7 +18,6 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
-	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
@@ -45,6 +44,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err != nil {
 		return provider.Output{}, fmt.Errorf("render multiple networks: %w", err)
 	}
+	config.WrapNetwork = o.thirdParty
 	out := provider.Output{Problems: o.problems(), Again: o.again()}
 	image, err := f.Images.Get(ImageVariable, "the daemons of multiple networks")
 	if err != nil {
@@ -52,10 +52,6 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		if image != "" {
 			out.Unavailable += "; until then nodes keep " + image
 		}
-	}
-	if o.foreignNetwork != "" {
-		out.Unavailable = fmt.Sprintf("Pods get no further networks: the CNI configuration of the network %s, which a third party installs, does not start %s, as docs/programs/multus-shim.md shows; "+
-			"set spec.disableMultiNetwork: true at installation to hide this", o.foreignNetwork, delegate.Shim)
 	}
 	networks, err := o.networks(spec)
 	if err != nil {
@@ -91,6 +87,9 @@ const (
 	remover  = "remove-policies"
 )
 
+// runtimeConfigs is the volume of the runtime's CNI configurations, which the daemon writes for networks of third parties alone.
+const runtimeConfigs = "cni-conf"
+
 // addDaemon adds the configuration of the daemons and, with an image, the daemons. Their pods read it once, hence the hash of it.
 func addDaemon(list *manifest.List, config agentconfig.Config, image string, networks []network, api facts.HostPort) {
 	content, err := config.Encode()
@@ -121,6 +120,11 @@ func addDaemon(list *manifest.List, config agentconfig.Config, image string, net
 		for i := range pod.Containers {
 			c := &pod.Containers[i]
 			c.Image, c.Env = image, append(c.Env, api.Env()...)
+			for j := range c.VolumeMounts {
+				if m := &c.VolumeMounts[j]; m.Name == runtimeConfigs {
+					m.ReadOnly = !config.WrapNetwork
+				}
+			}
 		}
 	})
 }

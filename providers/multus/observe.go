@@ -26,11 +26,11 @@ import (
 // lookAgain is after how long it is read again what no watch reports: namespaces of users, and the pods that use a removed network.
 const lookAgain = time.Minute
 
-// observed is what rendering needs to know of the cluster. Without a cluster it is zero, but for bridges and foreignNetwork.
+// observed is what rendering needs to know of the cluster. Without a cluster it is zero, but for bridges and thirdParty.
 type observed struct {
 	bridges []string
-	// foreignNetwork is the type of the pod network if it is one of a third party.
-	foreignNetwork operatorv1.NetworkType
+	// thirdParty is true if the pod network is one of a third party.
+	thirdParty bool
 	// foreign are the CRDs that are not the operator's, by name.
 	foreign map[string]bool
 	// image is the one of the daemons, empty if there are none.
@@ -49,10 +49,7 @@ type usedNetwork struct {
 
 // Observe reads which CRDs are not the operator's, what was rendered before, and whether that is still needed.
 func (c Component) Observe(ctx context.Context, r client.Reader, spec *operatorv1.NetworkSpec) (provider.Renderer, error) {
-	o := observed{bridges: c.bridges}
-	if t := spec.DefaultNetwork.Type; !slices.Contains(c.types, t) {
-		o.foreignNetwork = t
-	}
+	o := observed{bridges: c.bridges, thirdParty: !slices.Contains(c.types, spec.DefaultNetwork.Type)}
 	if r == nil {
 		return o, nil
 	}

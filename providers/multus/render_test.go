@@ -244,26 +244,34 @@ func component(bridges ...string) provider.Component {
 	return New([]operatorv1.NetworkType{operatorv1.NetworkTypeFlannel, "Calico"}, bridges...)
 }
 
-// A pod network whose configuration does not start the shim would have pods start without the networks that they ask for.
-func TestTheNetworkOfAThirdPartyIsNamed(t *testing.T) {
-	for _, row := range []struct {
-		network operatorv1.NetworkType
-		want    bool
-	}{{operatorv1.NetworkTypeFlannel, false}, {"Other", true}} {
-		spec := &operatorv1.NetworkSpec{DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: row.network}}
-		spec = component().Default(spec, nil, provider.Traits{}, facts.Cluster{})
-		renderer, err := component().Observe(t.Context(), nil, spec)
-		if err != nil {
-			t.Fatal(err)
+// The daemon writes the runtime's configuration where a third party does not start the shim, and has no access to it otherwise.
+func TestTheConfigurationOfAThirdPartyIsWrapped(t *testing.T) {
+	for network, want := range map[operatorv1.NetworkType]bool{"Calico": false, "Other": true} {
+		out := run(t, specification(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = network }), nil, cluster())
+		if config, _ := configOfDaemons(t, out); config.WrapNetwork != want || out.Unavailable != "" {
+			t.Errorf("%s: wrapped is %v, %q", network, config.WrapNetwork, out.Unavailable)
 		}
-		out, err := renderer.Render(spec, facts.Cluster{Images: facts.Images{ImageVariable: "registry.test/multus:v1"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(out.Unavailable, "does not start multus-shim"); got != row.want || len(out.Objects) == 0 {
-			t.Errorf("%s: %q, %d objects", row.network, out.Unavailable, len(out.Objects))
+		for _, c := range daemonSet(t, out).Spec.Template.Spec.Containers {
+			for _, m := range c.VolumeMounts {
+				if m.Name == runtimeConfigs && m.ReadOnly == want {
+					t.Errorf("%s: container %s has a read-only directory: %v", network, c.Name, m.ReadOnly)
+				}
+			}
 		}
 	}
+}
+
+func daemonSet(t *testing.T, out *provider.Output) *appsv1.DaemonSet {
+	t.Helper()
+	d := &appsv1.DaemonSet{}
+	for _, o := range out.Objects {
+		if o.Key().Kind == "DaemonSet" {
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, d); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return d
 }
 
 func TestContainersOfPolicies(t *testing.T) {
@@ -272,24 +280,16 @@ func TestContainersOfPolicies(t *testing.T) {
 		if config, _ := configOfDaemons(t, out); config.Policies != on {
 			t.Errorf("policies are %v, the daemons read %v", on, config.Policies)
 		}
-		for _, o := range out.Objects {
-			if o.Key().Kind != "DaemonSet" {
-				continue
+		d := daemonSet(t, out)
+		var have []string
+		for _, c := range append(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers...) {
+			have = append(have, c.Name)
+			if c.Image == "" {
+				t.Errorf("%s has no image", c.Name)
 			}
-			d := &appsv1.DaemonSet{}
-			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, d); err != nil {
-				t.Fatal(err)
-			}
-			var have []string
-			for _, c := range append(d.Spec.Template.Spec.InitContainers, d.Spec.Template.Spec.Containers...) {
-				have = append(have, c.Name)
-				if c.Image == "" {
-					t.Errorf("%s has no image", c.Name)
-				}
-			}
-			if diff := cmp.Diff(want, have); diff != "" {
-				t.Error(diff)
-			}
+		}
+		if diff := cmp.Diff(want, have); diff != "" {
+			t.Error(diff)
 		}
 	}
 }

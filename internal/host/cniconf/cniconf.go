@@ -57,6 +57,9 @@ func (l List) Encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
+// Extensions are those of the files that runtimes read.
+var Extensions = []string{".conf", ".conflist", ".json"}
+
 // File is a network's file in the directory of network configurations. Runtimes use the first by name.
 type File struct{ Dir, Name string }
 
@@ -94,7 +97,7 @@ func (f File) Conflicting() ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if slices.Contains([]string{".conf", ".conflist", ".json"}, filepath.Ext(e.Name())) && e.Name() < f.Name {
+		if slices.Contains(Extensions, filepath.Ext(e.Name())) && e.Name() < f.Name {
 			out = append(out, e.Name())
 		}
 	}

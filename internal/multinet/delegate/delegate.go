@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
@@ -114,4 +115,10 @@ func Own(raw []byte) (own []byte, ok bool) {
 		return nil, false
 	}
 	return l.Plugins[0].Delegate, true
+}
+
+// Wrapped reports whether a configuration starts the shim.
+func Wrapped(raw []byte) bool {
+	var l list
+	return json.Unmarshal(raw, &l) == nil && (l.Type == Shim || slices.ContainsFunc(l.Plugins, func(p plugin) bool { return p.Type == Shim }))
 }

@@ -66,3 +66,18 @@ func TestWhatIsNoConfigurationIsRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestWrappedReportsConfigurationsThatStartTheShim(t *testing.T) {
+	wrapped, err := Wrap([]byte(`{"cniVersion":"1.0.0","name":"x","type":"bridge"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{
+		string(wrapped): true, `{"name":"x","type":"multus-shim"}`: true, `{"plugins":[{"type":"multus-shim"},{"type":"tuning"}]}`: true,
+		`{"name":"x","type":"bridge"}`: false, `{"plugins":[]}`: false, "": false, "{": false,
+	} {
+		if got := Wrapped([]byte(text)); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}

@@ -48,10 +48,11 @@ var directions = []direction{
 }
 
 // always are the rules that every isolated interface has first. Packets in the direction in which a connection was opened are checked
-// each time, so that a policy also ends connections that it does not allow.
+// each time, so that a policy also ends connections that it does not allow. Protocols are numbers: nft reads names of most from a file that
+// not every image has. 1 and 58 are ICMP and ICMPv6.
 var always = []string{
 	"ct state established ct direction reply accept",
-	"ct state related meta l4proto { icmp, ipv6-icmp } accept",
+	"ct state related meta l4proto { 1, 58 } accept",
 	"icmpv6 type { mld-listener-query, mld-listener-report, mld-listener-done, nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert, mld2-listener-report } accept",
 }
 
@@ -239,7 +240,7 @@ func portText(p netpolicy.Port) (text string, ok bool) {
 	word, ok := map[corev1.Protocol]string{corev1.ProtocolTCP: "tcp", corev1.ProtocolUDP: "udp", corev1.ProtocolSCTP: "sctp"}[p.Protocol]
 	switch {
 	case p.First <= 1 && p.Last == 65535:
-		return "meta l4proto " + word, ok
+		return fmt.Sprintf("meta l4proto %d", map[string]int{"tcp": 6, "udp": 17, "sctp": 132}[word]), ok
 	case p.First == p.Last:
 		return fmt.Sprintf("%s dport %d", word, p.First), ok
 	}

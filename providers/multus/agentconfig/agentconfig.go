@@ -39,6 +39,8 @@ type Config struct {
 	// ConfDirRuntime and BinDir are the runtime's directories of CNI.
 	ConfDirRuntime string `json:"confDirRuntime"`
 	BinDir         string `json:"binDir"`
+	// WrapNetwork is true if a third party installs the pod network: its configuration in ConfDirRuntime is then put into one that starts the shim.
+	WrapNetwork bool `json:"wrapNetwork"`
 	// HealthAddress is the host and port on which health and metrics are served.
 	HealthAddress string `json:"healthAddress"`
 	// DHCPSocket is where the DHCP daemon gives addresses, DHCPLegacySocket where the program of containernetworking asks it; DHCPDir is where

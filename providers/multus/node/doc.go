@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,8 @@ type Options struct {
 type status struct {
 	// ready is true once definitions have been read.
 	ready bool
+	// wrapped is true once runtimes start pods of a third party's network with the shim.
+	wrapped bool
 }
 
 // daemon is the running daemon.
@@ -64,6 +67,8 @@ type daemon struct {
 	board   *agent.Board[status]
 	beat    agent.Beat
 	changed agent.Trigger
+	// bypassed are the pods that have been reported as started without the shim.
+	bypassed map[types.UID]bool
 }
 
 // Run is the daemon. It ends with the context; pods that run keep their networks.
@@ -87,12 +92,18 @@ func Run(ctx context.Context, o Options) error {
 		return errors.Join(err, listener.Close(), addressListener.Close())
 	}
 	health := agent.Health{
-		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
+		Ready: func() (bool, agent.Problems) {
+			v := d.board.View()
+			return v.Status.ready && (v.Status.wrapped || !o.Config.WrapNetwork), v.Problems
+		},
 		Metrics: d.metrics, Beat: &d.beat, Now: time.Now,
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, o.Config.HealthAddress) })
 	group.Go(func() error { d.objects.run(ctx); return nil })
+	if o.Config.WrapNetwork {
+		group.Go(func() error { d.follow(ctx); return nil })
+	}
 	group.Go(func() error { return server{d.do, d.metrics, o.Log}.serve(ctx, listener) })
 	group.Go(func() error { return d.addresses().Serve(ctx, addressListener) })
 	group.Go(func() error {

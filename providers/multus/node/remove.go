@@ -22,8 +22,11 @@ func Remove(config agentconfig.Config) error {
 	if slices.ContainsFunc(all, func(s attach.Saved) bool { return len(s.Networks) > 1 }) {
 		return errors.New("pods on this node still have further networks; delete them first")
 	}
-	// The directories are mounts.
 	var errs []error
+	if config.WrapNetwork {
+		errs = append(errs, wrapper{config.ConfDirRuntime}.remove())
+	}
+	// The directories are mounts.
 	for _, dir := range []string{config.StateDir, config.AddressDir, config.DHCPDir, filepath.Dir(config.Socket), filepath.Dir(config.WhereaboutsSocket), filepath.Dir(config.DHCPSocket), filepath.Dir(config.PolicySocket)} {
 		entries, err := os.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -93,13 +93,16 @@ func (d *daemon) writeMissing(ctx context.Context) error {
 	}
 	var errs []error
 	for _, s := range all {
-		p, ok := lacking[s.Pod.Namespace+"/"+s.Pod.Name]
+		key := s.Pod.Namespace + "/" + s.Pod.Name
+		p, ok := lacking[key]
 		if !ok || !isOf(p, s.Pod.UID) {
 			continue
 		}
+		delete(lacking, key)
 		if err := d.writeStatus(ctx, p, s.Networks); err != nil {
 			errs = append(errs, fmt.Errorf("write the network status of pod %s/%s: %w", p.Namespace, p.Name, err))
 		}
 	}
+	d.reportBypassed(lacking)
 	return errors.Join(errs...)
 }
