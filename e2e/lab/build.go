@@ -13,14 +13,14 @@ import (
 )
 
 // Build builds the components that are missing and links all named ones, or the
-// whole catalogue, into the layout's program directory.
-func Build(ctx context.Context, h Host, names []string) error {
+// whole catalogue, into the layout's program directory for an architecture; empty is that of this machine.
+func Build(ctx context.Context, h Host, arch string, names []string) error {
 	list, err := component.Select(names)
 	if err != nil {
 		return err
 	}
-	b := component.Builder{Modules: h.Layout.Components(), Cache: h.Layout.Cache}
-	return b.Ensure(ctx, list, h.Layout.Bin(), component.Report{Out: h.Out, Now: h.Now})
+	b := component.Builder{Modules: h.Layout.Components(), Cache: h.Layout.Cache, Arch: arch}
+	return b.Ensure(ctx, list, h.Layout.ProgramsFor(arch), component.Report{Out: h.Out, Now: h.Now})
 }
 
 // BuildImages builds the lab's own images, of which the components must have

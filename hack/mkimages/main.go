@@ -72,34 +72,13 @@ func run(ctx context.Context, root string, inputs image.Inputs, names []string) 
 }
 
 func build(ctx context.Context, b image.Builder, inputs image.Inputs, name, out string) error {
-	definition, err := read(inputs, name)
+	definition, err := inputs.Definition(name)
 	if err != nil {
 		return err
-	}
-	if definition.Base != "" {
-		base, err := read(inputs, definition.Base)
-		if err != nil {
-			return err
-		}
-		if definition, err = definition.On(base); err != nil {
-			return err
-		}
 	}
 	err = b.Build(ctx, definition.Spec(inputs), out)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; \"make images\" builds the programs first", err)
 	}
 	return err
-}
-
-func read(inputs image.Inputs, name string) (image.Definition, error) {
-	data, err := os.ReadFile(filepath.Join(inputs.Images, name, "image.yaml"))
-	if err != nil {
-		return image.Definition{}, err
-	}
-	definition, err := image.ParseDefinition(data)
-	if err != nil {
-		return definition, fmt.Errorf("%s: %w", name, err)
-	}
-	return definition, nil
 }

@@ -94,6 +94,7 @@ var rules = []struct {
 	{"internal/cli", Composition},
 	{"internal/ui/objects", Edges},
 	{"internal/ui", Composition},
+	{"internal/release", Composition},
 	{"internal/operator", Composition},
 	{"internal/archtest", Composition},
 	{"internal/faults", Composition},

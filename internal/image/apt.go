@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +18,17 @@ import (
 // apt resolves and downloads packages with apt-get, for a system on which nothing is installed.
 type apt struct {
 	dir      string // directory of state and downloads
+	arch     string // as Debian names it, which for the architectures of images is as Go does
 	progress func(format string, args ...any)
+}
+
+// apt is the apt-get for an architecture. Another one than that of this machine has lists of its own.
+func (b Builder) apt(arch string) apt {
+	dir := filepath.Join(b.Cache, "apt")
+	if arch != runtime.GOARCH {
+		dir = filepath.Join(b.Cache, "apt-"+arch)
+	}
+	return apt{dir: dir, arch: arch, progress: b.progress}
 }
 
 // notInstalled are packages that only maintainer scripts need. No script ever runs here, so apt-get is told that
@@ -120,6 +131,8 @@ func (a apt) fetch(ctx context.Context, packages []string, options ...string) ([
 func (a apt) run(ctx context.Context, args ...string) ([]byte, error) {
 	options := []string{
 		"-qq", "-y",
+		"-o", "APT::Architecture=" + a.arch,
+		"-o", "APT::Architectures=" + a.arch,
 		"-o", "Dir::State::status=" + filepath.Join(a.dir, "status"),
 		"-o", "Dir::Cache=" + a.dir,
 		"-o", "Dir::Cache::archives=" + a.debs(),

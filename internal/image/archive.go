@@ -3,7 +3,6 @@ package image
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -24,8 +23,22 @@ func writeArchive(spec Spec, layers []layer, outPath string) error {
 	if err != nil {
 		return fmt.Errorf("parse the reference: %w", err)
 	}
-	img, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{
-		Architecture: runtime.GOARCH,
+	img, err := assemble(spec, empty.Image, layers)
+	if err != nil {
+		return err
+	}
+	partial := outPath + ".partial"
+	defer os.Remove(partial)
+	if err := tarball.WriteToFile(partial, tag, img); err != nil {
+		return fmt.Errorf("write the archive: %w", err)
+	}
+	return os.Rename(partial, outPath)
+}
+
+// assemble makes an image of a configuration and layers. The base determines the media types.
+func assemble[L v1.Layer](spec Spec, base v1.Image, layers []L) (v1.Image, error) {
+	img, err := mutate.ConfigFile(base, &v1.ConfigFile{
+		Architecture: spec.arch(),
 		OS:           "linux",
 		Created:      v1.Time{Time: time.Unix(0, 0).UTC()},
 		RootFS:       v1.RootFS{Type: "layers"},
@@ -35,19 +48,14 @@ func writeArchive(spec Spec, layers []layer, outPath string) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("set the configuration: %w", err)
+		return nil, fmt.Errorf("set the configuration: %w", err)
 	}
 	for _, l := range layers {
 		if img, err = mutate.AppendLayers(img, l); err != nil {
-			return fmt.Errorf("append a layer: %w", err)
+			return nil, fmt.Errorf("append a layer: %w", err)
 		}
 	}
-	partial := outPath + ".partial"
-	defer os.Remove(partial)
-	if err := tarball.WriteToFile(partial, tag, img); err != nil {
-		return fmt.Errorf("write the archive: %w", err)
-	}
-	return os.Rename(partial, outPath)
+	return img, nil
 }
 
 func withPath(env []string) []string {

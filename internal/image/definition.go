@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -49,6 +50,8 @@ type Inputs struct {
 	// Images is the directory of the definitions.
 	Images  string
 	Version string
+	// Arch is the architecture of the programs, as in GOARCH. Empty is that of this machine.
+	Arch string
 }
 
 // ParseDefinition reads an image.yaml. Unknown fields are errors.
@@ -92,7 +95,7 @@ func (d Definition) On(base Definition) (Definition, error) {
 // Spec is the image to build. The definition has no base.
 func (d Definition) Spec(in Inputs) Spec {
 	spec := Spec{
-		Reference: Reference(d.Name, in.Version), DebianPackages: d.Packages,
+		Reference: Reference(d.Name, in.Version), DebianPackages: d.Packages, Arch: in.Arch,
 		Entrypoint: d.Entrypoint, Cmd: d.Cmd, Env: d.Env, User: d.User, WorkingDir: d.WorkingDir,
 	}
 	for _, f := range d.Files {
@@ -106,4 +109,29 @@ func (d Definition) Spec(in Inputs) Spec {
 		spec.Files = append(spec.Files, File{Source: source, Path: f.Path, Mode: cmp.Or(f.Mode, 0o755)})
 	}
 	return spec
+}
+
+// Definition reads the definition of an image, with what its base has.
+func (in Inputs) Definition(name string) (Definition, error) {
+	definition, err := in.read(name)
+	if err != nil || definition.Base == "" {
+		return definition, err
+	}
+	base, err := in.read(definition.Base)
+	if err != nil {
+		return definition, err
+	}
+	return definition.On(base)
+}
+
+func (in Inputs) read(name string) (Definition, error) {
+	data, err := os.ReadFile(filepath.Join(in.Images, name, "image.yaml"))
+	if err != nil {
+		return Definition{}, err
+	}
+	definition, err := ParseDefinition(data)
+	if err != nil {
+		return definition, fmt.Errorf("%s: %w", name, err)
+	}
+	return definition, nil
 }

@@ -1,15 +1,18 @@
-// Package image builds container images as docker-archive tars, without a container engine and without a
-// registry. An image is at most two layers: a closure of Debian packages, and files of this machine.
+// Package image builds container images as docker-archive tars, or as OCI archives for several architectures, without a
+// container engine and without a registry. An image is at most two layers: a closure of Debian packages, and files of
+// this machine.
 //
 // The same inputs give the same bytes: entries are sorted, all times are the epoch, owners are numbers. What
 // is slow is kept in a cache directory: packages by version, package layers by the versions in them.
 package image
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"runtime"
 )
 
 // Spec is an image to build.
@@ -27,7 +30,11 @@ type Spec struct {
 	User string
 	// WorkingDir is the directory that processes start in; empty is the root.
 	WorkingDir string
+	// Arch is the architecture of packages and image, as in GOARCH: amd64 or arm64. Empty is that of this machine.
+	Arch string
 }
+
+func (s Spec) arch() string { return cmp.Or(s.Arch, runtime.GOARCH) }
 
 // File is one entry of an image: a copy of a file of this machine, or, if Link or Dir is set, a symbolic link
 // or a directory. Directories above it are made as needed. It belongs to root.
@@ -74,27 +81,38 @@ func (b Builder) Build(ctx context.Context, spec Spec, outPath string) error {
 }
 
 func (b Builder) build(ctx context.Context, spec Spec, outPath string) error {
-	var layers []layer
+	layers, remove, err := b.layers(ctx, spec, outPath+".layer")
+	defer remove()
+	if err != nil {
+		return err
+	}
+	return writeArchive(spec, layers, outPath)
+}
+
+// layers writes the layers of an image, that of the files of this machine to a path. The caller calls remove when the layers
+// are not needed any more.
+func (b Builder) layers(ctx context.Context, spec Spec, path string) (layers []layer, remove func(), err error) {
+	remove = func() {}
 	if len(spec.DebianPackages) > 0 {
-		l, err := b.packageLayer(ctx, spec.DebianPackages)
+		l, err := b.packageLayer(ctx, spec.arch(), spec.DebianPackages)
 		if err != nil {
-			return fmt.Errorf("install Debian packages: %w", err)
+			return nil, remove, fmt.Errorf("install Debian packages: %w", err)
 		}
 		layers = append(layers, l)
 	}
 	if len(spec.Files) > 0 {
 		t, err := filesTree(spec.Files)
 		if err != nil {
-			return err
+			return nil, remove, err
 		}
-		l, err := t.layer(ctx, outPath+".layer")
+		l, err := t.layer(ctx, path)
 		if err != nil {
-			return fmt.Errorf("write files: %w", err)
+			return nil, remove, fmt.Errorf("write files: %w", err)
 		}
-		defer l.remove()
+		remove = l.remove
 		layers = append(layers, l)
 	}
-	return writeArchive(spec, layers, outPath)
+	return layers, remove, nil
 }
 
 func (b Builder) progress(format string, args ...any) {

@@ -20,8 +20,8 @@ import (
 const layerFormat = "2"
 
 // packageLayer returns the layer with the packages, from the cache if it is there.
-func (b Builder) packageLayer(ctx context.Context, packages []string) (layer, error) {
-	a := apt{dir: filepath.Join(b.Cache, "apt"), progress: b.progress}
+func (b Builder) packageLayer(ctx context.Context, arch string, packages []string) (layer, error) {
+	a := b.apt(arch)
 	debs, err := a.closure(ctx, packages)
 	if err != nil {
 		return layer{}, err

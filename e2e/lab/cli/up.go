@@ -17,13 +17,16 @@ import (
 const noNetwork = "none"
 
 func buildCommand(h *lab.Host) *cobra.Command {
-	return &cobra.Command{
+	var arch string
+	cmd := &cobra.Command{
 		Use:   "build [COMPONENT...]",
 		Short: "Build the programs of the lab that are missing, or only the named ones",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return lab.Build(cmd.Context(), *h, args)
+			return lab.Build(cmd.Context(), *h, arch, args)
 		},
 	}
+	cmd.Flags().StringVar(&arch, "arch", "", "the architecture to build for, as in GOARCH: amd64 or arm64 (default: that of this machine)")
+	return cmd
 }
 
 // upFlags are the options of lab up as given.
@@ -79,7 +82,7 @@ func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := lab.Build(ctx, h, nil); err != nil {
+	if err := lab.Build(ctx, h, "", nil); err != nil {
 		return err
 	}
 	if _, err := lab.BuildImages(ctx, h, false); err != nil {

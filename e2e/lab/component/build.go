@@ -2,12 +2,14 @@ package component
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -18,7 +20,11 @@ import (
 type Builder struct {
 	// Modules is the directory of the build modules, Cache that of the results.
 	Modules, Cache string
+	// Arch is the architecture to build for; empty is that of this machine.
+	Arch string
 }
+
+func (b Builder) arch() string { return cmp.Or(b.Arch, runtime.GOARCH) }
 
 // Path is where the built program lies, whether it is built yet or not.
 func (b Builder) Path(c Component) (string, error) {
@@ -73,7 +79,7 @@ func (b Builder) build(ctx context.Context, c Component, dir string) error {
 	defer os.RemoveAll(temp)
 	cmd := exec.CommandContext(ctx, "go", goArgs(c, filepath.Join(temp, c.Name))...)
 	cmd.Dir = filepath.Join(b.Modules, c.Module)
-	cmd.Env = append(os.Environ(), buildEnv()...)
+	cmd.Env = append(append(os.Environ(), buildEnv()...), "GOARCH="+b.arch())
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {

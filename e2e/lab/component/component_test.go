@@ -1,6 +1,7 @@
 package component
 
 import (
+	"debug/elf"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -181,4 +182,23 @@ func newBuilder(t *testing.T) Builder {
 		}
 	}
 	return Builder{Modules: modules, Cache: t.TempDir()}
+}
+
+func TestEachArchitectureIsBuiltForItself(t *testing.T) {
+	b := newBuilder(t)
+	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
+		b.Arch = arch
+		path, err := b.Build(t.Context(), hello)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := elf.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if file.Machine != machine {
+			t.Errorf("for %s the program is one for %s", arch, file.Machine)
+		}
+	}
 }

@@ -20,7 +20,7 @@ const keyLength = 12
 // by their sums.
 func (b Builder) key(c Component) (string, error) {
 	h := sha256.New()
-	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintln(h, runtime.Version(), runtime.GOOS, b.arch())
 	fmt.Fprintln(h, strings.Join(append(buildEnv(), goArgs(c, "")...), "\n"))
 	files, err := moduleFiles(filepath.Join(b.Modules, c.Module))
 	if err != nil {

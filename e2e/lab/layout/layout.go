@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 )
 
@@ -96,6 +97,14 @@ func (l Layout) shared() string { return filepath.Join(l.Root, "_output", "lab")
 
 // Bin holds links to the built programs, for all labs of the checkout.
 func (l Layout) Bin() string { return filepath.Join(l.shared(), "bin") }
+
+// ProgramsFor holds the links to programs for an architecture; empty is that of this machine.
+func (l Layout) ProgramsFor(arch string) string {
+	if arch == "" || arch == runtime.GOARCH {
+		return l.Bin()
+	}
+	return l.Bin() + "-" + arch
+}
 
 // Program is the path of a built program.
 func (l Layout) Program(name string) string { return filepath.Join(l.Bin(), name) }

@@ -1,20 +1,7 @@
 // Package thishost reads the network of the host that a command runs on.
 package thishost
 
-import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-
-	"github.com/spf13/cobra"
-	"github.com/vishvananda/netlink"
-
-	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/kernelstate"
-	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
-	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
-)
+import "github.com/spf13/cobra"
 
 // Source names what is read besides the kernel.
 type Source struct {
@@ -29,28 +16,4 @@ func (s *Source) Add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.OVSDB, "ovsdb", "/var/run/openvswitch/db.sock", "the socket of Open vSwitch's database, for --live; it may be missing")
 	f.StringVar(&s.ResolvConf, "resolv-conf", "/etc/resolv.conf", "the file that names the name servers, for --live")
-}
-
-// Read returns the network of the host.
-func (s Source) Read(ctx context.Context) (livestate.State, error) {
-	kernel, err := netlink.NewHandle()
-	if err != nil {
-		return livestate.State{}, fmt.Errorf("open netlink: %w", err)
-	}
-	defer kernel.Close()
-	state, err := kernelstate.Reader{Netlink: kernel, ResolvConf: s.ResolvConf}.Read()
-	if err != nil {
-		return livestate.State{}, fmt.Errorf("read the network of this host: %w", err)
-	}
-	// Most hosts have no Open vSwitch.
-	if _, err := os.Stat(s.OVSDB); err == nil {
-		contents, err := ovsbridge.Database{Socket: s.OVSDB}.Read(ctx)
-		if err != nil {
-			return livestate.State{}, fmt.Errorf("read bridges of Open vSwitch: %w", err)
-		}
-		contents.AddTo(&state)
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return livestate.State{}, fmt.Errorf("find Open vSwitch: %w", err)
-	}
-	return state, nil
 }

@@ -1,0 +1,14 @@
+// Package config holds the manifests that install the operator, as the directories beside it have them for kustomize.
+package config
+
+import (
+	"embed"
+	"io/fs"
+)
+
+//go:embed admission/*.yaml crds/*.yaml default/*.yaml operator/*.yaml rbac/*.yaml
+var files embed.FS
+
+// Files returns the manifests of config/default and of the directories that it is made of. Those of the operator's own
+// CRDs are in package api/crds.
+func Files() fs.FS { return files }

@@ -1,0 +1,288 @@
+package release
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/api/crds"
+	"github.com/cluster-network-operator/cno/config"
+)
+
+// kustomization is what config/default and the directories below it use of kustomize.
+type kustomization struct {
+	Resources          []string    `json:"resources"`
+	ConfigMapGenerator []generator `json:"configMapGenerator"`
+}
+
+type generator struct {
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace"`
+	Literals  []string `json:"literals"`
+}
+
+// root is the directory that installs the operator.
+const root = "default"
+
+// Manifests returns the objects that install the operator with a set of images, in the order in which to apply them. They are
+// those of config/default. With one control-plane node the operator has one replica.
+func Manifests(images Set, replicas int64) ([]*unstructured.Unstructured, error) {
+	objects, err := directory(config.Files(), root)
+	if err != nil {
+		return nil, fmt.Errorf("read the manifests: %w", err)
+	}
+	top, err := readKustomization(config.Files(), root)
+	if err != nil {
+		return nil, err
+	}
+	renamed := map[string]string{}
+	for _, g := range top.ConfigMapGenerator {
+		cm, err := g.configMap(images)
+		if err != nil {
+			return nil, err
+		}
+		renamed[g.Name] = cm.GetName()
+		objects = append(objects, cm)
+	}
+	for _, o := range objects {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		if err := deploy(o, images, renamed, replicas); err != nil {
+			return nil, fmt.Errorf("deployment %s: %w", o.GetName(), err)
+		}
+	}
+	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	return objects, nil
+}
+
+// order is that of applying: what others need first, what refuses changes and what starts pods last.
+var order = []string{
+	"Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding",
+	"NetworkPolicy", "ConfigMap", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "Deployment",
+}
+
+func rank(o *unstructured.Unstructured) int {
+	if i := slices.Index(order, o.GetKind()); i >= 0 {
+		return i
+	}
+	return len(order) - 1 // what is of another kind goes before what starts pods
+}
+
+func readKustomization(files fs.FS, dir string) (kustomization, error) {
+	var k kustomization
+	content, err := fs.ReadFile(files, path.Join(dir, "kustomization.yaml"))
+	if err != nil {
+		return k, err
+	}
+	if err := yaml.Unmarshal(content, &k); err != nil {
+		return k, fmt.Errorf("%s/kustomization.yaml: %w", dir, err)
+	}
+	return k, nil
+}
+
+// directory returns the objects of a directory, with those of the directories that it refers to.
+func directory(files fs.FS, dir string) ([]*unstructured.Unstructured, error) {
+	k, err := readKustomization(files, dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, resource := range k.Resources {
+		found, err := resourceObjects(files, path.Join(dir, resource))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// ownCRDs is the directory of the CRDs that package crds holds, seen from config.
+const ownCRDs = "../api/crds"
+
+func resourceObjects(files fs.FS, name string) ([]*unstructured.Unstructured, error) {
+	switch {
+	case name == ownCRDs:
+		names, err := fs.Glob(crds.Files(), "*.yaml")
+		if err != nil {
+			return nil, err
+		}
+		var out []*unstructured.Unstructured
+		for _, name := range names {
+			found, err := decode(crds.Files(), name)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, found...)
+		}
+		return out, nil
+	case strings.HasSuffix(name, ".yaml"):
+		return decode(files, name)
+	default:
+		return directory(files, name)
+	}
+}
+
+func decode(files fs.FS, name string) ([]*unstructured.Unstructured, error) {
+	content, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := Decode(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return objects, nil
+}
+
+// Decode reads the objects of a YAML stream.
+func Decode(content []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content))); ; {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		text, err := yaml.YAMLToJSON(document)
+		if err != nil {
+			return nil, err
+		}
+		if string(text) == "null" {
+			continue
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(text); err != nil {
+			return nil, err
+		}
+		out = append(out, o)
+	}
+}
+
+// configMap is the generated ConfigMap. Values that are references of this project's images are replaced by those of the set.
+func (g generator) configMap(images Set) (*unstructured.Unstructured, error) {
+	data := map[string]any{}
+	for _, literal := range g.Literals {
+		key, value, ok := strings.Cut(literal, "=")
+		if !ok {
+			return nil, fmt.Errorf("ConfigMap %s: %q is not KEY=VALUE", g.Name, literal)
+		}
+		data[key] = images.replace(value)
+	}
+	suffix, err := hash(data)
+	if err != nil {
+		return nil, err
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+		"metadata": map[string]any{"name": g.Name + "-" + suffix, "namespace": g.Namespace},
+	}}, nil
+}
+
+// replace returns the reference that the set has in place of one in the manifests.
+func (s Set) replace(reference string) string {
+	image, ours := strings.CutPrefix(reference, DefaultPrefix+"/")
+	if !ours {
+		return reference
+	}
+	image, _, _ = strings.Cut(image, ":")
+	return s.Reference(image)
+}
+
+// hash is what kustomize adds to the name of a generated ConfigMap, so that a change of the data gives another name and pods
+// that use it are replaced. The name is not part of it.
+func hash(data map[string]any) (string, error) {
+	content, err := json.Marshal(map[string]any{"kind": "ConfigMap", "name": "", "data": data})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e", "t").Replace(hex.EncodeToString(sum[:])[:10]), nil
+}
+
+// deploy sets image, ConfigMap and number of replicas of the operator's Deployment.
+func deploy(o *unstructured.Unstructured, images Set, renamed map[string]string, replicas int64) error {
+	if err := unstructured.SetNestedField(o.Object, replicas, "spec", "replicas"); err != nil {
+		return err
+	}
+	containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		return err
+	}
+	for _, c := range containers {
+		container, ok := c.(map[string]any)
+		if !ok {
+			return errors.New("a container is not an object")
+		}
+		image, _, err := unstructured.NestedString(container, "image")
+		if err != nil {
+			return err
+		}
+		container["image"] = images.replace(image)
+		sources, _, err := unstructured.NestedSlice(container, "envFrom")
+		if err != nil {
+			return err
+		}
+		for _, s := range sources {
+			source, _ := s.(map[string]any)
+			name, found, err := unstructured.NestedString(source, "configMapRef", "name")
+			if err != nil || !found || renamed[name] == "" {
+				continue
+			}
+			if err := unstructured.SetNestedField(source, renamed[name], "configMapRef", "name"); err != nil {
+				return err
+			}
+		}
+		container["envFrom"] = sources
+	}
+	return unstructured.SetNestedSlice(o.Object, containers, "spec", "template", "spec", "containers")
+}
+
+// Variables returns the variable in the manifests that names each image, by the name of the image.
+func Variables() (map[string]string, error) {
+	k, err := readKustomization(config.Files(), root)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]string{}
+	for _, g := range k.ConfigMapGenerator {
+		for _, literal := range g.Literals {
+			key, value, _ := strings.Cut(literal, "=")
+			if image, ours := strings.CutPrefix(value, DefaultPrefix+"/"); ours {
+				image, _, _ = strings.Cut(image, ":")
+				out[image] = key
+			}
+		}
+	}
+	return out, nil
+}
+
+// Encode writes objects as a YAML stream, the same bytes for the same objects.
+func Encode(objects []*unstructured.Unstructured) ([]byte, error) {
+	var out bytes.Buffer
+	for _, o := range objects {
+		content, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, fmt.Errorf("encode %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		out.WriteString("---\n")
+		out.Write(content)
+	}
+	return out.Bytes(), nil
+}
