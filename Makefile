@@ -64,6 +64,12 @@ images: build $(LAB) ## All images as docker-archive tars, into _output/images
 	@$(LAB) build kube-proxy etcd etcdctl etcdutl cni-plugins
 	@go run ./hack/mkimages
 
+release: $(LAB) ## Everything that VERSION=vX.Y.Z is released with, into _output/release/VERSION
+	@go run ./hack/release -version '$(VERSION)'
+
+release-check: release ## Also build it a second time, in another directory, and compare; load images with containerd
+	@hack/check-release.sh '$(VERSION)'
+
 generate: ## CRDs and deep copies
 	@hack/generate.sh
 
@@ -108,4 +114,4 @@ $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab
 FORCE:
 
-.PHONY: help lab lab-down test e2e e2e-all build install images generate ui test-api lint verify golden fuzz bench conformance deps test-assets FORCE
+.PHONY: help lab lab-down test e2e e2e-all build install images release release-check generate ui test-api lint verify golden fuzz bench conformance deps test-assets FORCE

@@ -1,11 +1,13 @@
 #!/bin/sh
-# Builds the programs of cmd/, all of them or those that are named, to _output/<os>/<arch>/ (or to $OUT).
+# Builds the programs of cmd/, all of them or those that are named, to _output/<os>/<arch>/ (or to $OUT). $GOOS and $GOARCH
+# choose the platform, $VERSION the version that is linked in, and $LDFLAGS are further flags of the linker.
 set -eu
 cd "$(dirname "$0")/.."
 out=${OUT:-_output/$(go env GOOS)/$(go env GOARCH)}
 [ $# -gt 0 ] || set -- $(ls cmd)
 ldflags="-s -w"
 [ -z "${VERSION:-}" ] || ldflags="$ldflags -X github.com/cluster-network-operator/cno/internal/version.linked=$VERSION"
+ldflags="$ldflags ${LDFLAGS:-}"
 mkdir -p "$out"
 echo "building $* to $out"
 CGO_ENABLED=0 go build -trimpath -ldflags "$ldflags" -o "$out/" $(printf './cmd/%s ' "$@")

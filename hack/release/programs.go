@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/image"
+	"github.com/cluster-network-operator/cno/internal/release"
+)
+
+// notReleased are programs that only tests run; cno is built when the digests of the images are known.
+var notReleased = []string{"cno", "toy-agent"}
+
+// programDir is where the programs for Linux on an architecture are.
+func (b *build) programDir(arch string) string { return filepath.Join(b.work, "linux", arch) }
+
+// componentDir is where the lab's program puts programs of other modules.
+func componentDir(arch string) string {
+	dir := filepath.Join("_output", "lab", "bin")
+	if arch != runtime.GOARCH {
+		dir += "-" + arch
+	}
+	return dir
+}
+
+// programs builds those of this module for nodes, and those of other modules that are in images, and packs the former.
+func (b *build) programs(ctx context.Context) error {
+	var names []string
+	entries, err := os.ReadDir("cmd")
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !slices.Contains(notReleased, e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	for _, arch := range architectures {
+		b.progress("programs for linux/" + arch)
+		if err := b.compile(ctx, "linux", arch, b.programDir(arch), "", names...); err != nil {
+			return err
+		}
+		components, err := b.components()
+		if err != nil {
+			return err
+		}
+		if _, err := b.output(ctx, nil, filepath.Join("_output", "lab-bin", "lab"), append([]string{"build", "--arch", arch}, components...)...); err != nil {
+			return err
+		}
+		if err := b.packPrograms(arch, names); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *build) packPrograms(arch string, names []string) error {
+	var files []packed
+	for _, name := range names {
+		files = append(files, packed{name: name, source: filepath.Join(b.programDir(arch), name), mode: 0o755})
+	}
+	files = append(files, packed{name: "LICENSE", source: "LICENSE", mode: 0o644})
+	return b.tarball(fmt.Sprintf("programs_%s_linux_%s.tar.gz", b.version, arch), files)
+}
+
+// compile builds programs for a platform.
+func (b *build) compile(ctx context.Context, goos, arch, dir, flags string, names ...string) error {
+	env := []string{"GOOS=" + goos, "GOARCH=" + arch, "OUT=" + dir, "VERSION=" + b.version, "LDFLAGS=" + flags, "GOFLAGS=-buildvcs=false"}
+	_, err := b.output(ctx, env, "hack/build-go.sh", names...)
+	return err
+}
+
+// definitions are those of all images.
+func (b *build) definitions(arch string) ([]image.Definition, image.Inputs, error) {
+	in := image.Inputs{Programs: b.programDir(arch), Components: componentDir(arch), Images: "images", Version: b.version, Arch: arch}
+	entries, err := os.ReadDir(in.Images)
+	if err != nil {
+		return nil, in, err
+	}
+	var out []image.Definition
+	for _, e := range entries {
+		d, err := in.Definition(e.Name())
+		if err != nil {
+			return nil, in, err
+		}
+		out = append(out, d)
+	}
+	return out, in, nil
+}
+
+// components are the programs of other modules that images contain.
+func (b *build) components() ([]string, error) {
+	definitions, _, err := b.definitions(runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, d := range definitions {
+		for _, f := range d.Files {
+			if f.Component != "" {
+				out = append(out, f.Component)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+// platform is one that cno is built for.
+type platform struct{ os, arch string }
+
+func (p platform) String() string { return p.os + "/" + p.arch }
+
+// program is the name of cno's file.
+func (p platform) program() string {
+	if p.os == "windows" {
+		return "cno.exe"
+	}
+	return "cno"
+}
+
+// archive is the name of the archive of cno.
+func (b *build) archive(p platform) string {
+	suffix := ".tar.gz"
+	if p.os == "windows" {
+		suffix = ".zip"
+	}
+	return fmt.Sprintf("cno_%s_%s_%s%s", b.version, p.os, p.arch, suffix)
+}
+
+func platforms() []platform {
+	var out []platform
+	for _, system := range []string{"darwin", "linux", "windows"} {
+		for _, arch := range architectures {
+			out = append(out, platform{system, arch})
+		}
+	}
+	return out
+}
+
+// cno builds the administrator's tool with the digests of the images, and packs it with its manual and completions.
+func (b *build) cno(ctx context.Context) error {
+	variable, value := release.LinkerValue(b.digests)
+	for _, p := range platforms() {
+		b.progress("cno for " + p.String())
+		if err := b.compile(ctx, p.os, p.arch, filepath.Join(b.work, p.os, p.arch), "-X "+variable+"="+value, "cno"); err != nil {
+			return err
+		}
+	}
+	own := filepath.Join(b.work, runtime.GOOS, runtime.GOARCH, "cno")
+	extra, err := b.extra(ctx, own)
+	if err != nil {
+		return err
+	}
+	for _, p := range platforms() {
+		files := append([]packed{
+			{name: p.program(), source: filepath.Join(b.work, p.os, p.arch, p.program()), mode: 0o755},
+			{name: "LICENSE", source: "LICENSE", mode: 0o644},
+		}, extra...)
+		pack := b.tarball
+		if p.os == "windows" {
+			pack = b.zip
+		}
+		if err := pack(b.archive(p), files); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// extra are the files beside cno: manual pages and completions, written by the program itself.
+func (b *build) extra(ctx context.Context, cno string) ([]packed, error) {
+	var out []packed
+	manual := filepath.Join(b.work, "man")
+	if _, err := b.output(ctx, nil, cno, "man", "--date", b.date.Format("2006-01-02"), manual); err != nil {
+		return nil, err
+	}
+	pages, err := os.ReadDir(manual)
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		out = append(out, packed{name: "man/man1/" + page.Name(), source: filepath.Join(manual, page.Name()), mode: 0o644})
+	}
+	for _, shell := range []string{"bash", "fish", "powershell", "zsh"} {
+		script, err := b.output(ctx, nil, cno, "completion", shell)
+		if err != nil {
+			return nil, err
+		}
+		path := filepath.Join(b.work, "completion."+shell)
+		if err := os.WriteFile(path, []byte(strings.TrimRight(script, "\n")+"\n"), 0o644); err != nil {
+			return nil, err
+		}
+		out = append(out, packed{name: "completions/cno." + shell, source: path, mode: 0o644})
+	}
+	return out, nil
+}
