@@ -34,7 +34,7 @@ func (b *build) krew() ([]byte, error) {
 	p.Spec = pluginSpec{
 		Version: b.version, Homepage: repository,
 		ShortDescription: "Preview, apply and inspect a cluster's network",
-		Description:      "The administrator's tool of the Cluster Network Operator: it installs and upgrades the\noperator, previews and applies changes of the network, and finds what is wrong with it.\n",
+		Description:      "The administrator's tool of the Cluster Network Operator: it installs and upgrades the\noperator, previews and applies changes of the network, and reports its problems.\n",
 	}
 	for _, platform := range platforms() {
 		entry := pluginPlatform{URI: b.url + "/" + b.archive(platform), SHA256: b.sums[b.archive(platform)], Bin: platform.program()}
