@@ -34,7 +34,7 @@ func (l *Lab) Conformance(ctx context.Context, o ConformanceOptions) error {
 	for _, c := range component.Conformance() {
 		programs = append(programs, c.Name)
 	}
-	if err := Build(ctx, l.host, programs); err != nil {
+	if err := Build(ctx, l.host, "", programs); err != nil {
 		return err
 	}
 	archives, err := BuildImages(ctx, l.host, true)
