@@ -21,6 +21,7 @@ import (
 	clusterdiff "github.com/cluster-network-operator/cno/internal/cli/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/doctor"
 	"github.com/cluster-network-operator/cno/internal/cli/history"
+	"github.com/cluster-network-operator/cno/internal/cli/install"
 	"github.com/cluster-network-operator/cno/internal/cli/man"
 	"github.com/cluster-network-operator/cno/internal/cli/pause"
 	"github.com/cluster-network-operator/cno/internal/cli/plan"
@@ -70,7 +71,8 @@ wrong. The help of each command has the details.`,
 		pause.New(time.Now), pause.NewResume(), doctor.New(p.Registry.Operands(), time.Now), connectivity.New(), ui.New(p, version.String(), time.Now),
 		top.New(p.Registry.Operands(), colored, time.Now), uninstall.New(p.Registry.Operands()), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
-		), completions(), versions(root.Version), man.New())
+		), completions(), versions(root.Version), man.New(),
+		install.New(), install.NewUpgrade(), install.NewImages())
 	if name == plugin {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl cno"}
 		rename(root)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/api/crds"
 	"github.com/cluster-network-operator/cno/config"
+	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
 // kustomization is what config/default and the directories below it use of kustomize.
@@ -216,9 +217,12 @@ func hash(data map[string]any) (string, error) {
 	return strings.NewReplacer("0", "g", "1", "h", "3", "k", "a", "m", "e", "t").Replace(hex.EncodeToString(sum[:])[:10]), nil
 }
 
-// deploy sets image, ConfigMap and number of replicas of the operator's Deployment.
+// deploy sets version, image, ConfigMap and number of replicas of the operator's Deployment.
 func deploy(o *unstructured.Unstructured, images Set, renamed map[string]string, replicas int64) error {
 	if err := unstructured.SetNestedField(o.Object, replicas, "spec", "replicas"); err != nil {
+		return err
+	}
+	if err := unstructured.SetNestedField(o.Object, images.Version, "metadata", "annotations", manifest.AnnotationVersion); err != nil {
 		return err
 	}
 	containers, _, err := unstructured.NestedSlice(o.Object, "spec", "template", "spec", "containers")

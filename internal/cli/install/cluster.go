@@ -1,0 +1,215 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/preview"
+)
+
+// The operator's Deployment, and how the ConfigMap of its images begins, which no other operator has.
+const (
+	deployment  = "network-operator"
+	imageConfig = "network-operator-images"
+)
+
+// controlPlane is the label of control-plane nodes.
+const controlPlane = "node-role.kubernetes.io/control-plane"
+
+// found is what is in a cluster.
+type found struct {
+	// operator is the Deployment in the operator's place; nil if there is none. ours is true if it is this operator's.
+	operator *appsv1.Deployment
+	ours     bool
+	// networks are other networks, by name and DaemonSet; proxies the DaemonSets of other kube-proxies.
+	networks, proxies []string
+	// controlPlanes is the number of control-plane nodes, ready the number of nodes that have a network.
+	controlPlanes, ready int
+	// network is true if there is a Network. notUpgradeable says why the operator must not be replaced now; empty if it may.
+	network        bool
+	notUpgradeable string
+	// administrator is false if the user may not do everything.
+	administrator bool
+}
+
+// agents are the DaemonSets of networks that others install.
+func agents() map[string]string {
+	return map[string]string{
+		"calico-node": "Calico", "canal": "Canal", "cilium": "Cilium", "kube-flannel-ds": "Flannel, installed by another party", "kube-flannel": "Flannel, installed by another party",
+		"antrea-agent": "Antrea", "weave-net": "Weave Net", "kube-router": "kube-router", "kindnet": "kindnet", "kube-ovn-cni": "Kube-OVN",
+		"aws-node": "Amazon VPC CNI", "azure-cns": "Azure CNI", "ovnkube-node": "OVN-Kubernetes, installed by another party", "romana-agent": "Romana",
+	}
+}
+
+// look reads what matters for an installation. It changes nothing.
+func look(ctx context.Context, cluster preview.Cluster) (found, error) {
+	var f found
+	for _, read := range []func(context.Context, preview.Cluster) error{f.readPermissions, f.readOperator, f.readDaemonSets, f.readNodes, f.readNetwork} {
+		if err := read(ctx, cluster); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func (f *found) readPermissions(ctx context.Context, cluster preview.Cluster) error {
+	gvr := authorizationv1.SchemeGroupVersion.WithResource("selfsubjectaccessreviews")
+	question := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": gvr.GroupVersion().String(), "kind": "SelfSubjectAccessReview",
+		"spec": map[string]any{"resourceAttributes": map[string]any{"verb": "*", "group": "*", "resource": "*"}},
+	}}
+	review, err := cluster.API.Resource(gvr).Create(ctx, question, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("read permissions: %w", err)
+	}
+	f.administrator, _, err = unstructured.NestedBool(review.Object, "status", "allowed")
+	return err
+}
+
+func (f *found) readOperator(ctx context.Context, cluster preview.Cluster) error {
+	var d appsv1.Deployment
+	err := cluster.Client.Get(ctx, client.ObjectKey{Namespace: cluster.Namespace, Name: deployment}, &d)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read Deployment %s: %w", deployment, err)
+	}
+	f.operator = &d
+	for _, c := range d.Spec.Template.Spec.Containers {
+		f.ours = f.ours || slices.ContainsFunc(c.EnvFrom, func(e corev1.EnvFromSource) bool {
+			return e.ConfigMapRef != nil && strings.HasPrefix(e.ConfigMapRef.Name, imageConfig)
+		})
+	}
+	return nil
+}
+
+// readDaemonSets finds the agents of other networks. Those that the operator applied are not others'.
+func (f *found) readDaemonSets(ctx context.Context, cluster preview.Cluster) error {
+	var list appsv1.DaemonSetList
+	if err := cluster.Client.List(ctx, &list); apierrors.IsForbidden(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("list DaemonSets: %w", err)
+	}
+	known := agents()
+	for _, d := range list.Items {
+		where := fmt.Sprintf("DaemonSet %s/%s", d.Namespace, d.Name)
+		switch network, ok := known[d.Name]; {
+		case d.Labels[manifest.LabelManagedBy] == manifest.ManagedBy:
+		case ok:
+			f.networks = append(f.networks, fmt.Sprintf("%s (%s)", network, where))
+		case d.Name == "kube-proxy":
+			f.proxies = append(f.proxies, where)
+		}
+	}
+	return nil
+}
+
+func (f *found) readNodes(ctx context.Context, cluster preview.Cluster) error {
+	var list corev1.NodeList
+	if err := cluster.Client.List(ctx, &list); apierrors.IsForbidden(err) {
+		return nil
+	} else if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	for _, n := range list.Items {
+		if _, ok := n.Labels[controlPlane]; ok {
+			f.controlPlanes++
+		}
+		if slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) {
+			f.ready++
+		}
+	}
+	return nil
+}
+
+// readNetwork reads the Network, whose CRD may be missing.
+func (f *found) readNetwork(ctx context.Context, cluster preview.Cluster) error {
+	var n operatorv1.Network
+	err := cluster.Client.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, &n)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) || apierrors.IsForbidden(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read network: %w", err)
+	}
+	f.network = true
+	for _, c := range n.Status.Conditions {
+		if c.Type == "Upgradeable" && string(c.Status) == "False" {
+			f.notUpgradeable = c.Message
+		}
+	}
+	return nil
+}
+
+// replicas is one for a cluster with one control-plane node, where a second replica would wait for another node for ever.
+func (f found) replicas() int64 {
+	if f.controlPlanes == 1 {
+		return 1
+	}
+	return 2
+}
+
+// version is that of the operator in the cluster; empty if there is none, or it does not name one.
+func (f found) version() string {
+	if f.operator == nil {
+		return ""
+	}
+	return f.operator.Annotations[manifest.AnnotationVersion]
+}
+
+// image is that of the Deployment's first container.
+func (f found) image() string {
+	if c := f.operator.Spec.Template.Spec.Containers; len(c) > 0 {
+		return c[0].Image
+	}
+	return "no image"
+}
+
+// refuse returns why nothing can be installed in the cluster at all.
+func (f found) refuse() error {
+	switch {
+	case !f.administrator:
+		return fmt.Errorf("the user of this kubeconfig may not install an operator: that takes the permissions of cluster-admin")
+	case f.operator != nil && !f.ours:
+		return fmt.Errorf("the cluster has another network operator: Deployment %s/%s runs %s", f.operator.Namespace, f.operator.Name, f.image())
+	}
+	return nil
+}
+
+// refuseInstall returns why the operator is not to be installed.
+func (f found) refuseInstall(version string, keepNetwork bool) error {
+	if err := f.refuse(); err != nil {
+		return err
+	}
+	if f.operator != nil {
+		if f.version() != version {
+			return fmt.Errorf("the operator is installed already, as version %s; to replace it by %s: cno upgrade", f.version(), version)
+		}
+		return nil
+	}
+	switch {
+	case keepNetwork:
+	case len(f.networks) > 0:
+		return fmt.Errorf("the cluster has another network: %s; remove it first, or keep it with --keep-network and a Network of a third party's type", strings.Join(f.networks, ", "))
+	case f.ready > 0 && !f.network:
+		return fmt.Errorf("the cluster has another network: %d nodes are Ready, although the operator is not installed; remove it first, or keep it with --keep-network and a Network of a third party's type", f.ready)
+	}
+	return nil
+}

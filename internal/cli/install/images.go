@@ -1,0 +1,75 @@
+package install
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/release"
+)
+
+// image is one that a cluster needs.
+type image struct {
+	// Name is that of the image, Reference what nodes pull.
+	Name      string `json:"name"`
+	Reference string `json:"reference"`
+	// Variable is the key in the ConfigMap of images.
+	Variable string `json:"variable"`
+}
+
+// NewImages makes the command images.
+func NewImages() *cobra.Command {
+	var prefix string
+	var form output.Format
+	cmd := &cobra.Command{
+		Use:   "images",
+		Short: "List the images that a cluster needs",
+		Long: `Lists the images that the operator of this program's release and its networks use, as cno install
+writes them: one reference on each line. A registry without access to others must have all of
+them, by the same digests.
+
+Exit status: 0 printed; 2 the command line is wrong.`,
+		Example: `  cno images
+  cno images --images registry.example/net -o json`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := images(prefix)
+			if err != nil {
+				return err
+			}
+			if !form.ForPeople() {
+				return form.Write(cmd.OutOrStdout(), list)
+			}
+			for _, i := range list {
+				if _, err := fmt.Fprintln(cmd.OutOrStdout(), i.Reference); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&prefix, "images", release.DefaultPrefix, "registry and path of the images, without a slash at the end")
+	form.Add(cmd)
+	return cmd
+}
+
+// images are those of the release, sorted by name.
+func images(prefix string) ([]image, error) {
+	set, err := release.Linked(prefix)
+	if err != nil {
+		return nil, fmt.Errorf("--images: %w", err)
+	}
+	variables, err := release.Variables()
+	if err != nil {
+		return nil, err
+	}
+	out := make([]image, 0, len(variables))
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		out = append(out, image{name, set.Reference(name), variables[name]})
+	}
+	return out, nil
+}

@@ -1,0 +1,190 @@
+// Package install is `cno install`, `cno upgrade` and `cno images`: the operator of this program's release is installed in a
+// cluster, an installed one is replaced by it, and the images that either needs are listed.
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/release"
+)
+
+// options are what the command line says.
+type options struct {
+	images                             string
+	wait, plan, keepNetwork, downgrade bool
+	timeout                            time.Duration
+	form                               output.Format
+	cluster                            kubeconfig.Flags
+}
+
+func (o *options) add(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.images, "images", release.DefaultPrefix, "registry and path of the images, without a slash at the end")
+	f.BoolVar(&o.wait, "wait", false, "wait until the operator runs")
+	f.DurationVar(&o.timeout, "timeout", 5*time.Minute, "how long to wait")
+	o.form.Add(cmd)
+	o.cluster.Add(f)
+}
+
+// New makes the command install.
+func New() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "install",
+		Short: "Install the operator",
+		Long: `Applies the manifests that this program contains: CRDs, permissions, admission policies and the
+operator, with the images of the same release. With one control-plane node, the operator has one
+replica. An installation that was interrupted is completed.
+
+A cluster that has another network or another operator of networks is refused, since two networks
+disturb each other; it is named. With --keep-network another network may stay: then the Network
+must name a type of a third party.
+
+Exit status: 0 installed, and with --wait running; 1 the cluster is refused, the user may not
+install, or the operator does not run in time; 2 the cluster does not answer, or the command line
+is wrong.`,
+		Example: `  cno install --wait
+  cno install --images registry.example/net --wait`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.install(cmd) },
+	}
+	o.add(cmd)
+	cmd.Flags().BoolVar(&o.keepNetwork, "keep-network", false, "install although the cluster has another network, which stays")
+	return cmd
+}
+
+// target is a cluster and what is to be installed in it.
+type target struct {
+	cluster preview.Cluster
+	found   found
+	objects []*unstructured.Unstructured
+	version string
+}
+
+// open reads the cluster, and makes the objects for it.
+func (o *options) open(ctx context.Context) (target, error) {
+	set, err := release.Linked(o.images)
+	if err != nil {
+		return target{}, fmt.Errorf("--images: %w", err)
+	}
+	if o.cluster.Namespace != kubeconfig.DefaultNamespace {
+		return target{}, fmt.Errorf("--namespace %s: the manifests install the operator in %s, and nowhere else", o.cluster.Namespace, kubeconfig.DefaultNamespace)
+	}
+	config, err := o.cluster.Config()
+	if err != nil {
+		return target{}, err
+	}
+	t := target{version: set.Version}
+	if t.cluster, err = preview.Open(config, o.cluster.Namespace); err != nil {
+		return target{}, err
+	}
+	if t.found, err = look(ctx, t.cluster); err != nil {
+		return target{}, err
+	}
+	t.objects, err = release.Manifests(set, t.found.replicas())
+	return t, err
+}
+
+func (o *options) install(cmd *cobra.Command) error {
+	t, err := o.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	if err := t.found.refuseInstall(t.version, o.keepNetwork); err != nil {
+		return &exit.Code{Status: exit.Refused, Err: err}
+	}
+	return o.apply(cmd, t)
+}
+
+// result is the answer of install and upgrade.
+type result struct {
+	// Version is that of this program's release, From that of the operator before; empty if there was none.
+	Version string `json:"version"`
+	From    string `json:"from,omitempty"`
+	// Applied is false if nothing was changed, Running true if the operator was waited for.
+	Applied bool `json:"applied"`
+	Running bool `json:"running"`
+	// Objects are those of the release in the order of applying.
+	Objects []change `json:"objects"`
+	// Notes are sentences about the cluster, Next is what to do next.
+	Notes []string `json:"notes"`
+	Next  string   `json:"next"`
+}
+
+// change is what becomes of an object: apply, or with --plan create, change or keep.
+type change struct {
+	Action string `json:"action"`
+	Object string `json:"object"`
+}
+
+// apply applies all objects, waits if that is wanted, and says what to do next.
+func (o *options) apply(cmd *cobra.Command, t target) error {
+	progress := cmd.OutOrStdout()
+	if !o.form.ForPeople() {
+		progress = cmd.ErrOrStderr()
+	}
+	a := applier{cluster: t.cluster, out: progress}
+	if err := a.all(cmd.Context(), t.objects); err != nil {
+		return &exit.Code{Status: exit.Refused, Err: err}
+	}
+	if o.wait {
+		ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+		defer cancel()
+		if err := a.running(ctx); err != nil {
+			return &exit.Code{Status: exit.Refused, Err: err}
+		}
+	}
+	res := t.result()
+	res.Applied, res.Running = true, o.wait
+	for _, object := range t.objects {
+		res.Objects = append(res.Objects, change{"apply", label(object)})
+	}
+	if !o.form.ForPeople() {
+		return o.form.Write(cmd.OutOrStdout(), res)
+	}
+	return res.print(cmd.OutOrStdout())
+}
+
+// result is the answer before anything is done.
+func (t target) result() result {
+	res := result{Version: t.version, From: t.found.version(), Objects: []change{}, Notes: []string{}, Next: "cno status"}
+	for _, name := range t.found.proxies {
+		res.Notes = append(res.Notes, name+" is another kube-proxy. Delete it, or set spec.deployKubeProxy: false in the Network.")
+	}
+	if !t.found.network {
+		res.Next = "write a Network, of which config/samples has examples, and run: cno apply -f network.yaml --watch"
+	}
+	return res
+}
+
+func (r result) print(out io.Writer) error {
+	state := "is installed"
+	if r.Running {
+		state = "is installed and runs"
+	}
+	lines := []string{fmt.Sprintf("The operator %s %s.", r.Version, state)}
+	for _, note := range r.Notes {
+		lines = append(lines, "Note: "+note)
+	}
+	for _, line := range append(lines, "Next: "+r.Next) {
+		if _, err := fmt.Fprintln(out, line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// errNotInstalled is the error of an upgrade where there is nothing to upgrade.
+var errNotInstalled = errors.New("the operator is not installed; to install it: cno install")
