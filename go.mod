@@ -49,6 +49,7 @@ require (
 
 require (
 	cel.dev/expr v0.25.3 // indirect
+	github.com/alexflint/go-filemutex v1.3.0 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.1 // indirect
 	github.com/cpuguy83/go-md2man/v2 v2.0.7 // indirect
 	github.com/google/cel-go v0.29.2 // indirect

@@ -2,13 +2,16 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/host/cniplugins"
@@ -33,6 +36,8 @@ type Program[C Validator] struct {
 	Cleanup func(ctx context.Context, config C) error
 	// Further are other agents in the same program, each with a subcommand and the same configuration.
 	Further []Further[C]
+	// RunFlags, if not nil, adds flags to the main job.
+	RunFlags func(*pflag.FlagSet)
 	// Libraries, if not nil, has the libraries that the agent uses log through a logger.
 	Libraries func(*slog.Logger)
 }
@@ -41,6 +46,8 @@ type Program[C Validator] struct {
 type Further[C Validator] struct {
 	// Name is that of the subcommand, Short a sentence about it.
 	Name, Short string
+	// Optional is true if the agent has the defaults where there is no configuration file.
+	Optional bool
 	// Run is the agent; it ends with its context.
 	Run func(ctx context.Context, p Process, config C) error
 }
@@ -75,22 +82,26 @@ func (p Program[C]) command(log *slog.Logger, level *slog.LevelVar) *cobra.Comma
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
 	process := Process{Node: p.Node, Version: version.String(), Log: log}
 	for _, f := range p.Further {
-		root.AddCommand(p.configured(f.Name, f.Short, func(ctx context.Context, config C) error { return f.Run(ctx, process, config) }))
+		root.AddCommand(p.configured(f.Name, f.Short, f.Optional, func(ctx context.Context, config C) error { return f.Run(ctx, process, config) }))
+	}
+	run := p.configured("run", p.RunShort, false, func(ctx context.Context, config C) error { return p.Run(ctx, process, config) })
+	if p.RunFlags != nil {
+		p.RunFlags(run.Flags())
 	}
 	root.AddCommand(
-		p.configured("run", p.RunShort, func(ctx context.Context, config C) error { return p.Run(ctx, process, config) }),
-		p.configured("cleanup", "Remove what the agent left on the node, after it was stopped", p.Cleanup),
+		run,
+		p.configured("cleanup", "Remove what the agent left on the node, after it was stopped", false, p.Cleanup),
 		installCommand(log), versionCommand())
 	return root
 }
 
 // configured returns a command that reads the configuration.
-func (p Program[C]) configured(name, short string, run func(context.Context, C) error) *cobra.Command {
+func (p Program[C]) configured(name, short string, optional bool, run func(context.Context, C) error) *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use: name, Short: short, Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := p.read(file)
+			config, err := p.read(file, optional)
 			if err != nil {
 				return err
 			}
@@ -101,9 +112,12 @@ func (p Program[C]) configured(name, short string, run func(context.Context, C) 
 	return cmd
 }
 
-func (p Program[C]) read(file string) (C, error) {
+func (p Program[C]) read(file string, optional bool) (C, error) {
 	var none C
 	data, err := os.ReadFile(file)
+	if optional && errors.Is(err, fs.ErrNotExist) {
+		return p.Decode([]byte("{}")) // what has no default is not needed
+	}
 	if err != nil {
 		return none, fmt.Errorf("read configuration: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
@@ -48,6 +49,9 @@ func TestProgram(t *testing.T) {
 		{"its main job", "run --config=" + good, "run toy0 on node1", ""},
 		{"the default file", "run", "run toy0 on node1", ""},
 		{"another agent of the program", "more --config=" + good, "more toy0 on node1", ""},
+		{"another agent without a file, which has the defaults", "more --config=/none", "more  on node1", ""},
+		{"a flag of the main job", "run --color=red", "run toy0 on node1 in red", ""},
+		{"which is no flag of others", "more --color=red", "", "unknown flag"},
 		{"cleanup", "cleanup --config=" + good, "cleanup toy0", ""},
 		{"a file that is missing", "run --config=/none", "", "read configuration: open /none"},
 		{"an unknown field", "run --config=" + file("unknown.json", `{"bride":"toy0"}`), "", "decode toy.json"},
@@ -57,15 +61,19 @@ func TestProgram(t *testing.T) {
 		{"plugins", "install-cni --from=" + plugins + " --to=" + target, "", ""},
 		{"no plugins", "install-cni --from=" + target + "/none --to=" + target, "", "read directory of plugins"},
 	} {
-		calls := ""
+		calls, color := "", ""
 		p := Program[config]{
 			Name: "toy", Node: "node1", ConfigFile: good, RunShort: "Run",
 			Decode: func(data []byte) (config, error) { return agentfile.Decode("toy.json", data, config{}) },
 			Run: func(_ context.Context, p Process, c config) error {
 				calls = "run " + c.Bridge + " on " + p.Node
+				if color != "" {
+					calls += " in " + color
+				}
 				return nil
 			},
-			Further: []Further[config]{{Name: "more", Short: "Do more", Run: func(_ context.Context, p Process, c config) error {
+			RunFlags: func(flags *pflag.FlagSet) { flags.StringVar(&color, "color", "", "") },
+			Further: []Further[config]{{Name: "more", Short: "Do more", Optional: true, Run: func(_ context.Context, p Process, c config) error {
 				calls = "more " + c.Bridge + " on " + p.Node
 				return nil
 			}}},

@@ -345,6 +345,19 @@ func (s *Server) Sweep(ctx context.Context) {
 	}
 }
 
+// Serving reports whether the server accepts requests.
+func (s *Server) Serving() bool { return s.serving.Load() }
+
+// Containers returns the sandboxes with attachments, also those whose ADD runs.
+func (s *Server) Containers() (map[string]bool, error) {
+	records, err := s.store.all()
+	out := map[string]bool{}
+	for _, r := range records {
+		out[r.Call.ContainerID] = true
+	}
+	return out, err
+}
+
 // Each calls visit with every attachment for which match is true, whose ADD has succeeded and whose network namespace exists, in the turn of its
 // sandbox: no request of it runs meanwhile. It does not wait for an ADD that runs. Before the server serves there are no attachments. The
 // error has all errors.

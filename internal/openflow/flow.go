@@ -78,7 +78,11 @@ func actions(in []Action) string {
 type Set struct {
 	flows []Flow
 	notes map[uint64]string
+	text  string
 }
+
+// Verbatim returns the set whose String is a text. Its flows cannot be looked at: it is for a set that an earlier process had.
+func Verbatim(text string) Set { return Set{text: text} }
 
 // NewSet returns a set of flows, in the order of tables, priorities and matches. Repeated flows count once; their note is the first one's. Two
 // flows of a table with the same priority and match that differ in their actions are an error that names all of them: which one a
@@ -115,13 +119,16 @@ func NewSet(flows ...Flow) (Set, error) {
 }
 
 // Len is the number of flows.
-func (s Set) Len() int { return len(s.flows) }
+func (s Set) Len() int { return max(len(s.flows), strings.Count(s.text, "\n")) }
 
 // Note returns the note of the flows with a cookie, empty if none has it.
 func (s Set) Note(cookie uint64) string { return s.notes[cookie] }
 
 // String is the set as a file of ovs-ofctl(8), a flow a line.
 func (s Set) String() string {
+	if s.text != "" {
+		return s.text
+	}
 	var b strings.Builder
 	for _, f := range s.flows {
 		b.WriteString(f.String())

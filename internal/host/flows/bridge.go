@@ -35,6 +35,12 @@ func (b Bridge) Replace(ctx context.Context, s openflow.Set) error {
 	return err
 }
 
+// MatchFragments has flows see the ports of the first fragment of a packet, until ovs-vswitchd ends. Without it all fragments have port 0.
+func (b Bridge) MatchFragments(ctx context.Context) error {
+	_, err := b.ofctl(ctx, "", "set-frags", "unix:"+b.management(), "nx-match")
+	return err
+}
+
 // Differences compares the bridge with a set by meaning. Each line is a flow that only one of them has: it begins with "-" if the bridge
 // lacks it, and with "+" if the bridge has it in addition.
 func (b Bridge) Differences(ctx context.Context, s openflow.Set) ([]string, error) {

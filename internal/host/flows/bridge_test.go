@@ -132,7 +132,7 @@ func TestBridgeHasTheSet(t *testing.T) {
 func TestKeeper(t *testing.T) {
 	vsw, bridge := vswitch(t)
 	var applied, failed atomic.Int32
-	k := flows.Keeper{Bridge: bridge, Resync: time.Second, Applied: func(_ openflow.Set, err error) {
+	k := flows.Keeper{Bridge: bridge, Resync: time.Second, MatchFragments: true, Applied: func(_ openflow.Set, err error) {
 		if err != nil {
 			failed.Add(1)
 		} else {
@@ -151,8 +151,24 @@ func TestKeeper(t *testing.T) {
 		})
 	}
 	first, second := everyKind(t), must(t, openflow.Flow{Priority: 9, Note: "closed"})
-	k.Set(first)
-	holds(first)
+	within := func(applied <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-applied:
+		case <-time.After(time.Minute):
+			t.Fatal("a set is not applied within a minute")
+		}
+	}
+	former := k.Set(second)
+	within(k.Set(first))
+	within(former) // a later set has replaced it
+	if lines, err := bridge.Differences(t.Context(), first); err != nil || len(lines) > 0 {
+		t.Errorf("the set is reported as applied, and the bridge differs: %v %v", lines, err)
+	}
+	if out := netns.Run(t, "ovs-ofctl", "get-frags", "unix:"+filepath.Join(vsw.RunDir, "br0.mgmt")); !strings.Contains(out, "nx-match") {
+		t.Errorf("fragments: %s", out)
+	}
+	within(k.Set(first))
 	k.Set(second)
 	holds(second)
 	if err := bridge.Replace(t.Context(), first); err != nil { // a third party

@@ -14,12 +14,19 @@ type Keeper struct {
 	// Resync is how often the set is applied although nothing is known to have changed, in case someone has changed the flows. Default:
 	// 1 minute.
 	Resync time.Duration
+	// MatchFragments has flows see the ports of the first fragment of a packet, which Open vSwitch hides otherwise.
+	MatchFragments bool
 	// Applied is called after each attempt with the set and, if it failed, the reason. It may be nil.
 	Applied func(openflow.Set, error)
 
 	mu      sync.Mutex
 	desired *openflow.Set
 	changed chan struct{}
+	// waiting are closed once the desired set is applied, certain is the text of the set that the bridge has; empty if that is not known.
+	waiting []chan struct{}
+	certain string
+	// doubts counts how often the bridge may have lost its flows.
+	doubts int
 }
 
 // The pauses after a failure: doubled from the first to the longest one.
@@ -28,12 +35,20 @@ const (
 	longestPause = 5 * time.Second
 )
 
-// Set changes the desired set. It does not wait until the bridge has it.
-func (k *Keeper) Set(s openflow.Set) {
+// Set changes the desired set. It does not wait until the bridge has it: the channel is closed once it has this set, or one that was given
+// later.
+func (k *Keeper) Set(s openflow.Set) <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	done := make(chan struct{})
 	k.desired = &s
+	if k.certain != "" && k.certain == s.String() {
+		close(done)
+		return done
+	}
+	k.waiting = append(k.waiting, done)
 	k.signal()
+	return done
 }
 
 // signal lets Run apply the set. k.mu is held.
@@ -47,10 +62,20 @@ func (k *Keeper) signal() {
 	}
 }
 
+// again has the set applied as if nothing was known about the bridge.
 func (k *Keeper) again() {
+	k.doubt()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.signal()
+}
+
+// doubt notes that the flows of the bridge are not known.
+func (k *Keeper) doubt() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.certain = ""
+	k.doubts++
 }
 
 // Run applies sets until the context ends: each that is given, the last one again after every connection to the bridge, since a new
@@ -77,6 +102,7 @@ func (k *Keeper) Run(ctx context.Context) {
 			return
 		case <-changed:
 		case <-time.After(next):
+			k.doubt()
 		}
 		if err := k.apply(ctx); err != nil {
 			next, pause = pause, min(2*pause, longestPause)
@@ -88,16 +114,42 @@ func (k *Keeper) Run(ctx context.Context) {
 
 func (k *Keeper) apply(ctx context.Context) error {
 	k.mu.Lock()
-	desired := k.desired
-	k.mu.Unlock()
+	desired, waiting := k.desired, k.waiting
 	if desired == nil {
+		k.mu.Unlock()
 		return nil
 	}
-	err := k.Bridge.Replace(ctx, *desired)
+	certain, doubts := k.certain, k.doubts
+	k.certain, k.waiting = "", nil
+	k.mu.Unlock()
+	var err error
+	if k.MatchFragments && certain == "" {
+		err = k.Bridge.MatchFragments(ctx)
+	}
+	if err == nil {
+		err = k.Bridge.Replace(ctx, *desired)
+	}
+	k.finish(*desired, waiting, doubts, err)
 	if k.Applied != nil && ctx.Err() == nil {
 		k.Applied(*desired, err)
 	}
 	return err
+}
+
+// finish notes what the bridge has.
+func (k *Keeper) finish(applied openflow.Set, waiting []chan struct{}, doubts int, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		k.waiting = append(waiting, k.waiting...)
+		return
+	}
+	for _, w := range waiting {
+		close(w)
+	}
+	if doubts == k.doubts {
+		k.certain = applied.String()
+	}
 }
 
 // watch keeps a session with the bridge, whose end means that the flows are lost.

@@ -24,11 +24,21 @@ type Bridge struct {
 	Secure bool
 }
 
+// datapath is the type of the bridge's datapath.
+func (b Bridge) datapath() string {
+	if b.Userspace {
+		return "netdev"
+	}
+	return "system"
+}
+
 // Port is a port with one interface of the same name.
 type Port struct {
 	Name string
 	// Type is that of the interface: empty for one of the kernel, or geneve, vxlan, patch, internal.
 	Type string
+	// Number is the number of the port that Open vSwitch gives it if it is free; 0 leaves the choice to Open vSwitch.
+	Number uint32
 	// Options are the interface's, ExternalIDs what controllers read of it, such as iface-id.
 	Options, ExternalIDs map[string]string
 }
@@ -62,14 +72,11 @@ func (c Configuration) Initialize(ctx context.Context, externalIDs map[string]st
 
 // EnsureBridge creates a bridge with its local port, or changes the one of that name. It returns when ovs-vswitchd has done it.
 func (c Configuration) EnsureBridge(ctx context.Context, b Bridge) error {
-	datapath, mode := "system", "standalone"
-	if b.Userspace {
-		datapath = "netdev"
-	}
+	mode := "standalone"
 	if b.Secure {
 		mode = "secure"
 	}
-	settings := map[string]any{"datapath_type": datapath, "fail_mode": mode}
+	settings := map[string]any{"datapath_type": b.datapath(), "fail_mode": mode}
 	exists, err := c.exists(ctx, "Bridge", b.Name)
 	if err != nil {
 		return err
@@ -87,6 +94,20 @@ func (c Configuration) EnsureBridge(ctx context.Context, b Bridge) error {
 	return c.commit(ctx, "bridge "+b.Name, operations)
 }
 
+// DeleteBridge removes a bridge with its ports. That there is none is no error.
+func (c Configuration) DeleteBridge(ctx context.Context, name string) error {
+	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Bridge", []string{"_uuid"}, ovsdb.Equal("name", name)))
+	if err != nil {
+		return fmt.Errorf("read bridge %s: %w", name, err)
+	}
+	if len(results[0].Rows) == 0 {
+		return nil
+	}
+	return c.commit(ctx, "bridge "+name, []ovsdb.Operation{
+		ovsdb.Mutate("Open_vSwitch", "bridges", "delete", ovsdb.Set{results[0].Rows[0].UUID("_uuid")}),
+	})
+}
+
 // EnsurePort adds a port to a bridge, or changes the port of that name, and returns when ovs-vswitchd has done it. What ovs-vswitchd
 // cannot do with its interface is an error.
 func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) error {
@@ -95,6 +116,9 @@ func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) er
 		return err
 	}
 	settings := map[string]any{"type": p.Type, "options": ovsdb.Map(p.Options), "external_ids": ovsdb.Map(p.ExternalIDs)}
+	if p.Number != 0 {
+		settings["ofport_request"] = int(p.Number)
+	}
 	operations := []ovsdb.Operation{ovsdb.Update("Interface", settings, ovsdb.Equal("name", p.Name))}
 	if !exists {
 		settings["name"] = p.Name

@@ -39,6 +39,9 @@ var (
 	nodeAddress   = netip.MustParsePrefix("169.254.100.2/30")
 )
 
+// UnderlayNetwork has the addresses of the pair. Pods have no business there.
+var UnderlayNetwork = tunnelAddress.Masked()
+
 // nodeMAC is the hardware address of nodeEnd, known so that Open vSwitch need not ask for it.
 var nodeMAC = []byte{0x0a, 0x58, 0xa9, 0xfe, 0x64, 0x02}
 
@@ -80,6 +83,9 @@ func (u Underlay) Prepare(ctx context.Context) error {
 	}
 	return sysctl.Set(u.ProcSys, "net/ipv4/ip_forward", "1")
 }
+
+// PrepareNamespace creates the network namespace, which is all that ovs-vswitchd needs to start. Prepare does it, too.
+func (u Underlay) PrepareNamespace() error { return u.createNamespace() }
 
 // Connect gives the bridge the tunnel endpoint's address, once Open vSwitch has created it with the port that UplinkPort names, and tells
 // ovs-vswitchd the next hop: while that is not known, it drops tunnel packets. ovs-vswitchd forgets it after 15 minutes and when it

@@ -91,12 +91,13 @@ func (s *Session) one(ctx context.Context, e Endpoint, o Options) error {
 		<-c.Done()
 		return c.Err()
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	// Not ctx, which the function above reads: it must find the reason there when it is called.
+	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := c.spawn(func() { <-c.Done(); cancel() }); err != nil {
 		return err
 	}
-	if err := s.Serve(ctx, c); err != nil && c.Err() == nil {
+	if err := s.Serve(serving, c); err != nil && c.Err() == nil {
 		return err
 	}
 	return c.Err()

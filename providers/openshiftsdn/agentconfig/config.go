@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -64,8 +65,11 @@ type Config struct {
 	// the format of host-local.
 	StateDir   string `json:"stateDir"`
 	AddressDir string `json:"addressDir"`
-	// SwitchRunDir has the sockets of Open vSwitch.
-	SwitchRunDir string `json:"switchRunDir"`
+	// SwitchRunDir has the sockets of Open vSwitch, SwitchDataDir its database.
+	SwitchRunDir  string `json:"switchRunDir"`
+	SwitchDataDir string `json:"switchDataDir"`
+	// SwitchNamespace is the name of the network namespace of Open vSwitch with the userspace datapath.
+	SwitchNamespace string `json:"switchNamespace"`
 	// ProcSys is where the kernel's settings are; elsewhere than /proc/sys if that is read-only in the container.
 	ProcSys string `json:"procSys"`
 	// NodeHealthAddress and ControllerHealthAddress are the hosts and ports on which the programs serve health and metrics.
@@ -98,7 +102,7 @@ func Default() Config {
 		Version: Version, Mode: NetworkPolicy, VXLANPort: 4789, EnableUnidling: true, MasqueradeBit: 14, LogLevel: "info",
 		ClusterNetworks: []ClusterNetwork{}, ReservedVNIDs: map[string]uint32{},
 		CNI:      CNI{ConfDir: PluginConfDir, BinDir: HostPluginDir, Socket: ServerDir + "/cniserver/socket"},
-		StateDir: StateDir, AddressDir: AddressDir, SwitchRunDir: SwitchRunDir, ProcSys: "/proc/sys",
+		StateDir: StateDir, AddressDir: AddressDir, SwitchRunDir: SwitchRunDir, SwitchDataDir: SwitchDataDir, SwitchNamespace: SwitchNamespace, ProcSys: "/proc/sys",
 		NodeHealthAddress: HealthNode, ControllerHealthAddress: HealthController,
 	}
 }
@@ -143,9 +147,12 @@ func (c Config) Validate() field.ErrorList {
 	}
 	for _, p := range []struct{ name, path string }{
 		{"cni.confDir", c.CNI.ConfDir}, {"cni.binDir", c.CNI.BinDir}, {"cni.socket", c.CNI.Socket}, {"stateDir", c.StateDir},
-		{"addressDir", c.AddressDir}, {"switchRunDir", c.SwitchRunDir}, {"procSys", c.ProcSys},
+		{"addressDir", c.AddressDir}, {"switchRunDir", c.SwitchRunDir}, {"switchDataDir", c.SwitchDataDir}, {"procSys", c.ProcSys},
 	} {
 		errs = append(errs, agentfile.ValidatePath(field.NewPath(p.name), p.path)...)
+	}
+	if c.SwitchNamespace == "" || strings.Contains(c.SwitchNamespace, "/") {
+		errs = append(errs, field.Invalid(field.NewPath("switchNamespace"), c.SwitchNamespace, "must be a name without a slash"))
 	}
 	errs = append(errs, agentfile.ValidateListen(field.NewPath("nodeHealthAddress"), c.NodeHealthAddress)...)
 	return append(errs, agentfile.ValidateListen(field.NewPath("controllerHealthAddress"), c.ControllerHealthAddress)...)

@@ -62,6 +62,7 @@ func TestAllThatIsWrongIsReported(t *testing.T) {
 		{"a block larger than its pool", func(c *Config) { c.ClusterNetworks[0].HostPrefix = 13 }, []string{"clusterNetworks[0].hostPrefix"}},
 		{"a VNID of tenants is reserved", func(c *Config) { c.ReservedVNIDs["a"] = 10 }, []string{"reservedVNIDs[a]"}},
 		{"relative paths", func(c *Config) { c.CNI.Socket, c.StateDir = "socket", "/var/../etc" }, []string{"cni.socket", "stateDir"}},
+		{"a path in place of a name", func(c *Config) { c.SwitchNamespace = "/run/netns/ovs" }, []string{"switchNamespace"}},
 		{"addresses without a port", func(c *Config) { c.NodeHealthAddress, c.ControllerHealthAddress = "127.0.0.1", "" }, []string{"controllerHealthAddress", "nodeHealthAddress"}},
 		{"a log level", func(c *Config) { c.LogLevel = "5" }, []string{"logLevel"}},
 		{"a step of a change of the MTU", func(c *Config) { c.Migration = &agentfile.MTUMigration{RoutableMTU: 9000} }, []string{"migration.podNamespaces", "migration.routableMTU", "migration.step"}},

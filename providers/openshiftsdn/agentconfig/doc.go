@@ -49,6 +49,12 @@ const (
 const (
 	Bridge = "br0"
 	Tunnel = "tun0"
+	// VXLAN is the interface of Bridge that leads to all other nodes, and TunnelBridge the bridge with the end of tunnels, which only the
+	// userspace datapath has.
+	VXLAN        = "vxlan0"
+	TunnelBridge = "br-tun"
+	// SwitchNamespace is the network namespace of Open vSwitch with the userspace datapath.
+	SwitchNamespace = "openshift-sdn-ovs"
 )
 
 const (

@@ -57,6 +57,8 @@ type Input struct {
 	Policies []netpolicy.Policy
 	// Addresses are those of all pods that policies name, of all nodes.
 	Addresses map[netpolicy.ID][]netip.Addr
+	// Hosts are the addresses of other nodes by what stands for them among the peers of ingress rules.
+	Hosts map[netpolicy.ID]netip.Addr
 	// Firewalls are the policies for traffic that leaves the cluster network, one for each VNID that has any.
 	Firewalls []Firewall
 	// EgressIPs are the VNIDs whose traffic leaves with addresses of their own.

@@ -174,6 +174,10 @@ func (d *direction) peers(p *netpolicy.Peers) *[]matches {
 		}
 	}
 	for _, id := range p.Pods {
+		if host, is := d.b.Hosts[id]; is && d.byVNID {
+			out = append(out, matches{openflow.Is(openflow.IP), d.peer(only(host))})
+			continue
+		}
 		if byVNID[id.Namespace] {
 			continue
 		}

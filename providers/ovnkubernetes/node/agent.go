@@ -67,8 +67,8 @@ type daemonState struct {
 	Options
 	underlay  ovs.Underlay
 	userspace bool
-	place     place
-	vswitch   *vswitch
+	place     ovs.Place
+	vswitch   *ovs.Database
 	objects   *objects
 	server    *cniserver.Server
 	board     *agent.Board[status]
@@ -91,7 +91,7 @@ func Run(ctx context.Context, o Options) error {
 		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(),
 	}
 	if userspace {
-		d.place = place{underlay.Path()}
+		d.place = ovs.Place{Path: underlay.Path()}
 	}
 	metrics := newMetrics(o.Version, d)
 	d.vswitch = newSwitch(o.Config.Directories.SwitchSocket(), d.changed.Fire, func(err error) {
@@ -103,7 +103,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	events, err := newEvents(ctx, o.Client)
+	events, err := cniserver.NewEvents(ctx, o.Client, "ovnkube-node")
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -113,7 +113,7 @@ func Run(ctx context.Context, o Options) error {
 			objects: d.objects, vswitch: d.vswitch, place: d.place, userspace: userspace,
 			mtu: o.Config.MTU, events: events,
 		},
-		Dir: attachments(o.Config.Directories), Log: o.Log, Metrics: metrics, Failed: events.failed,
+		Dir: attachments(o.Config.Directories), Log: o.Log, Metrics: metrics, Failed: events.Failed,
 	}
 	health := agent.Health{
 		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
@@ -125,13 +125,13 @@ func Run(ctx context.Context, o Options) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, address) })
-	group.Go(func() error { d.vswitch.run(ctx); return nil })
+	group.Go(func() error { d.vswitch.Run(ctx); return nil })
 	group.Go(func() error { d.objects.run(ctx); return nil })
 	group.Go(func() error { d.watchDaemon(ctx); return nil })
 	group.Go(func() error { d.watchKernel(ctx); return nil })
 	group.Go(func() error {
 		// What an earlier process left can only be removed with a connection to Open vSwitch.
-		if !d.vswitch.synced(ctx) {
+		if !d.vswitch.Synced(ctx) {
 			return listener.Close()
 		}
 		return d.server.Serve(ctx, listener)
@@ -193,7 +193,7 @@ func (d *daemonState) publish() {
 
 // controllerProblem is that ovn-controller has not connected the management port, which is the first port that it gets.
 func (d *daemonState) controllerProblem() error {
-	if i, exists := d.vswitch.port(managementPeer); exists && i.installed {
+	if i, exists := d.vswitch.Interface(managementPeer); exists && installed(i) {
 		return nil
 	}
 	return fmt.Errorf("ovn-controller has not connected the management port to the logical switch yet; it needs the southbound database at %s, and the master the Node", d.Config.South)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
+	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
@@ -13,23 +14,23 @@ func TestPodsTalk(t *testing.T) {
 	one, two := c.nodes[0], c.nodes[1]
 	a, b, far := one.pod("a"), one.pod("b"), two.pod("far")
 	for _, p := range []*pod{a, b, far} {
-		serve(t, p.Namespace, ":8080")
+		nodetest.Serve(t, p.Namespace, ":8080")
 	}
 	t.Run("pods of one node and of two", func(t *testing.T) {
 		for _, p := range []*pod{b, far} {
-			reaches(t, a.Namespace, p.addr(), podMTU)
-			if got := answers(t, a.Namespace, p.addr().String()+":8080"); got != a.addr().String() {
+			nodetest.Reaches(t, a.Namespace, p.addr(), podMTU)
+			if got := nodetest.Answers(t, a.Namespace, p.addr().String()+":8080"); got != a.addr().String() {
 				t.Errorf("%s sees %s as the client, which is %s", p.name, got, a.addr())
 			}
 		}
-		reaches(t, far.Namespace, b.addr(), podMTU)
+		nodetest.Reaches(t, far.Namespace, b.addr(), podMTU)
 	})
 	t.Run("nodes reach pods, and pods nodes", func(t *testing.T) {
 		for _, m := range c.nodes {
 			for _, p := range []*pod{a, far} {
-				reaches(t, m.at, p.addr(), podMTU)
-				answers(t, m.at, p.addr().String()+":8080")
-				reaches(t, p.Namespace, m.address, podMTU)
+				nodetest.Reaches(t, m.at, p.addr(), podMTU)
+				nodetest.Answers(t, m.at, p.addr().String()+":8080")
+				nodetest.Reaches(t, p.Namespace, m.address, podMTU)
 			}
 		}
 	})
@@ -39,26 +40,26 @@ func TestPodsTalk(t *testing.T) {
 		c.link.Run("ip", "link", "set", "outside", "master", "sw0", "up")
 		outside.Run("ip", "address", "add", "192.0.2.100/24", "dev", "eth0")
 		outside.Run("ip", "link", "set", "eth0", "up")
-		serve(t, outside, ":80")
+		nodetest.Serve(t, outside, ":80")
 		for _, p := range []*pod{a, far} {
-			if got := answers(t, p.Namespace, "192.0.2.100:80"); got != p.m.address.String() {
+			if got := nodetest.Answers(t, p.Namespace, "192.0.2.100:80"); got != p.m.address.String() {
 				t.Errorf("the server outside sees %s, the node of the pod is %s", got, p.m.address)
 			}
 		}
 		// A client outside that has a route, or whose connection was translated by the node, is seen by pods of the node.
 		outside.Run("ip", "route", "add", clusterNetwork, "via", one.address.String())
-		if got := answers(t, outside, a.addr().String()+":8080"); got != "192.0.2.100" {
+		if got := nodetest.Answers(t, outside, a.addr().String()+":8080"); got != "192.0.2.100" {
 			t.Errorf("a pod of the node sees %s instead of its client's address", got)
 		}
-		if got := answers(t, outside, far.addr().String()+":8080"); got == "192.0.2.100" {
+		if got := nodetest.Answers(t, outside, far.addr().String()+":8080"); got == "192.0.2.100" {
 			t.Error("a pod of another node sees the client's address, so that its answers leave at the wrong node")
 		}
 	})
 	t.Run("a service of OVN's load balancer", func(t *testing.T) {
 		c.nbctl("lb-add", "web", "172.30.0.10:80", a.addr().String()+":8080,"+far.addr().String()+":8080", "tcp", "--", "ls-lb-add", one.name, "web", "--", "ls-lb-add", two.name, "web")
-		answers(t, b.Namespace, "172.30.0.10:80")
-		answers(t, far.Namespace, "172.30.0.10:80")
-		answers(t, one.at, "172.30.0.10:80")
+		nodetest.Answers(t, b.Namespace, "172.30.0.10:80")
+		nodetest.Answers(t, far.Namespace, "172.30.0.10:80")
+		nodetest.Answers(t, one.at, "172.30.0.10:80")
 	})
 	t.Run("host ports", func(t *testing.T) {
 		p := one.schedule("mapped")
@@ -67,8 +68,8 @@ func TestPodsTalk(t *testing.T) {
 		if err := p.add(); err != nil {
 			t.Fatal(err)
 		}
-		serve(t, p.Namespace, ":8080")
-		answers(t, two.at, one.address.String()+":30080")
+		nodetest.Serve(t, p.Namespace, ":8080")
+		nodetest.Answers(t, two.at, one.address.String()+":30080")
 	})
 	t.Run("repeated requests", func(t *testing.T) {
 		if err := a.add(); err != nil {

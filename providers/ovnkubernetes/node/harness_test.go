@@ -1,23 +1,16 @@
 package node_test
 
 import (
-	"bytes"
 	"crypto/rand"
 	"fmt"
-	"io"
-	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/containernetworking/plugins/pkg/ns"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/testing/assets"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
+	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
@@ -147,31 +141,7 @@ type machine struct {
 	// dir has all that is kept, run the sockets: paths of sockets are short.
 	dir, run  string
 	vswitchNS string
-	processes map[string]*process
-}
-
-// process is a running command of ovnkube.
-type process struct {
-	cmd  *exec.Cmd
-	done chan struct{}
-	log  *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	processes map[string]*nodetest.Process
 }
 
 // node adds a node, on which nothing runs yet.
@@ -181,7 +151,7 @@ func (c *cluster) node() *machine {
 	random := strings.ToLower(rand.Text()[:8])
 	m := &machine{
 		cluster: c, name: fmt.Sprintf("node%d", i), address: netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), dir: c.t.TempDir(), run: "/run/cno-test-" + random,
-		vswitchNS: "cnotest-" + random + "-ovs", processes: map[string]*process{},
+		vswitchNS: "cnotest-" + random + "-ovs", processes: map[string]*nodetest.Process{},
 	}
 	m.at = netns.New(c.t, m.name)
 	c.nodes = append(c.nodes, m)
@@ -196,49 +166,8 @@ func (c *cluster) node() *machine {
 	c.link.Run("ip", "link", "set", m.name, "master", "sw0", "up")
 	m.at.Run("ip", "address", "add", m.address.String()+"/24", "dev", "eth0")
 	m.at.Run("ip", "link", "set", "eth0", "up")
-	m.forwardAPI()
+	nodetest.ForwardAPI(m.t, m.at, m.api.Config.Host)
 	return m
-}
-
-// forwardAPI makes the API server reachable from the node's network namespace, at the same address.
-func (m *machine) forwardAPI() {
-	m.t.Helper()
-	server, err := url.Parse(m.api.Config.Host)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	address := server.Host
-	if address == "" {
-		address = m.api.Config.Host
-	}
-	var listener net.Listener
-	if err := ns.WithNetNSPath(m.at.Path(), func(ns.NetNS) (err error) {
-		listener, err = net.Listen("tcp", address)
-		return err
-	}); err != nil {
-		m.t.Fatal(err)
-	}
-	m.t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go relay(conn, address)
-		}
-	}()
-}
-
-func relay(conn net.Conn, address string) {
-	defer conn.Close()
-	to, err := net.Dial("tcp", address)
-	if err != nil {
-		return
-	}
-	defer to.Close()
-	go func() { _, _ = io.Copy(to, conn); _ = to.Close() }()
-	_, _ = io.Copy(conn, to)
 }
 
 // settings are the arguments of all processes of the node.
@@ -255,42 +184,11 @@ func (m *machine) settings() []string {
 // start runs a command of ovnkube on the node, or the agent; its log is shown when the test fails.
 func (m *machine) start(command string) {
 	m.t.Helper()
-	arguments := []string{"--net=" + m.at.Path(), program, command}
+	arguments := []string{program, command}
 	if command == "ovn-node" {
-		arguments = []string{"--net=" + m.at.Path(), program, "--init-node", m.name}
+		arguments = []string{program, "--init-node", m.name}
 	}
-	p := &process{cmd: exec.Command("nsenter", append(arguments, m.settings()...)...), done: make(chan struct{}), log: &lockedBuffer{}}
-	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := p.cmd.Start(); err != nil {
-		m.t.Fatal(err)
-	}
-	go func() { _ = p.cmd.Wait(); close(p.done) }()
-	m.processes[command] = p
-	m.t.Cleanup(func() {
-		p.end(syscall.SIGTERM)
-		if m.t.Failed() {
-			m.t.Logf("%s, %s:\n%s", m.name, command, tail(p.log.String()))
-		}
-	})
-}
-
-func tail(s string) string {
-	const most = 6000
-	if len(s) > most {
-		return "...\n" + s[len(s)-most:]
-	}
-	return s
-}
-
-func (p *process) end(signal syscall.Signal) {
-	_ = p.cmd.Process.Signal(signal)
-	select {
-	case <-p.done:
-	case <-time.After(20 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.done
-	}
+	m.processes[command] = nodetest.Start(m.t, m.at, m.name+", "+command, nil, append(arguments, m.settings()...)...)
 }
 
 // central runs OVN's databases and ovn-northd on the node, as masters do, and opens the southbound database to the nodes.

@@ -23,8 +23,8 @@ func newMetrics(version string, d *daemonState) *metrics {
 	m.Gauge("problems", "What does not work at present; /readyz names it.", func() float64 { return float64(d.board.View().Problems.Len()) })
 	m.Gauge("ports", "Pods that are connected to the integration bridge.", func() float64 {
 		n := 0
-		for _, i := range d.vswitch.ports() {
-			if i.ids[idSandbox] != "" && i.installed {
+		for _, i := range d.vswitch.Interfaces() {
+			if i.ExternalIDs[idSandbox] != "" && installed(i) {
 				n++
 			}
 		}

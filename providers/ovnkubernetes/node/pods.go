@@ -37,11 +37,11 @@ type pods struct {
 	// ready reports whether pods can be attached, and returns a channel that is closed when that may have changed.
 	ready     func() (bool, <-chan struct{})
 	objects   *objects
-	vswitch   *vswitch
-	place     place
+	vswitch   *ovs.Database
+	place     ovs.Place
 	userspace bool
 	mtu       int
-	events    *events
+	events    *cniserver.Events
 }
 
 var _ cniserver.Handler = (*pods)(nil)
@@ -67,15 +67,17 @@ func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, erro
 	if err != nil {
 		return nil, err
 	}
-	l := link{name: linkName(c), pod: c.NetNS, podName: c.IfName, mtu: p.mtu, given: given, place: p.place, userspace: p.userspace}
-	near, err := l.create()
+	l := ovs.PodLink{
+		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: p.mtu, MAC: given.MAC, Addresses: given.Addresses, Routes: routes(given), Place: p.place, Userspace: p.userspace,
+	}
+	near, err := l.Create()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.wire(ctx, l.name, podIDs(c, given, uid)); err != nil {
+	if err := p.wire(ctx, l.Name, podIDs(c, given, uid)); err != nil {
 		return nil, err
 	}
-	if err := p.awaitWiring(ctx, l.name, pod); err != nil {
+	if err := p.awaitWiring(ctx, l.Name, pod); err != nil {
 		return nil, err
 	}
 	return result(c, l, near.String(), given), nil
@@ -108,7 +110,7 @@ func (p *pods) awaitAddresses(ctx context.Context, pod cniserver.Pod) (topology.
 func (p *pods) awaitWiring(ctx context.Context, port string, pod cniserver.Pod) error {
 	limited, cancel := context.WithTimeout(ctx, wiringLimit)
 	defer cancel()
-	if err := p.vswitch.await(limited, port); err != nil {
+	if _, err := p.vswitch.Await(limited, port, notInstalled); err != nil {
 		return p.late(ctx, pod, "waited for the pod's port", err)
 	}
 	return nil
@@ -118,7 +120,7 @@ func (p *pods) awaitWiring(ctx context.Context, port string, pod cniserver.Pod) 
 func (p *pods) late(ctx context.Context, pod cniserver.Pod, what string, err error) error {
 	err = cniproto.Errorf(cniproto.CodeTryAgain, "%s: %v", what, err)
 	if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		p.events.failed(pod, err)
+		p.events.Failed(pod, err)
 	}
 	return err
 }
@@ -132,14 +134,14 @@ func podIDs(c cniserver.Call, given topology.Pod, uid string) map[string]string 
 // wire makes the interface a port of the integration bridge. Ports of earlier sandboxes of the pod are removed first: two with the same
 // logical port would take it from one another.
 func (p *pods) wire(ctx context.Context, name string, ids map[string]string) error {
-	for other, i := range p.vswitch.ports() {
-		if other != name && i.ids[idInterface] == ids[idInterface] {
-			if err := p.vswitch.deletePort(ctx, other); err != nil {
+	for other, i := range p.vswitch.Interfaces() {
+		if other != name && i.ExternalIDs[idInterface] == ids[idInterface] {
+			if err := p.vswitch.DeletePort(ctx, integration, other); err != nil {
 				return fmt.Errorf("remove the port of an earlier sandbox: %w", err)
 			}
 		}
 	}
-	c, err := p.vswitch.configuration(ctx)
+	c, err := p.vswitch.Configuration(ctx)
 	if err != nil {
 		return err
 	}
@@ -147,9 +149,9 @@ func (p *pods) wire(ctx context.Context, name string, ids map[string]string) err
 }
 
 // result is what CNI reports of an attachment.
-func result(c cniserver.Call, l link, near string, given topology.Pod) *current.Result {
+func result(c cniserver.Call, l ovs.PodLink, near string, given topology.Pod) *current.Result {
 	r := &current.Result{Interfaces: []*current.Interface{
-		{Name: l.name, Mac: near, Mtu: l.mtu}, {Name: c.IfName, Mac: given.MAC.String(), Mtu: l.mtu, Sandbox: c.NetNS},
+		{Name: l.Name, Mac: near, Mtu: l.MTU}, {Name: c.IfName, Mac: given.MAC.String(), Mtu: l.MTU, Sandbox: c.NetNS},
 	}}
 	for i, a := range given.Addresses {
 		r.IPs = append(r.IPs, &current.IPConfig{Interface: new(1), Address: *netaddr.IPNet(a), Gateway: given.Gateways[i].AsSlice()})
@@ -161,22 +163,22 @@ func result(c cniserver.Call, l link, near string, given topology.Pod) *current.
 func (p *pods) Del(ctx context.Context, c cniserver.Call) error {
 	name := linkName(c)
 	// The database decides, not the copy of it, which may be behind.
-	return errors.Join(p.vswitch.deletePort(ctx, name), p.place.remove(name))
+	return errors.Join(p.vswitch.DeletePort(ctx, integration, name), p.place.Remove(name))
 }
 
 // Check implements cniserver.Handler.
 func (p *pods) Check(_ context.Context, c cniserver.Call, added *current.Result) error {
 	name := linkName(c)
-	i, exists := p.vswitch.port(name)
+	i, exists := p.vswitch.Interface(name)
 	switch {
 	case !exists:
 		return fmt.Errorf("the port %s of the pod is missing in Open vSwitch", name)
-	case i.err != "":
-		return fmt.Errorf("port %s: open vswitch reports: %s", name, i.err)
-	case i.ids[idSandbox] != c.ContainerID:
-		return fmt.Errorf("the port %s belongs to sandbox %q", name, i.ids[idSandbox])
-	case !i.installed:
-		return fmt.Errorf("ovn-controller has not installed the flows of logical port %s", i.ids[idInterface])
+	case i.Error != "":
+		return fmt.Errorf("port %s: open vswitch reports: %s", name, i.Error)
+	case i.ExternalIDs[idSandbox] != c.ContainerID:
+		return fmt.Errorf("the port %s belongs to sandbox %q", name, i.ExternalIDs[idSandbox])
+	case !installed(i):
+		return fmt.Errorf("ovn-controller has not installed the flows of logical port %s", i.ExternalIDs[idInterface])
 	}
 	var want []netip.Prefix
 	for _, ip := range added.IPs {
@@ -184,7 +186,7 @@ func (p *pods) Check(_ context.Context, c cniserver.Call, added *current.Result)
 			want = append(want, a)
 		}
 	}
-	have, err := podAddresses(c)
+	have, err := ovs.PodAddresses(c.NetNS, c.IfName)
 	if err != nil {
 		return err
 	}

@@ -2,11 +2,8 @@ package node_test
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"path/filepath"
-	"testing"
-	"time"
 
 	"github.com/containernetworking/cni/libcni"
 	current "github.com/containernetworking/cni/pkg/types/100"
@@ -15,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
@@ -143,68 +139,4 @@ func (m *machine) pod(name string) *pod {
 		m.t.Fatalf("ADD of %s: %v", name, err)
 	}
 	return p
-}
-
-// reaches waits until an address answers pings with so many bytes in one packet.
-func reaches(t testing.TB, from netns.Namespace, addr netip.Addr, size int) {
-	t.Helper()
-	eventually.Holds(t, fmt.Sprintf("ping %s with %d bytes", addr, size), func() (string, bool) {
-		out, err := from.Try("ping", "-n", "-c", "1", "-W", "1", "-M", "do", "-s", fmt.Sprint(size-28), addr.String())
-		return out, err == nil
-	})
-}
-
-// serve accepts connections in a namespace until the test ends, and answers each with the client's address.
-func serve(t testing.TB, at netns.Namespace, address string) {
-	t.Helper()
-	var listener net.Listener
-	if err := ns.WithNetNSPath(at.Path(), func(ns.NetNS) (err error) {
-		listener, err = net.Listen("tcp", address)
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			host, _, _ := net.SplitHostPort(conn.RemoteAddr().String())
-			_, _ = conn.Write([]byte(host))
-			_ = conn.Close()
-		}
-	}()
-}
-
-// ask connects to an address from a namespace and returns the answer.
-func ask(from netns.Namespace, address string, limit time.Duration) (answer string, err error) {
-	err = ns.WithNetNSPath(from.Path(), func(ns.NetNS) error {
-		conn, err := net.DialTimeout("tcp", address, limit)
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(limit)); err != nil {
-			return err
-		}
-		buffer := make([]byte, 64)
-		n, err := conn.Read(buffer)
-		answer = string(buffer[:n])
-		return err
-	})
-	return answer, err
-}
-
-// answers waits until a server answers, and returns what.
-func answers(t testing.TB, from netns.Namespace, address string) string {
-	t.Helper()
-	var answer string
-	eventually.Holds(t, "connect to "+address, func() (string, bool) {
-		var err error
-		answer, err = ask(from, address, 2*time.Second)
-		return fmt.Sprint(err), err == nil
-	})
-	return answer
 }

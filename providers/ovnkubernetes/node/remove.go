@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/knftables"
 
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/daemon"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
@@ -30,7 +31,7 @@ func Remove(ctx context.Context, c config.Config) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{cniFile(c).Remove(), applyTraffic(ctx, traffic{knftables.IPv4Family: nil, knftables.IPv6Family: nil}), place{}.remove(topology.ManagementLink)}
+	errs := []error{cniFile(c).Remove(), applyTraffic(ctx, traffic{knftables.IPv4Family: nil, knftables.IPv6Family: nil}), ovs.Place{}.Remove(topology.ManagementLink)}
 	if userspace {
 		errs = append(errs, underlay.Remove(ctx))
 	} else {
@@ -62,7 +63,7 @@ func removeSystemDatapath(ctx context.Context) error {
 	errs = append(errs, err)
 	for _, l := range links {
 		if l.Type() == "veth" && strings.HasPrefix(l.Attrs().Name, linkPrefix) {
-			errs = append(errs, place{}.remove(l.Attrs().Name))
+			errs = append(errs, ovs.Place{}.Remove(l.Attrs().Name))
 		}
 	}
 	return errors.Join(errs...)

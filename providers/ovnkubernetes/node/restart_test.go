@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
+	"github.com/cluster-network-operator/cno/internal/testing/nodetest"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
@@ -21,7 +21,7 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 	c := running(t)
 	one, two := c.nodes[0], c.nodes[1]
 	a, far := one.pod("a"), two.pod("far")
-	reaches(t, a.Namespace, far.addr(), podMTU)
+	nodetest.Reaches(t, a.Namespace, far.addr(), podMTU)
 
 	t.Run("the agent is killed during an ADD", func(t *testing.T) {
 		p := one.schedule("late")
@@ -36,13 +36,13 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 		if err := <-added; err == nil || !strings.Contains(err.Error(), "does not answer") {
 			t.Errorf("the ADD of an agent that was killed: %v", err)
 		}
-		reaches(t, a.Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, a.Namespace, far.addr(), podMTU)
 		p.give()
 		one.start("ovn-node")
 		if err := p.add(); err != nil {
 			t.Fatalf("ADD after the restart: %v", err)
 		}
-		reaches(t, p.Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, p.Namespace, far.addr(), podMTU)
 		if err := a.check(); err != nil {
 			t.Errorf("CHECK of an earlier pod: %v", err)
 		}
@@ -51,13 +51,13 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 		before := one.vswitchd()
 		netns.Run(t, "kill", "-9", before)
 		eventually.Holds(t, "it runs again", func() (string, bool) { now := one.vswitchd(); return now, now != "" && now != before })
-		reaches(t, a.Namespace, far.addr(), podMTU)
-		reaches(t, one.at, a.addr(), podMTU)
+		nodetest.Reaches(t, a.Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, one.at, a.addr(), podMTU)
 	})
 	t.Run("Open vSwitch is stopped and started", func(t *testing.T) {
 		one.stop("ovs-server")
 		one.start("ovs-server")
-		reaches(t, a.Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, a.Namespace, far.addr(), podMTU)
 		if err := a.check(); err != nil {
 			t.Errorf("CHECK: %v", err)
 		}
@@ -77,8 +77,8 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 			out, err := a.Try("ping", "-n", "-c", "1", "-W", "1", far.addr().String())
 			return out, err == nil
 		})
-		reaches(t, a.Namespace, far.addr(), podMTU)
-		reaches(t, one.at, a.addr(), podMTU)
+		nodetest.Reaches(t, a.Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, one.at, a.addr(), podMTU)
 		if err := a.check(); err != nil {
 			t.Errorf("CHECK: %v", err)
 		}
@@ -92,7 +92,7 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 			t.Errorf("the node is removed from the southbound database:\n%s", out)
 		}
 		one.start("ovn-controller")
-		reaches(t, one.pod("wired").Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, one.pod("wired").Namespace, far.addr(), podMTU)
 	})
 	t.Run("a sandbox ends without DEL", func(t *testing.T) {
 		p := one.pod("gone")
@@ -110,7 +110,7 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 		if err := newer.add(); err != nil {
 			t.Fatal(err)
 		}
-		reaches(t, newer.Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, newer.Namespace, far.addr(), podMTU)
 		// The former sandbox still exists. The agent looks after ports before routes.
 		before := one.ports()
 		one.at.Run("ip", "route", "delete", clusterNetwork)
@@ -124,7 +124,7 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 		if err := p.del(); err != nil {
 			t.Errorf("DEL of the earlier sandbox: %v", err)
 		}
-		reaches(t, newer.Namespace, far.addr(), podMTU)
+		nodetest.Reaches(t, newer.Namespace, far.addr(), podMTU)
 	})
 	t.Run("what a third party changes is repaired", func(t *testing.T) {
 		for _, harm := range [][]string{
@@ -137,7 +137,7 @@ func TestWhatEndsAndStartsAgain(t *testing.T) {
 				_, err := one.at.Try("nft", "list", "table", "ip", "ovn-kubernetes")
 				return routes + fmt.Sprint(err), err == nil && strings.Contains(routes, "via 10.128.0.1 dev ovn-k8s-mp0") && strings.Contains(routes, "mtu 1400")
 			})
-			reaches(t, one.at, far.addr(), podMTU)
+			nodetest.Reaches(t, one.at, far.addr(), podMTU)
 		}
 	})
 }
@@ -215,22 +215,12 @@ func TestCleanup(t *testing.T) {
 }
 
 // kill ends a process of the node as a power failure does, stop as kubelet does.
-func (m *machine) kill(command string) { m.processes[command].end(syscall.SIGKILL) }
+func (m *machine) kill(command string) { m.processes[command].Kill() }
 
 // ended reports whether a process of the node does not run any more.
-func (m *machine) ended(command string) bool {
-	select {
-	case <-m.processes[command].done:
-		return true
-	default:
-		return false
-	}
-}
+func (m *machine) ended(command string) bool { return m.processes[command].Ended() }
 
 func (m *machine) stop(command string) {
 	m.t.Helper()
-	m.processes[command].end(syscall.SIGTERM)
-	if code := m.processes[command].cmd.ProcessState.ExitCode(); code != 0 {
-		m.t.Errorf("%s ends with status %d:\n%s", command, code, tail(m.processes[command].log.String()))
-	}
+	m.processes[command].Stop(m.t)
 }

@@ -30,7 +30,7 @@ func Switch(ctx context.Context, c config.Config, log *slog.Logger) error {
 		log.Info("Open vSwitch uses its userspace datapath", "namespace", underlay.Namespace)
 		s.Userspace, s.Namespace = true, underlay.Path()
 		if err := wait(ctx, log, "the underlay of Open vSwitch", func(ctx context.Context) error {
-			if underlay.MTU, err = UnderlayMTU(c.TunnelAddress); err != nil {
+			if underlay.MTU, err = ovs.MTUOf(c.TunnelAddress); err != nil {
 				return err
 			}
 			return underlay.Prepare(ctx)

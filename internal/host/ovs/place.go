@@ -1,4 +1,4 @@
-package node
+package ovs
 
 import (
 	"errors"
@@ -7,17 +7,22 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
-// place is where the nodes' ends of links are: the network namespace of Open vSwitch, by its path; empty is that of the node.
-type place struct{ path string }
+// Place is where the nodes' ends of links are: the network namespace of Open vSwitch. The zero value is that of the node.
+type Place struct {
+	// Path is the path of the network namespace.
+	Path string
+}
 
-// handle returns a netlink socket in the namespace.
-func (p place) handle() (*netlink.Handle, error) {
-	if p.path == "" {
+// Handle returns a netlink socket in the namespace.
+func (p Place) Handle() (*netlink.Handle, error) {
+	if p.Path == "" {
 		return netlink.NewHandle()
 	}
-	at, err := netns.GetFromPath(p.path)
+	at, err := netns.GetFromPath(p.Path)
 	if err != nil {
 		return nil, fmt.Errorf("open the network namespace of Open vSwitch: %w", err)
 	}
@@ -25,14 +30,14 @@ func (p place) handle() (*netlink.Handle, error) {
 	return netlink.NewHandleAt(at)
 }
 
-// links returns the names of the interfaces of the namespace.
-func (p place) links() (map[string]bool, error) {
-	h, err := p.handle()
+// Links returns the names of the interfaces of the namespace.
+func (p Place) Links() (map[string]bool, error) {
+	h, err := p.Handle()
 	if err != nil {
 		return nil, err
 	}
 	defer h.Close()
-	all, err := h.LinkList()
+	all, err := netlinkdump.All(h.LinkList)
 	if err != nil {
 		return nil, fmt.Errorf("list interfaces of Open vSwitch: %w", err)
 	}
@@ -43,9 +48,9 @@ func (p place) links() (map[string]bool, error) {
 	return out, nil
 }
 
-// remove removes an interface. One that does not exist is no error, and neither is a namespace that does not exist.
-func (p place) remove(name string) error {
-	h, err := p.handle()
+// Remove removes an interface. One that does not exist is no error, and neither is a namespace that does not exist.
+func (p Place) Remove(name string) error {
+	h, err := p.Handle()
 	if errors.Is(err, unix.ENOENT) {
 		return nil
 	}
@@ -54,7 +59,7 @@ func (p place) remove(name string) error {
 	}
 	defer h.Close()
 	link, err := h.LinkByName(name)
-	if missing(err) {
+	if LinkMissing(err) {
 		return nil
 	}
 	if err == nil {
@@ -66,7 +71,8 @@ func (p place) remove(name string) error {
 	return nil
 }
 
-func missing(err error) bool {
+// LinkMissing reports whether an error is that an interface does not exist.
+func LinkMissing(err error) bool {
 	_, is := errors.AsType[netlink.LinkNotFoundError](err)
 	return is
 }

@@ -1,0 +1,40 @@
+package cniserver
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	clientevents "k8s.io/client-go/tools/events"
+)
+
+const (
+	// reasonFailed is the reason of events on pods that could not be attached, actionAdd what was being done.
+	reasonFailed = "ErrorAddingPodToNetwork"
+	actionAdd    = "AddPodToNetwork"
+)
+
+// Events are events on pods about their attachment.
+type Events struct{ recorder clientevents.EventRecorder }
+
+// NewEvents returns events of a component that are sent until the context ends.
+func NewEvents(ctx context.Context, client kubernetes.Interface, component string) (*Events, error) {
+	broadcaster := clientevents.NewBroadcaster(&clientevents.EventSinkImpl{Interface: client.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("send events: %w", err)
+	}
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	return &Events{broadcaster.NewRecorder(scheme.Scheme, component)}, nil
+}
+
+// Failed reports on a pod why it could not be attached. It is what Server.Failed calls.
+func (e *Events) Failed(pod Pod, err error) {
+	if pod.Name == "" {
+		return
+	}
+	e.recorder.Eventf(&corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: types.UID(pod.UID)}, nil,
+		corev1.EventTypeWarning, reasonFailed, actionAdd, "%s", err)
+}

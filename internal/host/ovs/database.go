@@ -1,0 +1,161 @@
+package ovs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+)
+
+// Interface is an interface as Open vSwitch's database has it.
+type Interface struct {
+	ExternalIDs map[string]string
+	// Port is the number of its port; 0 or less while it has none.
+	Port int
+	// Error is what Open vSwitch cannot do with it.
+	Error string
+}
+
+// Database is the connection to Open vSwitch's database, and the rows that agents look at. Make it with NewDatabase.
+type Database struct {
+	session *ovsdb.Session
+	cache   *ovsdb.Cache
+	version *agent.Cell[int]
+}
+
+// NewDatabase returns a connection that Run keeps. Changed is called with what has changed, report when a connection fails or ends.
+func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)) *Database {
+	d := &Database{version: agent.NewCell(0)}
+	d.cache = ovsdb.NewCache(database, map[string][]string{
+		"Open_vSwitch": {"external_ids"}, "Bridge": {"name", "datapath_type"}, "Interface": {"name", "external_ids", "ofport", "error"},
+	}, func(changes []ovsdb.Change) {
+		d.version.Update(func(n *int) bool { *n++; return true })
+		changed(changes)
+	})
+	d.session = &ovsdb.Session{
+		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: database, Serve: d.cache.Follow,
+		Options: ovsdb.Options{MaxBackoff: time.Second},
+		Report:  func(_ ovsdb.Endpoint, err error) { report(fmt.Errorf("connect to Open vSwitch: %w", err)) },
+	}
+	return d
+}
+
+// Run keeps the connection until the context ends.
+func (d *Database) Run(ctx context.Context) { _ = d.session.Run(ctx) } // it ends with the context
+
+// Synced waits until the rows are known. It is false if the context has ended before.
+func (d *Database) Synced(ctx context.Context) bool {
+	select {
+	case <-d.cache.Synced():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Configuration returns the connection; it waits a short time for one.
+func (d *Database) Configuration(ctx context.Context) (Configuration, error) {
+	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	client, err := d.session.Client(limited)
+	if err != nil {
+		return Configuration{}, fmt.Errorf("open vswitch does not answer: %w", err)
+	}
+	return Configuration{Client: client}, nil
+}
+
+// Interfaces returns the interfaces by name.
+func (d *Database) Interfaces() map[string]Interface {
+	out := map[string]Interface{}
+	for _, row := range d.cache.Snapshot().Rows("Interface") {
+		out[row.Text("name")] = Interface{ExternalIDs: row.Map("external_ids"), Port: row.Int("ofport"), Error: row.Text("error")}
+	}
+	return out
+}
+
+// Interface returns an interface by name.
+func (d *Database) Interface(name string) (Interface, bool) {
+	i, exists := d.Interfaces()[name]
+	return i, exists
+}
+
+// HasRootIDs reports whether the root of the configuration has external IDs.
+func (d *Database) HasRootIDs(want map[string]string) bool {
+	for _, row := range d.cache.Snapshot().Rows("Open_vSwitch") {
+		return contains(row.Map("external_ids"), want)
+	}
+	return false
+}
+
+// EnsurePort adds a port, or corrects it. A port that is as it should be is not written: external IDs that a controller has set would be lost.
+func (d *Database) EnsurePort(ctx context.Context, bridge string, p Port) error {
+	c, err := d.Configuration(ctx)
+	if err != nil {
+		return err
+	}
+	if i, exists := d.Interface(p.Name); exists && i.Port > 0 && contains(i.ExternalIDs, p.ExternalIDs) {
+		return nil
+	}
+	return c.EnsurePort(ctx, bridge, p)
+}
+
+// EnsureBridge adds a bridge if it does not exist.
+func (d *Database) EnsureBridge(ctx context.Context, b Bridge) error {
+	for _, row := range d.cache.Snapshot().Rows("Bridge") {
+		if row.Text("name") == b.Name && row.Text("datapath_type") == b.datapath() {
+			return nil
+		}
+	}
+	c, err := d.Configuration(ctx)
+	if err != nil {
+		return err
+	}
+	return c.EnsureBridge(ctx, b)
+}
+
+// DeletePort removes a port of a bridge. That there is none is no error.
+func (d *Database) DeletePort(ctx context.Context, bridge, name string) error {
+	c, err := d.Configuration(ctx)
+	if err != nil {
+		return err
+	}
+	return c.DeletePort(ctx, bridge, name)
+}
+
+// Await waits until Open vSwitch has opened an interface and ready, unless it is nil, finds nothing missing. The error says what was missing last.
+func (d *Database) Await(ctx context.Context, name string, ready func(Interface) error) (Interface, error) {
+	for {
+		_, changed := d.version.Get()
+		i, exists := d.Interface(name)
+		var err error
+		switch {
+		case !exists:
+			err = errors.New("the port is missing in Open vSwitch")
+		case i.Error != "":
+			err = fmt.Errorf("open vswitch reports: %s", i.Error)
+		case i.Port <= 0:
+			err = errors.New("open vswitch has not opened the interface yet")
+		case ready != nil:
+			err = ready(i)
+		}
+		if err == nil {
+			return i, nil
+		}
+		if agent.Wait(ctx, changed, nil, nil); ctx.Err() != nil {
+			return i, err
+		}
+	}
+}
+
+// contains reports whether a map has all pairs of another one.
+func contains(have, want map[string]string) bool {
+	for key, value := range want {
+		if got, set := have[key]; !set || got != value {
+			return false
+		}
+	}
+	return true
+}

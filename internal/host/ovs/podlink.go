@@ -1,0 +1,132 @@
+package ovs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"github.com/containernetworking/plugins/pkg/ns"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/host/sysctl"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+)
+
+// PodLinkName names the node's end of a pod's link: always the same for an interface of a sandbox. The kernel admits 15 characters; the
+// prefix may have 5.
+func PodLinkName(prefix, containerID, ifName string) string {
+	sum := sha256.Sum256([]byte(containerID + "/" + ifName))
+	return prefix + hex.EncodeToString(sum[:5])
+}
+
+// PodLink is the link of a pod.
+type PodLink struct {
+	// Name is the node's end. Pod is the path of the pod's network namespace, and PodName the interface in it.
+	Name, Pod, PodName string
+	MTU                int
+	// MAC, Addresses and Routes are those of the pod's interface.
+	MAC       net.HardwareAddr
+	Addresses []netip.Prefix
+	Routes    []Route
+	// Place is where the node's end is.
+	Place Place
+	// Userspace is true with the userspace datapath.
+	Userspace bool
+}
+
+// Route is a route of a pod. Via is the next hop; without one the destination is on the link.
+type Route struct {
+	To  netip.Prefix
+	Via netip.Addr
+}
+
+// Create creates the link, and returns the hardware address of the node's end.
+func (l PodLink) Create() (net.HardwareAddr, error) {
+	inside, err := netns.GetFromPath(l.Pod)
+	if err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeUnknownContainer, "open the pod's network namespace %s: %v", l.Pod, err)
+	}
+	defer inside.Close()
+	outside, err := l.Place.Handle()
+	if err != nil {
+		return nil, err
+	}
+	defer outside.Close()
+	attributes := netlink.NewLinkAttrs()
+	attributes.Name, attributes.MTU = l.Name, l.MTU
+	pair := &netlink.Veth{LinkAttrs: attributes, PeerName: l.PodName, PeerNamespace: netlink.NsFd(inside), PeerHardwareAddr: l.MAC, PeerMTU: uint32(l.MTU)}
+	if err := outside.LinkAdd(pair); err != nil {
+		return nil, fmt.Errorf("add the pod's link: %w", err)
+	}
+	near, err := outside.LinkByName(l.Name)
+	if err != nil {
+		return nil, fmt.Errorf("read the pod's link: %w", err)
+	}
+	if err := outside.LinkSetUp(near); err != nil {
+		return nil, fmt.Errorf("set the node's end of the pod's link up: %w", err)
+	}
+	if err := ns.WithNetNSPath(l.Pod, func(ns.NetNS) error { return l.configurePod() }); err != nil {
+		return nil, fmt.Errorf("configure the pod's interface: %w", err)
+	}
+	return near.Attrs().HardwareAddr, nil
+}
+
+// configurePod is called in the pod's namespace.
+func (l PodLink) configurePod() error {
+	far, err := netlink.LinkByName(l.PodName)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	if l.Userspace {
+		errs = append(errs, DisableTxOffload(l.PodName))
+	}
+	for _, a := range l.Addresses {
+		if a.Addr().Is6() {
+			errs = append(errs, sysctl.Set("/proc/sys", "net/ipv6/conf/"+l.PodName+"/disable_ipv6", "0"))
+		}
+	}
+	errs = append(errs, netlink.LinkSetUp(far))
+	for _, a := range l.Addresses {
+		flags := 0
+		if a.Addr().Is6() {
+			flags = unix.IFA_F_NODAD // every address is given once
+		}
+		errs = append(errs, netlink.AddrReplace(far, &netlink.Addr{IPNet: netaddr.IPNet(a), Flags: flags}))
+	}
+	for _, r := range l.Routes {
+		route := &netlink.Route{LinkIndex: far.Attrs().Index, Dst: netaddr.IPNet(r.To)}
+		if r.Via.IsValid() {
+			route.Gw = r.Via.AsSlice()
+		} else {
+			route.Scope = netlink.SCOPE_LINK
+		}
+		errs = append(errs, netlink.RouteReplace(route))
+	}
+	return errors.Join(errs...)
+}
+
+// PodAddresses returns the addresses of an interface of a pod, by the path of its network namespace.
+func PodAddresses(pod, ifName string) (out []netip.Prefix, err error) {
+	err = ns.WithNetNSPath(pod, func(ns.NetNS) error {
+		far, err := netlink.LinkByName(ifName)
+		if err != nil {
+			return fmt.Errorf("interface %s of the pod: %w", ifName, err)
+		}
+		addresses, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(far, netlink.FAMILY_ALL) })
+		for i := range addresses {
+			if p, ok := netaddr.FromIPNet(addresses[i].IPNet); ok {
+				out = append(out, p)
+			}
+		}
+		return err
+	})
+	return out, err
+}

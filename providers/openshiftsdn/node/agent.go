@@ -1,0 +1,279 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/host/flows"
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/internal/openflow"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+)
+
+const (
+	// lookEvery is how often everything is compared with what is desired although nothing was reported.
+	lookEvery = 5 * time.Second
+	settle    = 20 * time.Millisecond
+	// sweepEvery is how often attachments are looked for whose network namespace is gone: their DEL was lost.
+	sweepEvery = time.Minute
+	component  = "openshift-sdn-node"
+)
+
+const (
+	topicNode     agent.Topic = "node"
+	topicSwitch   agent.Topic = "openvswitch"
+	topicUnderlay agent.Topic = "underlay"
+	topicNodePort agent.Topic = "node-port"
+	topicRules    agent.Topic = "rules"
+	topicFlows    agent.Topic = "flows"
+	topicObjects  agent.Topic = "objects"
+	topicPorts    agent.Topic = "ports"
+	topicCNI      agent.Topic = "cni"
+	topicKernel   agent.Topic = "kernel"
+	topicAPI      agent.Topic = "api"
+)
+
+// Options are what Run needs. All fields must be set.
+type Options struct {
+	agent.Process
+	Config agentconfig.Config
+	// API reads the objects of the network, and creates events.
+	API *rest.Config
+}
+
+// status is what the agent reports besides its problems.
+type status struct {
+	ready bool
+	block netip.Prefix
+}
+
+// daemon is the running agent.
+type daemon struct {
+	Options
+	underlay  ovs.Underlay
+	userspace bool
+	place     ovs.Place
+	vswitch   *ovs.Database
+	keeper    *flows.Keeper
+	objects   *objects
+	addresses *addresses
+	server    *cniserver.Server
+	events    *cniserver.Events
+	metrics   *metrics
+	board     *agent.Board[status]
+	beat      agent.Beat
+	// changed is fired when the node may have changed, reflow when flows may have to.
+	changed, reflow agent.Trigger
+	// link is the index of tun0.
+	link atomic.Int64
+	// The rules that were written last, and what the kernel made of them.
+	rulesWanted, rulesHad string
+	swept                 time.Time
+
+	// mu serializes the computation of flows.
+	mu    sync.Mutex
+	known map[string]uint32
+	// flowsErr is why the last flows were not applied.
+	flowsErr atomic.Pointer[error]
+	// programmed is true once flows of this process are applied.
+	programmed atomic.Bool
+}
+
+// Run is the agent. It ends with the context, and leaves pods, ports and flows as they are.
+func Run(ctx context.Context, o Options) error {
+	underlay, userspace, err := underlayOf(o.Config)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(o.API)
+	if err != nil {
+		return fmt.Errorf("configure the client of the Kubernetes API: %w", err)
+	}
+	d := &daemon{
+		Options: o, underlay: underlay, userspace: userspace, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(), reflow: agent.NewTrigger(),
+		addresses: newAddresses(o.Config.AddressDir, agentconfig.Plugin, o.Node, time.Now),
+	}
+	if userspace {
+		d.place = ovs.Place{Path: underlay.Path()}
+	}
+	d.metrics = newMetrics(o.Version, d)
+	d.vswitch = ovs.NewDatabase(switchSocket(o.Config), d.databaseChanged, func(err error) { d.board.Note(topicSwitch, err) })
+	d.keeper = &flows.Keeper{Bridge: flows.Bridge{Name: agentconfig.Bridge, RunDir: o.Config.SwitchRunDir}, Resync: lookEvery, MatchFragments: true, Applied: d.applied}
+	if d.objects, err = newObjects(o.API, client, o.Node, o.Config.Mode, d.reflow.Fire); err != nil {
+		return err
+	}
+	if err := d.load(); err != nil {
+		o.Log.Warn("what an earlier process kept is not used", "error", err)
+	}
+	if d.events, err = cniserver.NewEvents(ctx, client, component); err != nil {
+		return err
+	}
+	return d.run(ctx)
+}
+
+func (d *daemon) run(ctx context.Context) error {
+	listener, err := cniserver.Listen(d.Config.CNI.Socket)
+	if err != nil {
+		return err
+	}
+	d.server = &cniserver.Server{Handler: d, Dir: attachments(d.Config), Log: d.Log, Metrics: d.metrics, Failed: d.events.Failed}
+	health := agent.Health{
+		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
+		Metrics: d.metrics, Beat: &d.beat, Now: time.Now,
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return health.Serve(ctx, d.Config.NodeHealthAddress) })
+	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programAgain} {
+		group.Go(func() error { f(ctx); return nil })
+	}
+	group.Go(func() error {
+		// What an earlier process left can only be removed with a connection to Open vSwitch.
+		if !d.vswitch.Synced(ctx) {
+			return listener.Close()
+		}
+		return d.server.Serve(ctx, listener)
+	})
+	group.Go(func() error {
+		agent.Keeper{Apply: d.apply, Every: lookEvery, Settle: settle, Changed: d.changed, Now: time.Now, Beat: &d.beat}.Run(ctx)
+		return nil
+	})
+	return group.Wait()
+}
+
+// databaseChanged has the flows follow pods' ports, and the node everything else.
+func (d *daemon) databaseChanged(changes []ovsdb.Change) {
+	d.reflow.Fire()
+	if slices.ContainsFunc(changes, func(c ovsdb.Change) bool {
+		return c.Table != "Interface" || c.New == nil || !strings.HasPrefix(c.New.Text("name"), linkPrefix)
+	}) {
+		d.changed.Fire()
+	}
+}
+
+// apply makes the node as it should be. Each step reports its own problem; steps that do not need one another are all tried.
+func (d *daemon) apply(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	d.board.Note(topicAPI, d.objects.problem())
+	switchErr := d.configureSwitch(ctx)
+	d.board.Note(topicSwitch, switchErr)
+	own, err := ownSubnet(snapshot{Node: d.Node, HostSubnets: list[*sdnv1.HostSubnet](d.objects.hostSubnets)})
+	d.board.Note(topicNode, err)
+	if err := errors.Join(switchErr, err); err != nil {
+		return switchErr // HostSubnets are watched
+	}
+	underlayErr := d.connectUnderlay(ctx, own.address)
+	d.board.Note(topicUnderlay, underlayErr)
+	portErr := d.applyNodePort(ctx, own.subnet)
+	d.board.Note(topicNodePort, portErr)
+	portsErr := errors.Join(d.sweep(ctx), d.prune(ctx), d.restore(ctx, own.subnet))
+	d.board.Note(topicPorts, portsErr)
+	var pods []netip.Addr
+	for _, l := range d.locals() {
+		pods = append(pods, l.Address)
+	}
+	rulesErr := d.applyRules(ctx, desiredRules(d.Config, own.subnet, pods))
+	d.board.Note(topicRules, rulesErr)
+	d.reflow.Fire()
+	errs := errors.Join(underlayErr, portErr, portsErr, rulesErr)
+	if errs == nil && d.programmed.Load() {
+		errs = d.writeConfiguration()
+		d.board.Note(topicCNI, errs)
+	}
+	d.publish(own.subnet)
+	return errs
+}
+
+// publish updates the status. An agent that was ready stays so: its pods can be started, or say themselves why not. Only a link that is too
+// short for pods keeps new ones from starting.
+func (d *daemon) publish(block netip.Prefix) {
+	view := d.board.View()
+	blocked := view.Problems.Has(topicUnderlay)
+	ready := !blocked && d.programmed.Load() && (view.Status.ready || !view.Problems.Has(topicNode, topicSwitch, topicNodePort, topicRules, topicFlows, topicCNI))
+	d.board.Update(func(s *status) bool {
+		before := *s
+		s.ready, s.block = ready, block
+		return *s != before
+	})
+}
+
+// sweep removes what belongs to sandboxes that are gone, at times.
+func (d *daemon) sweep(ctx context.Context) error {
+	if time.Since(d.swept) < sweepEvery || !d.server.Serving() {
+		return nil
+	}
+	d.swept = time.Now()
+	d.server.Sweep(ctx)
+	// An ADD makes its record before it gets its address: who has an address now and no record afterwards is gone.
+	given, err := d.addresses.list()
+	if err != nil {
+		return err
+	}
+	owners := map[string]bool{}
+	for _, owner := range given {
+		owners[owner[0]] = true
+	}
+	known, err := d.server.Containers()
+	if err != nil {
+		return err
+	}
+	return d.addresses.releaseAll(func(id, _ string) bool { return owners[id] && !known[id] })
+}
+
+// writeConfiguration writes the CNI configuration, with which the node counts as ready for pods, and removes the one of older releases.
+func (d *daemon) writeConfiguration() error {
+	data, programs, err := configurationList(d.Config)
+	if err != nil {
+		return err
+	}
+	if err := cniFile(d.Config).Write(data, d.Config.CNI.BinDir, programs...); err != nil {
+		return err
+	}
+	if err := os.Remove(filepath.Join(d.Config.CNI.ConfDir, oldConfiguration)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the CNI configuration of an older release: %w", err)
+	}
+	return nil
+}
+
+// applied notes what became of flows.
+func (d *daemon) applied(set openflow.Set, err error) {
+	if err != nil {
+		d.flowsErr.Store(&err)
+		d.metrics.operations.WithLabelValues("failure").Inc()
+		d.board.Note(topicFlows, err)
+		return
+	}
+	d.flowsErr.Store(nil)
+	d.metrics.operations.WithLabelValues("success").Inc()
+	d.metrics.flows.Store(int64(set.Len()))
+	d.board.Note(topicFlows, nil)
+	d.save(set)
+	if d.objects.synced() && !d.programmed.Swap(true) {
+		d.changed.Fire()
+	}
+}
+
+// flowsProblem is why the last flows were not applied.
+func (d *daemon) flowsProblem() error {
+	if err := d.flowsErr.Load(); err != nil {
+		return *err
+	}
+	return nil
+}

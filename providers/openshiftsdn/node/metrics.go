@@ -1,0 +1,57 @@
+package node
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+)
+
+// metrics are the agent's metrics, under the names of OpenShift's SDN where it has them.
+type metrics struct {
+	*agent.Metrics
+	operations *prometheus.CounterVec
+	podErrors  *prometheus.CounterVec
+	podLatency *prometheus.HistogramVec
+	vnidErrors prometheus.Counter
+	repairs    prometheus.Counter
+	flows      atomic.Int64
+}
+
+func newMetrics(version string, d *daemon) *metrics {
+	m := &metrics{Metrics: agent.NewMetrics("openshift_sdn", version)}
+	m.Gauge("ready", "1 once pods can be started.", func() float64 { return agent.Flag(d.board.View().Status.ready) })
+	m.Gauge("problems", "What does not work at present; /readyz names it.", func() float64 { return float64(d.board.View().Problems.Len()) })
+	m.Gauge("ovs_flows", "Flows of bridge br0 that were applied last.", func() float64 { return float64(m.flows.Load()) })
+	m.Gauge("pod_ips", "Addresses of the node's block that pods have.", func() float64 { return float64(d.addresses.count()) })
+	m.Gauge("pod_ips_max", "Addresses of the node's block that pods can have.", func() float64 {
+		block := d.board.View().Status.block
+		if !block.IsValid() {
+			return 0
+		}
+		return float64(int(1)<<(32-block.Bits()) - 4) // both ends, and the node's two
+	})
+	m.operations = m.labelled("ovs_operations", "Sets of flows that were applied, by result.", "result_type")
+	m.podErrors = m.labelled("pod_operations_errors", "CNI requests that failed, by operation.", "operation_type")
+	m.podLatency = m.Histograms("pod_operations_latency", "How long CNI requests took in seconds, by operation.", "operation_type", []float64{.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60})
+	m.vnidErrors = m.Counter("vnid_not_found_errors", "How often the VNID of a pod's namespace was not known.")
+	m.repairs = m.Counter("repairs_total", "What a third party has changed on the node, and the agent has restored.")
+	return m
+}
+
+// labelled adds a counter with a label.
+func (m *metrics) labelled(name, help, label string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "openshift_sdn", Name: name, Help: help}, []string{label})
+	m.MustRegister(c)
+	return c
+}
+
+// Done implements cniserver.Metrics.
+func (m *metrics) Done(command string, code int, took time.Duration) {
+	m.podLatency.WithLabelValues(command).Observe(took.Seconds())
+	if code != 0 {
+		m.podErrors.WithLabelValues(command).Inc()
+	}
+}

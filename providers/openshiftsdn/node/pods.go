@@ -1,0 +1,219 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	current "github.com/containernetworking/cni/pkg/types/100"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+)
+
+const (
+	// readyLimit is how long an ADD waits for the agent, which may have just been started, objectsLimit how long for the pod and the VNID of
+	// its namespace, and flowsLimit how long for its flows. The shim's own limit is 100 seconds for all of them.
+	readyLimit   = 20 * time.Second
+	objectsLimit = 40 * time.Second
+	flowsLimit   = 30 * time.Second
+
+	// linkPrefix begins the names of the nodes' ends of pods' links.
+	linkPrefix = "sdnp"
+)
+
+// linkName names the node's end of an attachment's link.
+func linkName(c cniserver.Call) string { return ovs.PodLinkName(linkPrefix, c.ContainerID, c.IfName) }
+
+var multicast = netip.MustParsePrefix("224.0.0.0/4")
+
+// Status implements cniserver.Handler.
+func (d *daemon) Status(context.Context) error {
+	if !d.board.View().Status.ready {
+		return cniproto.Errorf(cniproto.CodeNotAvailable, "the agent is not ready; its /readyz says what it waits for")
+	}
+	return nil
+}
+
+// Add implements cniserver.Handler. It returns when the flows of the pod are installed, with those of all policies that select it: no
+// packet passes before.
+func (d *daemon) Add(ctx context.Context, c cniserver.Call) (*current.Result, error) {
+	pod := c.Pod()
+	if pod.Name == "" || pod.Namespace == "" {
+		return nil, cniproto.Errorf(cniproto.CodeInvalidEnvironment, "CNI_ARGS has no K8S_POD_NAMESPACE and K8S_POD_NAME: only pods can be attached")
+	}
+	block, err := d.awaitReady(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.awaitObjects(ctx, pod); err != nil {
+		return nil, err
+	}
+	address, err := d.addresses.give(block, c.ContainerID, c.IfName)
+	if err != nil {
+		return nil, err
+	}
+	l := d.podLink(c, block, address)
+	near, err := l.Create()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.wire(ctx, c, block, address); err != nil {
+		return nil, err
+	}
+	return &current.Result{
+		Interfaces: []*current.Interface{
+			{Name: l.Name, Mac: near.String(), Mtu: l.MTU}, {Name: c.IfName, Mac: l.MAC.String(), Mtu: l.MTU, Sandbox: c.NetNS},
+		},
+		IPs: []*current.IPConfig{{Interface: new(1), Address: *netaddr.IPNet(l.Addresses[0]), Gateway: flows.RouterAddress(block).AsSlice()}},
+	}, nil
+}
+
+// podLink is the link of a pod: its node is the next hop of everything but pods, which are on the link.
+func (d *daemon) podLink(c cniserver.Call, block netip.Prefix, address netip.Addr) ovs.PodLink {
+	router := flows.RouterAddress(block)
+	l := ovs.PodLink{
+		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: d.Config.PodMTU(), MAC: flows.PodMAC(address), Place: d.place, Userspace: d.userspace,
+		Addresses: []netip.Prefix{netip.PrefixFrom(address, block.Bits())},
+		Routes:    []ovs.Route{{To: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Via: router}, {To: d.Config.ServiceNetwork, Via: router}, {To: multicast}},
+	}
+	for _, p := range d.Config.Pools() {
+		l.Routes = append(l.Routes, ovs.Route{To: p})
+	}
+	return l
+}
+
+// awaitReady waits until pods can be attached, and returns the node's block.
+func (d *daemon) awaitReady(ctx context.Context) (netip.Prefix, error) {
+	limited, cancel := context.WithTimeout(ctx, readyLimit)
+	defer cancel()
+	for {
+		view, changed := d.board.Get()
+		if view.Status.ready {
+			return view.Status.block, nil
+		}
+		if agent.Wait(limited, changed, nil, nil); limited.Err() != nil {
+			return netip.Prefix{}, cniproto.Errorf(cniproto.CodeTryAgain, "the agent is not ready; its /readyz says what it waits for")
+		}
+	}
+}
+
+// awaitObjects waits until the pod and the VNID of its namespace are known.
+func (d *daemon) awaitObjects(ctx context.Context, pod cniserver.Pod) (*corev1.Pod, error) {
+	limited, cancel := context.WithTimeout(ctx, objectsLimit)
+	defer cancel()
+	for {
+		_, changed := d.objects.version.Get()
+		found, err := d.objects.pod(pod)
+		if err == nil {
+			err = d.knownVNID(pod.Namespace)
+		}
+		if err == nil {
+			return found, nil
+		}
+		if agent.Wait(limited, changed, nil, nil); limited.Err() != nil {
+			return nil, d.late(ctx, pod, "waited for the API server", err)
+		}
+	}
+}
+
+// knownVNID reports why the VNID of a namespace is not known.
+func (d *daemon) knownVNID(namespace string) error {
+	if d.Config.Mode == agentconfig.Subnet {
+		return nil
+	}
+	var want desired
+	want.vnids(d.snapshot())
+	if _, known := want.Input.VNIDs[namespace]; !known {
+		d.metrics.vnidErrors.Inc()
+		return fmt.Errorf("namespace %s has no NetNamespace with a VNID of its own; openshift-sdn-controller creates it", namespace)
+	}
+	return nil
+}
+
+// late is the error of a wait that was too long: the runtime tries again, and an event says on the pod what was missing.
+func (d *daemon) late(ctx context.Context, pod cniserver.Pod, what string, err error) error {
+	err = cniproto.Errorf(cniproto.CodeTryAgain, "%s: %v", what, err)
+	if ctx.Err() == nil || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		d.events.Failed(pod, err)
+	}
+	return err
+}
+
+// wire makes the interface a port of the bridge, and waits for its flows. The port of an earlier sandbox of the pod is removed first: it has
+// the pod's name, by which policies select it.
+func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix, address netip.Addr) error {
+	port := podPort(c, block, address)
+	for other, i := range d.vswitch.Interfaces() {
+		earlier := i.ExternalIDs[idNamespace] == port.ExternalIDs[idNamespace] && i.ExternalIDs[idName] == port.ExternalIDs[idName]
+		if other != port.Name && (earlier || i.ExternalIDs[idAddress] == address.String()) {
+			if err := d.vswitch.DeletePort(ctx, agentconfig.Bridge, other); err != nil {
+				return fmt.Errorf("remove the port of an earlier sandbox: %w", err)
+			}
+		}
+	}
+	configuration, err := d.vswitch.Configuration(ctx)
+	if err != nil {
+		return err
+	}
+	if err := configuration.EnsurePort(ctx, agentconfig.Bridge, port); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, flowsLimit)
+	defer cancel()
+	if _, err := d.vswitch.Await(limited, port.Name, nil); err != nil {
+		return d.late(ctx, c.Pod(), "waited for the pod's port", err)
+	}
+	applied, err := d.program()
+	if err != nil {
+		return err
+	}
+	if agent.Wait(limited, applied, nil, nil); limited.Err() != nil {
+		return d.late(ctx, c.Pod(), "waited for the pod's flows", errors.Join(d.flowsProblem(), limited.Err()))
+	}
+	return nil
+}
+
+// Del implements cniserver.Handler. The address is free once nothing of the pod is left.
+func (d *daemon) Del(ctx context.Context, c cniserver.Call) error {
+	name := linkName(c)
+	if err := errors.Join(d.vswitch.DeletePort(ctx, agentconfig.Bridge, name), d.place.Remove(name)); err != nil {
+		return err
+	}
+	return d.addresses.release(c.ContainerID, c.IfName)
+}
+
+// Check implements cniserver.Handler.
+func (d *daemon) Check(_ context.Context, c cniserver.Call, added *current.Result) error {
+	i, exists := d.vswitch.Interface(linkName(c))
+	switch {
+	case !exists:
+		return fmt.Errorf("the port %s of the pod is missing in Open vSwitch", linkName(c))
+	case i.Error != "":
+		return fmt.Errorf("port %s: open vswitch reports: %s", linkName(c), i.Error)
+	case i.ExternalIDs[idSandbox] != c.ContainerID:
+		return fmt.Errorf("the port %s belongs to sandbox %q", linkName(c), i.ExternalIDs[idSandbox])
+	}
+	have, err := ovs.PodAddresses(c.NetNS, c.IfName)
+	if err != nil {
+		return err
+	}
+	for _, ip := range added.IPs {
+		if a, ok := netaddr.FromIPNet(&ip.Address); ok && !slices.Contains(have, a) {
+			return fmt.Errorf("interface %s of the pod lacks address %s", c.IfName, a)
+		}
+	}
+	if err := d.flowsProblem(); err != nil {
+		return fmt.Errorf("the flows of bridge %s are not those that are desired: %w", agentconfig.Bridge, err)
+	}
+	return nil
+}

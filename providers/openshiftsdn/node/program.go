@@ -1,0 +1,180 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/cniconf"
+	"github.com/cluster-network-operator/cno/internal/host/kernelwatch"
+	"github.com/cluster-network-operator/cno/internal/openflow"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+)
+
+// flowsSettle is how long further changes are waited for before flows are computed.
+const flowsSettle = 5 * time.Millisecond
+
+// programAgain computes the flows after each change until the context ends.
+func (d *daemon) programAgain(ctx context.Context) {
+	for ctx.Err() == nil {
+		agent.Wait(ctx, d.reflow, nil, nil)
+		agent.Pause(ctx, flowsSettle, nil)
+		if !d.objects.synced() || !d.vswitch.Synced(ctx) {
+			agent.Pause(ctx, settle, nil)
+			d.reflow.Fire()
+			continue
+		}
+		if _, err := d.program(); err != nil {
+			d.board.Note(topicObjects, err)
+		}
+	}
+}
+
+// program computes the flows of this moment. The channel is closed once the bridge has them, or later ones.
+func (d *daemon) program() (<-chan struct{}, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	want, err := desire(d.snapshotLocked())
+	if err != nil {
+		return nil, err
+	}
+	result, err := flows.Desired(want.Input)
+	if err != nil {
+		return nil, err
+	}
+	// What is wrong with objects of tenants is reported, and does not make the node unready.
+	var problems []error
+	for _, p := range append(want.Problems, result.Problems...) {
+		problems = append(problems, errors.New(p))
+	}
+	d.board.Note(topicObjects, errors.Join(problems...))
+	known := map[string]uint32{}
+	for _, p := range want.Input.Pods {
+		known[p.Namespace] = p.VNID
+	}
+	d.remember(known)
+	return d.keeper.Set(result.Flows), nil
+}
+
+// remember keeps the VNIDs of namespaces with pods on this node, also for the next process.
+func (d *daemon) remember(known map[string]uint32) {
+	if maps.Equal(known, d.known) {
+		return
+	}
+	d.known = known
+	if err := agent.SaveState(vnidFile(d.Config), known); err != nil {
+		d.Log.Warn("the VNIDs of pods are not kept", "error", err)
+	}
+}
+
+func (d *daemon) snapshot() snapshot {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.snapshotLocked()
+}
+
+func (d *daemon) snapshotLocked() snapshot {
+	o := d.objects
+	return snapshot{
+		Node: d.Node, Config: d.Config, Local: d.locals(), Known: d.known,
+		HostSubnets: list[*sdnv1.HostSubnet](o.hostSubnets), NetNamespaces: list[*sdnv1.NetNamespace](o.netNamespaces),
+		Firewalls: list[*sdnv1.EgressNetworkPolicy](o.firewalls), Pods: list[*corev1.Pod](o.pods),
+		Namespaces: list[*corev1.Namespace](o.namespaces), Policies: list[*networkingv1.NetworkPolicy](o.policies),
+	}
+}
+
+// load reads what an earlier process kept: the VNIDs of pods, and the flows, with which Open vSwitch is programmed until the API server answers.
+func (d *daemon) load() error {
+	known, _, err := agent.LoadState[map[string]uint32](vnidFile(d.Config))
+	d.known = known
+	text, flowsErr := os.ReadFile(flowsFile(d.Config))
+	if errors.Is(flowsErr, fs.ErrNotExist) {
+		return err
+	}
+	if flowsErr != nil {
+		return errors.Join(err, fmt.Errorf("read flows: %w", flowsErr))
+	}
+	var kept keptFlows
+	if err := json.Unmarshal(text, &kept); err != nil {
+		return fmt.Errorf("decode flows: %w", err)
+	}
+	if kept.Mode == d.Config.Mode && kept.VXLANPort == d.Config.VXLANPort {
+		d.keeper.Set(openflow.Verbatim(kept.Flows))
+	}
+	return err
+}
+
+// keptFlows is the file with the last flows, and with the settings for which they are.
+type keptFlows struct {
+	Mode      agentconfig.Mode `json:"mode"`
+	VXLANPort int              `json:"vxlanPort"`
+	Flows     string           `json:"flows"`
+}
+
+// save keeps the flows that the bridge has for the next process.
+func (d *daemon) save(set openflow.Set) {
+	if err := agent.SaveState(flowsFile(d.Config), keptFlows{d.Config.Mode, d.Config.VXLANPort, set.String()}); err != nil {
+		d.Log.Warn("the flows are not kept", "error", err)
+	}
+}
+
+func vnidFile(c agentconfig.Config) string  { return filepath.Join(c.StateDir, "vnids.json") }
+func flowsFile(c agentconfig.Config) string { return filepath.Join(c.StateDir, "flows.json") }
+
+// attachments is the directory with a file for each attachment.
+func attachments(c agentconfig.Config) string { return filepath.Join(c.StateDir, "attachments") }
+
+// oldConfiguration is the CNI configuration of older releases, which had no list.
+const oldConfiguration = "80-openshift-network.conf"
+
+func cniFile(c agentconfig.Config) cniconf.File {
+	return cniconf.File{Dir: c.CNI.ConfDir, Name: agentconfig.ConfigurationList}
+}
+
+// configurationList is the CNI configuration, and the programs that it needs.
+func configurationList(c agentconfig.Config) ([]byte, []string, error) {
+	type shim struct {
+		Type   string `json:"type"`
+		Socket string `json:"socket"`
+	}
+	l := cniconf.List{CNIVersion: "1.1.0", Name: agentconfig.Plugin, Plugins: []any{
+		shim{Type: agentconfig.Plugin, Socket: c.CNI.Socket}, cniconf.NewPortMap(),
+	}, MultiNetwork: c.CNI.MultiNetwork}
+	data, err := l.Encode()
+	return data, append(l.Programs(), agentconfig.Plugin, "portmap", "loopback"), err
+}
+
+// watchKernel has interfaces and routes repaired as soon as a third party changes them.
+func (d *daemon) watchKernel(ctx context.Context) {
+	pools := d.Config.Pools()
+	for ctx.Err() == nil {
+		link := d.link.Load()
+		watching, stop := context.WithTimeout(ctx, lookEvery)
+		err := kernelwatch.Watch(watching, kernelwatch.Filter{Links: []int{int(link)}, Route: func(p netip.Prefix) bool {
+			for _, pool := range append([]netip.Prefix{d.Config.ServiceNetwork}, pools...) {
+				if pool == p {
+					return true
+				}
+			}
+			return false
+		}}, d.changed.Fire)
+		stop()
+		d.board.Note(topicKernel, err)
+		if err != nil {
+			agent.Pause(ctx, time.Second, nil)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+)
+
+// Remove removes what the agent and Open vSwitch have left on the node: configuration, interfaces, rules, addresses, the namespace and the database.
+// Neither may run, unless the host runs Open vSwitch itself: then only the network's bridges are removed from it. Pods that still run lose
+// their network.
+func Remove(ctx context.Context, c agentconfig.Config) error {
+	errs := []error{cniFile(c).Remove()}
+	underlay, userspace, err := underlayOf(c)
+	if err != nil {
+		return errors.Join(append(errs, err)...)
+	}
+	if c.ExternalSwitch {
+		errs = append(errs, removeBridges(ctx, c))
+	} else if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", switchSocket(c)); err == nil {
+		return errors.Join(append(errs, fmt.Errorf("a server of Open vSwitch listens at %s; stop the network's pods on this node first", switchSocket(c)), conn.Close())...)
+	}
+	errs = append(errs, removeRules(ctx), ovs.Place{}.Remove(agentconfig.Tunnel))
+	if userspace && !c.ExternalSwitch {
+		errs = append(errs, underlay.Remove(ctx))
+	} else {
+		errs = append(errs, removeLinks())
+	}
+	errs = append(errs, os.RemoveAll(filepath.Join(c.AddressDir, agentconfig.Plugin)), os.RemoveAll(filepath.Dir(c.CNI.Socket)),
+		os.RemoveAll(attachments(c)), remove(vnidFile(c)), remove(flowsFile(c)))
+	if !c.ExternalSwitch {
+		for _, pattern := range []string{c.SwitchDataDir + "/conf.db", c.SwitchDataDir + "/.conf.db.~lock~", c.SwitchRunDir + "/*.sock", c.SwitchRunDir + "/*.ctl", c.SwitchRunDir + "/*.mgmt", c.SwitchRunDir + "/*.snoop"} {
+			files, err := filepath.Glob(pattern)
+			errs = append(errs, err)
+			for _, f := range files {
+				errs = append(errs, remove(f))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func remove(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("clean up: %w", err)
+	}
+	return nil
+}
+
+// removeBridges removes the network's bridges from an Open vSwitch of the host.
+func removeBridges(ctx context.Context, c agentconfig.Config) error {
+	client, err := ovsdb.Dial(ctx, switchSocket(c))
+	if err != nil {
+		return fmt.Errorf("remove bridges: %w", err)
+	}
+	defer client.Close()
+	configuration := ovs.Configuration{Client: client}
+	return errors.Join(configuration.DeleteBridge(ctx, agentconfig.Bridge), configuration.DeleteBridge(ctx, agentconfig.TunnelBridge))
+}
+
+// removeLinks removes the nodes' ends of pods' links, which are in the node's namespace.
+func removeLinks() error {
+	links, err := netlinkdump.All(netlink.LinkList)
+	errs := []error{err}
+	for _, l := range links {
+		if l.Type() == "veth" && strings.HasPrefix(l.Attrs().Name, linkPrefix) {
+			errs = append(errs, ovs.Place{}.Remove(l.Attrs().Name))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,236 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/vnid"
+)
+
+// hostNetwork is the namespace whose selection by a policy admits other nodes, as that of default does.
+const hostNetwork = "openshift-host-network"
+
+// local is a pod that is attached on this node, whether or not the API server has it.
+type local struct {
+	netpolicy.ID
+	UID     string
+	Address netip.Addr
+	Port    uint32
+}
+
+// snapshot is all that flows depend on at one moment.
+type snapshot struct {
+	Node          string
+	Config        agentconfig.Config
+	HostSubnets   []*sdnv1.HostSubnet
+	NetNamespaces []*sdnv1.NetNamespace
+	Firewalls     []*sdnv1.EgressNetworkPolicy
+	Pods          []*corev1.Pod
+	Namespaces    []*corev1.Namespace
+	Policies      []*networkingv1.NetworkPolicy
+	Local         []local
+	// Known are the VNIDs that namespaces of local pods had before: they keep them while a NetNamespace is missing.
+	Known map[string]uint32
+	// Resolve returns the addresses of a DNS name, none while they are not known.
+	Resolve func(string) []netip.Addr
+}
+
+// desired is what a snapshot means.
+type desired struct {
+	Input flows.Input
+	// Problems are objects that are not used, or not in full.
+	Problems []string
+	// Names are the DNS names in egress firewalls.
+	Names []string
+}
+
+// desire reads a snapshot. It fails while the node has no block.
+func desire(s snapshot) (desired, error) {
+	own, err := ownSubnet(s)
+	if err != nil {
+		return desired{}, err
+	}
+	d := desired{Input: flows.Input{
+		Mode: flows.Mode(s.Config.Mode), ClusterNetworks: s.Config.Pools(), ServiceNetwork: s.Config.ServiceNetwork, VXLANPort: uint16(s.Config.VXLANPort),
+		Address: own.address, Subnet: own.subnet, TunnelMAC: flows.PodMAC(flows.RouterAddress(own.subnet)), Addresses: map[netpolicy.ID][]netip.Addr{},
+		Hosts: map[netpolicy.ID]netip.Addr{},
+	}}
+	d.peers(s)
+	d.vnids(s)
+	d.pods(s)
+	if s.Config.Mode == agentconfig.NetworkPolicy {
+		d.policies(s)
+	}
+	if s.Config.Mode != agentconfig.Subnet {
+		d.firewalls(s)
+		d.multicast(s)
+	}
+	slices.Sort(d.Problems)
+	return d, nil
+}
+
+func (d *desired) problem(format string, args ...any) {
+	d.Problems = append(d.Problems, fmt.Sprintf(format, args...))
+}
+
+// nodePlace is the address and the block of a node.
+type nodePlace struct {
+	address netip.Addr
+	subnet  netip.Prefix
+}
+
+func placeOf(h *sdnv1.HostSubnet) (nodePlace, error) {
+	address, err := netip.ParseAddr(h.HostIP)
+	if err != nil || !address.Is4() {
+		return nodePlace{}, fmt.Errorf("HostSubnet %s: hostIP %q is not an IPv4 address", h.Name, h.HostIP)
+	}
+	subnet, err := netip.ParsePrefix(h.Subnet)
+	if err != nil || !subnet.Addr().Is4() || subnet.Bits() > 30 {
+		return nodePlace{}, fmt.Errorf("HostSubnet %s: subnet %q is not an IPv4 network of at least four addresses", h.Name, h.Subnet)
+	}
+	return nodePlace{address, subnet.Masked()}, nil
+}
+
+func ownSubnet(s snapshot) (nodePlace, error) {
+	for _, h := range s.HostSubnets {
+		if h.Name == s.Node {
+			return placeOf(h)
+		}
+	}
+	return nodePlace{}, fmt.Errorf("the node has no HostSubnet %s yet; openshift-sdn-controller creates it", s.Node)
+}
+
+// peers are the other nodes.
+func (d *desired) peers(s snapshot) {
+	for _, h := range s.HostSubnets {
+		if h.Name == s.Node || h.Subnet == "" { // the controller has not given it a block yet
+			continue
+		}
+		place, err := placeOf(h)
+		if err != nil {
+			d.problem("%v", err)
+			continue
+		}
+		p := flows.Peer{Name: h.Name, Address: place.address, Subnet: place.subnet}
+		if text, set := h.Annotations[sdnv1.AnnotationFixedVNID]; set {
+			id, err := strconv.ParseUint(text, 10, 24)
+			if err != nil {
+				d.problem("HostSubnet %s: annotation %s is %q, not a VNID of at most %d; the host gets the VNID of each packet", h.Name, sdnv1.AnnotationFixedVNID, text, sdnv1.VNIDLast)
+			} else {
+				p.FixedVNID = new(uint32(id))
+			}
+		}
+		d.Input.Peers = append(d.Input.Peers, p)
+	}
+}
+
+// vnids are the VNIDs of namespaces.
+func (d *desired) vnids(s snapshot) {
+	d.Input.VNIDs = map[string]uint32{}
+	if s.Config.Mode == agentconfig.Subnet {
+		return
+	}
+	maps.Copy(d.Input.VNIDs, s.Known)
+	sorted := slices.SortedFunc(slices.Values(s.NetNamespaces), func(a, b *sdnv1.NetNamespace) int { return cmp.Compare(a.Name, b.Name) })
+	if s.Config.Mode == agentconfig.NetworkPolicy {
+		owners, rest := vnid.Owners(sorted)
+		for id, n := range owners {
+			d.Input.VNIDs[n.Name] = id
+		}
+		for _, n := range rest {
+			delete(d.Input.VNIDs, n.Name)
+			d.problem("NetNamespace %s: netid %d is that of another namespace; pods of %s have no network until it has its own", n.Name, n.NetID, n.Name)
+		}
+		return
+	}
+	for _, n := range sorted {
+		if vnid.Valid(n) {
+			d.Input.VNIDs[n.Name] = n.NetID
+		} else {
+			d.problem("NetNamespace %s: netname %q and netid %d are not those of a namespace; it is ignored", n.Name, n.NetName, n.NetID)
+		}
+	}
+}
+
+// pods are those of the node, with the VNIDs of their namespaces. Without one, a pod has no flows.
+func (d *desired) pods(s snapshot) {
+	for _, l := range s.Local {
+		id, known := d.Input.VNIDs[l.Namespace]
+		if !known && s.Config.Mode != agentconfig.Subnet {
+			d.problem("pod %s: its namespace has no NetNamespace; it has no network until openshift-sdn-controller has created it", l.ID)
+			continue
+		}
+		d.Input.Pods = append(d.Input.Pods, flows.Pod{ID: l.ID, Address: l.Address, MAC: flows.PodMAC(l.Address), Port: l.Port, VNID: id})
+	}
+}
+
+// policies are those of namespaces with pods on this node.
+func (d *desired) policies(s snapshot) {
+	here, attached := map[string]bool{}, map[netpolicy.ID]local{}
+	for _, l := range s.Local {
+		here[l.Namespace], attached[l.ID] = true, l
+	}
+	in := netpolicy.Input{}
+	for _, p := range s.Policies {
+		if here[p.Namespace] {
+			in.Policies = append(in.Policies, p)
+		}
+	}
+	for _, n := range s.Namespaces {
+		in.Namespaces = append(in.Namespaces, netpolicy.Namespace{Name: n.Name, Labels: n.Labels})
+	}
+	for _, p := range s.Pods {
+		pod := policyPod(p)
+		// What is attached here has its address before the API server knows it.
+		if l, is := attached[pod.ID]; is && (l.UID == "" || l.UID == string(p.UID)) {
+			pod.Addresses = []netip.Addr{l.Address}
+		}
+		in.Pods = append(in.Pods, pod)
+		if !pod.HostNetwork && !pod.Ended {
+			d.Input.Addresses[pod.ID] = pod.Addresses
+		}
+	}
+	// Other nodes are peers where these namespaces are.
+	for _, peer := range d.Input.Peers {
+		for _, ns := range []string{metav1.NamespaceDefault, hostNetwork} {
+			id := netpolicy.ID{Namespace: ns, Name: "node " + peer.Name} // no pod has such a name
+			in.Pods = append(in.Pods, netpolicy.Pod{ID: id})
+			d.Input.Hosts[id] = flows.RouterAddress(peer.Subnet)
+		}
+	}
+	result := netpolicy.Translate(in)
+	d.Input.Policies = result.Policies
+	for _, p := range result.Problems {
+		d.problem("NetworkPolicy %s: %s: %s", p.Policy, p.Field, p.Detail)
+	}
+}
+
+// multicast are the VNIDs all of whose namespaces have it.
+func (d *desired) multicast(s snapshot) {
+	enabled := map[uint32]bool{}
+	for _, n := range s.NetNamespaces {
+		id, used := d.Input.VNIDs[n.Name]
+		if !used {
+			continue
+		}
+		before, seen := enabled[id]
+		enabled[id] = n.Annotations[sdnv1.AnnotationMulticast] == "true" && (before || !seen)
+	}
+	for id, on := range enabled {
+		if on {
+			d.Input.Multicast = append(d.Input.Multicast, id)
+		}
+	}
+}
