@@ -47,7 +47,7 @@ func namesOf(o provider.Operands) names {
 // permissions returns the policies that narrow what the operator's account may do with what its roles let it write.
 func permissions(operands provider.Operands) ([]admissionv1.ValidatingAdmissionPolicy, []admissionv1.ValidatingAdmissionPolicyBinding) {
 	n := namesOf(operands)
-	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), n.ownDefinitions(), ownPKIs(), ownMachineConfigs()}
+	policies := []admissionv1.ValidatingAdmissionPolicy{n.ownWorkloads(), n.ownPods(), n.ownBindings(), n.ownObjects(), n.ownSecrets(), n.ownDefinitions(), ownPKIs(), ownMachineConfigs()}
 	for _, a := range operands.Annotators {
 		policies = append(policies, annotations(a))
 	}
@@ -101,6 +101,18 @@ func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`request.namespace in %s || request.namespace == "openshift-multus" && variables.meta.name == "cni-sysctl-allowlist-ds" || variables.router`, list(n.namespaces)),
 		Message:    "the network operator writes workloads of its operands and of EgressRouters only (own-workloads)",
+	}}
+	return p
+}
+
+// ownPods keeps deletions of pods to those of operands on the network of their node, which are replaced when the node has another
+// address, and to the probes in the operator's own namespace.
+func (n names) ownPods() admissionv1.ValidatingAdmissionPolicy {
+	p := ownPolicy("pods", on("", "pods", []admissionv1.OperationType{admissionv1.Delete}))
+	p.Spec.Variables = nil
+	p.Spec.Validations = []admissionv1.Validation{{
+		Expression: fmt.Sprintf(`request.namespace == %q || request.namespace in %s && oldObject.spec.?hostNetwork.orValue(false)`, operatorNamespace, list(n.namespaces)),
+		Message:    "the network operator deletes pods of its operands on the network of their node, and its own, only (own-pods)",
 	}}
 	return p
 }

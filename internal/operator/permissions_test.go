@@ -60,6 +60,16 @@ func deployment(namespace, name string, change ...func(*corev1.PodSpec)) *appsv1
 		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: template.Labels}, Template: template}}
 }
 
+// hostPod is a pod on the network of its node, or on the pod network.
+func hostPod(namespace string, host bool) *corev1.Pod {
+	name := "on-the-pod-network"
+	if host {
+		name = "on-the-host"
+	}
+	spec := podTemplate(func(p *corev1.PodSpec) { p.HostNetwork = host }).Spec
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+}
+
 // secret has what the API server requires of each type.
 func secret(namespace, name string, t corev1.SecretType) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "default"}}, Type: t,
@@ -80,11 +90,15 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 	c.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "with-pki"}})
 	c.create(&networkv1.OperatorPKI{ObjectMeta: metav1.ObjectMeta{Namespace: "with-pki", Name: "p"}, Spec: networkv1.OperatorPKISpec{TargetCert: networkv1.CertSpec{CommonName: "p"}}})
 	c.create(deployment("tenant", "shop"))
+	for _, p := range []*corev1.Pod{hostPod("tenant", true), hostPod("openshift-flannel", true), hostPod("openshift-flannel", false)} {
+		c.create(p)
+	}
 	c.create(&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "web"}})
 	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-proxy"}})
 	try := func(o client.Object) error {
 		return account.Create(t.Context(), o.DeepCopyObject().(client.Object), client.DryRunAll)
 	}
+	c.eventually("the policy of pods is active", func() bool { return byPolicy(account.Delete(t.Context(), hostPod("tenant", true), client.DryRunAll)) })
 	for _, policy := range []client.Object{daemonSet("tenant"), clusterBinding("evil", roleOfSecrets), roleBinding("tenant", roleOfPKIs, roleOfPKIs),
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "evil"}}} {
 		c.eventually("the policies are active", func() bool { return byPolicy(try(policy)) })
@@ -119,17 +133,22 @@ func TestTheTokenOfTheOperatorIsNotWorthEverySecret(t *testing.T) {
 		}
 	}
 	for why, o := range map[string]client.Object{
-		"cluster-admin":        &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}},
-		"its binding":          &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}},
-		"a workload":           &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "shop"}},
-		"a policy of a tenant": &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "web"}},
-		"a namespace":          &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}},
-		"the API's service":    &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}},
-		"its own role binding": &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-network-operator"}},
+		"cluster-admin":                          &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}},
+		"its binding":                            &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"}},
+		"a pod of a tenant":                      hostPod("tenant", true),
+		"a pod of an operand on the pod network": hostPod("openshift-flannel", false),
+		"a workload":                             &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "shop"}},
+		"a policy of a tenant":                   &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "tenant", Name: "web"}},
+		"a namespace":                            &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "tenant"}},
+		"the API's service":                      &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}},
+		"its own role binding":                   &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cluster-network-operator"}},
 	} {
 		if err := account.Delete(t.Context(), o, client.DryRunAll); !byPolicy(err) {
 			t.Errorf("it deletes %s: %v", why, err)
 		}
+	}
+	if err := account.Delete(t.Context(), hostPod("openshift-flannel", true), client.DryRunAll); err != nil {
+		t.Errorf("it does not delete a pod of an operand on the network of its node: %v", err)
 	}
 	for why, o := range map[string]client.Object{
 		"the Secrets of flannel's etcd": roleBinding("openshift-flannel", "other", roleOfSecrets),

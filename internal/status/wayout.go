@@ -43,7 +43,7 @@ func WayOuts() []WayOut {
 		{"MTUTooSmall", "raise the MTU of the interfaces of these nodes, then delete ConfigMap mtu in the operator's namespace, so that all nodes are asked again; or lower the MTU of the network with spec.migration.mtu (docs/mtu-migration.md)"},
 		{"MTUOutliers", "raise the MTU of the interfaces of these nodes to that of the others"},
 		{"PoolsInUse", "give these nodes other addresses, or add a pool (docs/safety.md)"},
-		{"PodAddressOutdated", "delete the pods that the message names; new ones get the addresses that their nodes have now"},
+		{"PodAddressOutdated", "wait: the operator replaces them one by one while all others of their workload are ready; or delete the pods that the message names: new ones get the addresses that their nodes have now"},
 		{"NodeUnreachable", "cno connectivity test names the hop that fails; check the node, its link and the agent's pod on it"},
 		{"TargetUnreachable", "check the pods of the Service or the API server that the message names; cno connectivity test names the hop that fails"},
 		{"SourceIsolated", "check the node of the source and the agent's pod on it; cno connectivity test names the hop that fails"},

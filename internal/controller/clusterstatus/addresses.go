@@ -13,23 +13,17 @@ import (
 // reasonPodAddress is the reason of pods with an address that their node had before.
 const reasonPodAddress = "PodAddressOutdated"
 
-// outdated is a pod on the network of its node that has an address which the node no longer has. The kubelet never changes the
-// addresses of such a pod, so that EndpointSlices, and metrics through them, lead nowhere until the pod is replaced.
+// outdated is a pod on the network of its node that has an address which the node no longer has.
 type outdated struct{ namespace, pod, node, has, now string }
 
-// outdatedAddress compares the addresses of a pod with those of its node. A node without addresses, or whose kubelet does not respond,
-// tells nothing.
-func (l *nodeList) outdatedAddress(p *corev1.Pod) (o outdated, is bool) {
+// outdatedAddress compares the addresses of a pod with those of its node. A node whose kubelet does not respond tells nothing.
+func (l *nodeList) outdatedAddress(p *corev1.Pod) (outdated, bool) {
 	now := l.addresses[p.Spec.NodeName]
-	if !p.Spec.HostNetwork || p.DeletionTimestamp != nil || l.gone[p.Spec.NodeName] || len(now) == 0 {
+	has, is := status.OutdatedAddress(p, now)
+	if !is || l.gone[p.Spec.NodeName] {
 		return outdated{}, false
 	}
-	for _, a := range p.Status.PodIPs {
-		if a.IP != "" && !slices.Contains(now, a.IP) {
-			return outdated{p.Namespace, p.Name, p.Spec.NodeName, a.IP, strings.Join(now, " and ")}, true
-		}
-	}
-	return outdated{}, false
+	return outdated{p.Namespace, p.Name, p.Spec.NodeName, has, strings.Join(now, " and ")}, true
 }
 
 // namedPods is how many pods the finding of one workload names.
@@ -49,7 +43,7 @@ func addressFinding(w status.Workload, pods []outdated) status.Finding {
 	}
 	return status.Finding{
 		Component: w.Component, Effect: status.Degraded, Reason: reasonPodAddress, Aside: true, Subject: w.String() + " addresses",
-		Message: fmt.Sprintf("%s has pods with an address that their node no longer has: %s; delete them (kubectl -n %s delete pod %s), new ones get the address of the node",
+		Message: fmt.Sprintf("%s has pods with an address that their node no longer has: %s; the operator replaces one after the other while all others of the workload are ready, or delete them (kubectl -n %s delete pod %s): new ones get the address of the node",
 			w, text, w.Namespace, pods[0].pod),
 	}
 }

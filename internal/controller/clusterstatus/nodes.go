@@ -37,7 +37,7 @@ func (l *nodeList) read(ctx context.Context, nodes func(context.Context) ([]*cor
 	for _, known := range list {
 		n := status.OfNode(known)
 		all = append(all, n)
-		addresses[n.Name] = addressesOf(known)
+		addresses[n.Name] = status.NodeAddresses(known)
 		if n.Gone {
 			gone[n.Name] = true
 		}
@@ -58,18 +58,7 @@ func (l *nodeList) changed() predicate.Predicate {
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			before, ok := e.ObjectOld.(*corev1.Node)
 			after, also := e.ObjectNew.(*corev1.Node)
-			return (!ok || !also || status.OfNode(before) != status.OfNode(after) || !slices.Equal(addressesOf(before), addressesOf(after))) && note()
+			return (!ok || !also || status.OfNode(before) != status.OfNode(after) || !slices.Equal(status.NodeAddresses(before), status.NodeAddresses(after))) && note()
 		},
 	}
-}
-
-// addressesOf are the internal addresses of a node.
-func addressesOf(n *corev1.Node) []string {
-	var all []string
-	for _, a := range n.Status.Addresses {
-		if a.Type == corev1.NodeInternalIP {
-			all = append(all, a.Address)
-		}
-	}
-	return all
 }
