@@ -17,8 +17,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
-// furtherPods is how many pods have further networks. A node runs 110 at most.
-const furtherPods = 60
+// furtherPods is how many pods have further networks. A node runs 110 at most, and those of one benchmark may still end while the next begins.
+const furtherPods = 40
 
 // BenchmarkCNIFurtherNetworks measures additions and deletions of the networks of pods that ask for one or two further ones, of macvlan
 // with static addresses, beside the same plugins called by hand in the same run. The pods run; what is measured are more sandboxes of theirs,
