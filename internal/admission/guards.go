@@ -11,7 +11,7 @@ import (
 // guard returns the policy of a network's guard. It refuses nothing while no network is in use, or another one.
 func guard(g provider.Guard) admissionv1.ValidatingAdmissionPolicy {
 	out := policy(g.Name, g.Rules)
-	if !g.Warn {
+	if !g.Warn && !g.Open {
 		fail := admissionv1.Fail
 		out.Spec.FailurePolicy = &fail
 	}
@@ -19,8 +19,12 @@ func guard(g provider.Guard) admissionv1.ValidatingAdmissionPolicy {
 	networks := func(key string) string {
 		return fmt.Sprintf("params.data[?%q].orValue('').split(',').filter(c, isCIDR(c))", key)
 	}
+	key, value := keyType, string(g.Network)
+	if g.Network == "" {
+		key, value = g.Setting, g.Value
+	}
 	out.Spec.Variables = append([]admissionv1.Variable{
-		{Name: "inUse", Expression: fmt.Sprintf("params.data[?%q].orValue('') == %q", keyType, g.Network)},
+		{Name: "inUse", Expression: fmt.Sprintf("params.data[?%q].orValue('') == %q", key, value)},
 		{Name: "pools", Expression: networks(keyCIDRs)},
 		{Name: "services", Expression: networks(keyServices)},
 	}, g.Variables...)

@@ -66,10 +66,13 @@ type Annotator struct {
 type Guard struct {
 	// Name ends the name of the policy.
 	Name string
-	// Network is the type of the network with which it is in effect.
-	Network operatorv1.NetworkType
-	// Warn is true if violations are warnings. Otherwise they are refused, also where the policy cannot be evaluated.
-	Warn bool
+	// Network is the type of the network with which it is in effect; empty for a component. Then it is in effect while the field of the specification at
+	// the path Setting, which has a rule (Field.Fixed), has the value Value.
+	Network        operatorv1.NetworkType
+	Setting, Value string
+	// Warn is true if violations are warnings. Otherwise they are refused, also where the policy cannot be evaluated, unless Open is true: nothing
+	// depends on the policy then, as the network checks the same.
+	Warn, Open bool
 	// Rules say which requests are checked, Conditions which of those; all if there are none. Conditions may not use variables.
 	Rules      []admissionv1.NamedRuleWithOperations
 	Conditions []admissionv1.MatchCondition

@@ -33,6 +33,7 @@ func (Component) Operands() provider.Operands {
 		ClusterRoleBindings: []string{daemonRole},
 		Agents:              []provider.Agent{{Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir}}},
 		ConfigMaps:          []string{configMap},
+		Guards:              guards(),
 		Annotators: []provider.Annotator{{
 			Namespace: Namespace, Name: daemonName, Resources: []string{"pods/status"}, Annotation: wire.AnnotationStatus, OwnNode: true,
 			Setting: "spec.disableMultiNetwork", Value: "false", Reserved: map[string]string{"pods": wire.AnnotationStatus},

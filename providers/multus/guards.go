@@ -1,0 +1,66 @@
+package multus
+
+import (
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
+
+// The rules of the admission policy.
+const (
+	RulePodHostNetwork = "further-networks-host-network"
+	RulePodNetworks    = "further-networks-annotation"
+	RulePodDefault     = "default-network-annotation"
+)
+
+const (
+	// label is the name of a namespace or of a definition, shortForm one network in the short form of the annotation.
+	label     = `[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?`
+	shortForm = `\s*(` + label + `/)?` + label + `(@[!-~]{1,15})?\s*`
+)
+
+// guards are what the API server can find about the annotations of a pod before it has a node. The daemon of the node checks all of it, and more, so
+// that pods are created where the policy cannot be evaluated. CEL cannot read JSON: the long form of the annotations is left to the daemon.
+func guards() []provider.Guard {
+	has := func(annotation string) string {
+		return fmt.Sprintf("object.metadata.?annotations[?%q].orValue('') != ''", annotation)
+	}
+	value := func(annotation string) string {
+		return fmt.Sprintf("object.metadata.?annotations[?%q].orValue('').trim()", annotation)
+	}
+	short := func(variable, pattern string) string {
+		return fmt.Sprintf("variables.%[1]s == '' || variables.%[1]s.matches('^[\\\\[{\"]') || variables.%[1]s.matches(r'^%[2]s$')", variable, pattern)
+	}
+	return []provider.Guard{{
+		Name: "networks-of-pods", Setting: "spec.disableMultiNetwork", Value: "false", Open: true,
+		Rules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create}, Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"*"}, Resources: []string{"pods"}},
+		}}},
+		Conditions: []admissionv1.MatchCondition{{Name: "asks-for-networks", Expression: has(wire.AnnotationNetworks) + " || " + has(wire.AnnotationDefault)}},
+		Variables: []admissionv1.Variable{
+			{Name: "networks", Expression: value(wire.AnnotationNetworks)},
+			{Name: "fallback", Expression: value(wire.AnnotationDefault)},
+		},
+		Checks: []provider.GuardCheck{
+			{
+				Rule:  RulePodHostNetwork,
+				Valid: "!object.spec.?hostNetwork.orValue(false) || variables.networks in ['', '[]'] && variables.fallback == ''",
+				Message: fmt.Sprintf("'spec.hostNetwork: a pod on the network of its node gets no further networks; remove the annotation %s or %s, or hostNetwork'",
+					wire.AnnotationNetworks, wire.AnnotationDefault),
+			},
+			{
+				Rule: RulePodNetworks, Valid: short("networks", shortForm+"(,"+shortForm+")*"),
+				Message: fmt.Sprintf("'metadata.annotations[%s]: \"' + variables.networks + '\" is not a list of networks; write name, namespace/name or name@interface, separated by commas, or a JSON list'",
+					wire.AnnotationNetworks),
+			},
+			{
+				Rule: RulePodDefault, Valid: short("fallback", `(`+Namespace+`/)?`+label+`(@[!-~]{1,15})?`),
+				Message: fmt.Sprintf("'metadata.annotations[%s]: \"' + variables.fallback + '\" is not the name of one NetworkAttachmentDefinition in namespace %s; definitions for the default network are only taken from there'",
+					wire.AnnotationDefault, Namespace),
+			},
+		},
+	}}
+}
