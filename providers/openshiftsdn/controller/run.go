@@ -49,7 +49,7 @@ func Run(ctx context.Context, c Config) error {
 	defer func() { cancel(nil); all.Wait() }()
 	if c.HealthAddress != "" {
 		all.Go(func() {
-			health := agent.Health{Ready: ready(board), Beat: beat, Now: time.Now, Metrics: c.Metrics}
+			health := agent.Health{Ready: readiness(board), Beat: beat, Now: time.Now, Metrics: c.Metrics}
 			if err := health.Serve(ctx, c.HealthAddress); err != nil {
 				cancel(err)
 			}
@@ -70,8 +70,8 @@ func Run(ctx context.Context, c Config) error {
 	}))
 }
 
-// ready reports whether the instance does its part. One without the lease has none.
-func ready(board *agent.Board[status]) func() (bool, agent.Problems) {
+// readiness reports whether the instance does its part. One without the lease has none.
+func readiness(board *agent.Board[status]) func() (bool, agent.Problems) {
 	return func() (bool, agent.Problems) {
 		view := board.View()
 		return view.Problems.Len() == 0, view.Problems

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -155,11 +155,7 @@ func (u *unidler) wake(ctx context.Context, key client.ObjectKey, asked time.Tim
 			return false, err
 		}
 	}
-	ready, err := u.ready(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	if !ready && len(state.Targets) > 0 {
+	if !ready(endpoints) && len(state.Targets) > 0 {
 		return u.wait(key), nil
 	}
 	for _, o := range marked {
@@ -210,19 +206,8 @@ func (u *unidler) scale(ctx context.Context, service *corev1.Service, target idl
 }
 
 // ready reports whether a Service has an endpoint that is ready.
-func (u *unidler) ready(ctx context.Context, key client.ObjectKey) (bool, error) {
-	var slices discoveryv1.EndpointSliceList
-	if err := u.client.List(ctx, &slices, client.InNamespace(key.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: key.Name}); err != nil {
-		return false, fmt.Errorf("list endpoints of %s: %w", key, err)
-	}
-	for _, s := range slices.Items {
-		for _, e := range s.Endpoints {
-			if e.Conditions.Ready == nil || *e.Conditions.Ready {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
+func ready(e *corev1.Endpoints) bool { //nolint:staticcheck // the object that marks the Service
+	return slices.ContainsFunc(e.Subsets, func(s corev1.EndpointSubset) bool { return len(s.Addresses) > 0 }) //nolint:staticcheck // likewise
 }
 
 // unmark removes the annotations, unless the object has changed since it was read.
