@@ -15,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/cluster-network-operator/cno/api/crds"
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/dayone/template"
 	"github.com/cluster-network-operator/cno/internal/doctest"
@@ -26,7 +28,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
-func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
+func TestMain(m *testing.M) {
+	sdn, err := crds.OpenShiftSDN()
+	if err != nil {
+		panic(err)
+	}
+	apitest.Main(m, apitest.Options{CRDs: sdn})
+}
 
 func root(t *testing.T) string {
 	t.Helper()
@@ -95,7 +103,8 @@ func TestSamplesAreAccepted(t *testing.T) {
 // ours reports whether the object is in one of the groups that this project serves.
 func ours(object *unstructured.Unstructured) bool {
 	group := object.GroupVersionKind().Group
-	return group == operatorv1.GroupVersion.Group || group == networkoperatorv1.GroupVersion.Group || group == networkv1.GroupVersion.Group
+	return group == operatorv1.GroupVersion.Group || group == networkoperatorv1.GroupVersion.Group || group == networkv1.GroupVersion.Group ||
+		group == sdnv1.GroupVersion.Group
 }
 
 // apply lets the API server do all that it does when an object is applied, but for storing it.
