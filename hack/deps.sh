@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# The Debian packages that tests of kernel code need: installed when root, else named. And nmcli and promtool, which are not installed.
+# The Debian packages that tests of kernel code and of pages in a browser need: installed when root, else named. And nmcli and promtool, which are not installed.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 install_missing() {
   missing=()
-  for p in iproute2 iptables nftables iputils-ping conntrack ethtool dnsmasq-base openvswitch-switch ovn-central ovn-host; do
+  for p in iproute2 iptables nftables iputils-ping conntrack ethtool dnsmasq-base openvswitch-switch ovn-central ovn-host chromium; do
     dpkg -s "$p" >/dev/null 2>&1 || missing+=("$p")
   done
   [ ${#missing[@]} -eq 0 ] && return

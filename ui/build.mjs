@@ -5,6 +5,7 @@ import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const out = process.argv[2] ?? join(here, "..", "internal", "ui", "web", "dist");
@@ -37,6 +38,10 @@ await writeFile(join(out, "assets", "licences.txt"), licences);
 
 // A test compares this with the sources wherever there is no Node.js, so that they do not change without the bundle.
 if (!process.argv[2]) {
+  // Tests of accessibility run where there is no npm. The header of the file has its licence.
+  const axe = gzipSync(await readFile(join(here, "node_modules", "axe-core", "axe.min.js")), { level: 9 });
+  await writeFile(join(here, "..", "internal", "cli", "ui", "testdata", "axe.min.js.gz"), axe);
+
   const digest = createHash("sha256");
   const sources = ["build.mjs", "package.json", "package-lock.json", ...(await readdir(join(here, "src"), { recursive: true, withFileTypes: true }))
     .filter((f) => f.isFile()).map((f) => relative(here, join(f.parentPath, f.name)).split(sep).join("/"))].sort();

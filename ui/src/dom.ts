@@ -54,7 +54,7 @@ export function table(name: string, heads: Child[], rows: Child[][], classes = "
     h("table", { class: classes },
       h("caption", { class: "hidden" }, name),
       h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => i === 0 ? h("th", { scope: "row" }, cell) : h("td", {}, cell)))))));
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, i) => i === 0 ? h("th", { scope: "row" }, cell) : h("td", { "data-label": typeof heads[i] === "string" ? heads[i] as string : null }, cell)))))));
 }
 
 /** A word with a colour and a sign: what it says does not depend on the colour. */

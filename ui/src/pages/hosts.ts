@@ -23,7 +23,7 @@ function role(r: Role): HTMLElement {
   return h("section", {}, h("h2", {}, `${r.name}: hosts with the role ${r.role}`),
     list(r.problems, "notes"),
     h("p", {}, r.conditions.map((c) => [badge(c.status === "True" ? "good" : c.status === "False" ? "bad" : "unknown", `${c.type}: ${c.status}`), " "])),
-    r.documents.map((d) => h("details", { id: `document-${r.name}-${d.file}`, open: r.documents.length === 1 }, h("summary", {}, d.file), document_(d))),
+    r.documents.map((d, i) => h("details", { id: `document-${r.name}-${d.file}`, open: i === 0 }, h("summary", {}, d.file), document_(d))),
     r.hosts.length > 0 && table("Hosts", ["Host", "Result", "Document", "Reported", "What differs"], r.hosts.map((x): Child[] => [
       x.node ? link(`/nodes/${encodeURIComponent(x.node)}`, x.name) : x.name, badge(results[x.result] ?? "unknown", x.result), x.file ?? "–", when(x.time), x.message ?? ""]), "stack"));
 }

@@ -51,7 +51,7 @@ export function paths({ body, problem, say, session }: Context): () => void {
     }
     button.disabled = !session.mayTest;
   }
-  replace(body, matrix, h("label", { class: "field" }, "Filter", search),
+  replace(body, h("label", { class: "field" }, "Filter", search), matrix,
     h("section", {}, h("h2", {}, "Connectivity test"),
       h("p", {}, "Creates pods in a namespace of their own, tries every kind of connection between them, names the hop that fails, and deletes them."),
       button, !session.mayTest && h("p", { class: "faint" }, session.archive ? "An archive cannot be tested." : "This user may not create namespaces."), result));

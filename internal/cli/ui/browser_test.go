@@ -1,0 +1,257 @@
+package ui
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cluster-network-operator/cno/internal/testing/browser"
+)
+
+var screenshots = flag.Bool("screenshots", false, "write the screenshots of docs/ui.md")
+
+// shots is where they are.
+const shots = "../../../docs/ui"
+
+// visit is one page of the browser test.
+type visit struct {
+	name, path string
+	// ready is an expression that is true once the page shows what it is about.
+	ready string
+}
+
+var pages = []visit{
+	{"overview", "/", `document.body.innerText.includes("The Flannel network is healthy.")`},
+	{"nodes", "/nodes", `document.querySelectorAll(".map rect").length === 9`},
+	{"node", "/nodes/worker-1", `document.body.innerText.includes("10.244.4.0/24")`},
+	{"paths", "/paths", `document.body.innerText.includes("All 24 connectivity checks reach")`},
+	{"change", "/change", `document.querySelector("#plan")?.dataset.verdict === "unchanged"`},
+	{"history", "/history", `document.body.innerText.includes("Revision 2 (active)")`},
+	{"hosts", "/hosts", `document.querySelectorAll(".picture rect").length > 3`},
+	{"pods", "/pods?from=shop%2Fjob&to=shop%2Fdb&port=5432&protocol=TCP", `document.body.innerText.includes("no ingress rule of network policy shop/db allows it")`},
+}
+
+// TestThePagesInABrowser drives all pages in one browser against one API server: starting both takes longer than all else.
+func TestThePagesInABrowser(t *testing.T) {
+	w := newWorld(t, 6)
+	address, token := serve(t, "--kubeconfig", w.server.Kubeconfig)
+	b := browser.Start(t)
+	b.Look(1280, 900, false)
+	b.Open(address + "/?token=" + token)
+	b.Wait("the overview", pages[0].ready)
+	var shown string
+	if err := b.Eval("location.href", &shown); err != nil || strings.Contains(shown, "token") {
+		t.Errorf("%v: the address still is %s", err, shown)
+	}
+	t.Run("every page is accessible at each size, light and dark", func(t *testing.T) { accessible(t, b, address) })
+	t.Run("the keyboard is enough", func(t *testing.T) { keyboard(t, b, address) })
+	t.Run("a change is planned, acknowledged and applied", func(t *testing.T) { changed(t, w, b, address) })
+	t.Run("a revision is planned to return to", func(t *testing.T) { returned(t, b, address) })
+	t.Run("an unplugged node is seen without loading again", func(t *testing.T) { unplugged(t, w, b, address) })
+	t.Run("a rollout is seen without loading again", func(t *testing.T) { rollout(t, w, b, address) })
+	for _, r := range b.Requests() {
+		if u, err := url.Parse(r); err != nil || u.Scheme != "about" && "http://"+u.Host != address {
+			t.Errorf("a page asked for %s", r)
+		}
+	}
+	for _, p := range b.Problems() {
+		t.Errorf("the browser reports: %s", p)
+	}
+}
+
+// violation is what axe finds.
+type violation struct {
+	ID, Impact, Help string
+	Nodes            []struct {
+		HTML           string `json:"html"`
+		FailureSummary string `json:"failureSummary"`
+	}
+}
+
+func accessible(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	library := axe(t)
+	for _, p := range pages {
+		for _, look := range []struct {
+			width int
+			dark  bool
+		}{{1280, false}, {390, true}} {
+			b.Look(look.width, 900, look.dark)
+			b.Open(address + p.path)
+			b.Wait(p.name, p.ready)
+			b.Do(library)
+			var found []violation
+			if err := b.Eval(`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations)`, &found); err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range found {
+				for _, n := range v.Nodes {
+					t.Errorf("%s, %d pixels: %s (%s): %s\n%s", p.name, look.width, v.ID, v.Help, n.HTML, n.FailureSummary)
+				}
+			}
+			var wide int
+			if err := b.Eval("document.documentElement.scrollWidth", &wide); err != nil || wide > look.width {
+				t.Errorf("%s is %d pixels wide in a window of %d (%v)", p.name, wide, look.width, err)
+			}
+			shoot(t, b, fmt.Sprintf("%s-%d", p.name, look.width))
+		}
+	}
+	b.Look(1280, 900, false)
+}
+
+// shoot writes a screenshot for the docs if they are asked for.
+func shoot(t *testing.T, b *browser.Page, name string) {
+	t.Helper()
+	if !*screenshots {
+		return
+	}
+	if err := os.MkdirAll(shots, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(shots, name+".webp"), b.Screenshot(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func keyboard(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/")
+	b.Wait("the overview", pages[0].ready)
+	var order []string
+	for range 4 {
+		b.Press("Tab")
+		var at string
+		if err := b.Eval("document.activeElement.textContent", &at); err != nil {
+			t.Fatal(err)
+		}
+		order = append(order, at)
+	}
+	if want := []string{"Skip to content", "Overview", "Nodes", "Paths"}; !slices.Equal(order, want) {
+		t.Errorf("Tab leads to %q, want %q", order, want)
+	}
+	b.Press("Enter")
+	b.Wait("Enter opens Paths", pages[3].ready)
+	b.Wait("the focus is on the title of the page", `document.activeElement.id === "title" && document.title.startsWith("Paths")`)
+	b.Do("history.back()")
+	b.Wait("back leads to the overview", pages[0].ready)
+}
+
+func changed(t *testing.T, w *world, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/change")
+	b.Wait("the plan of what is", pages[4].ready)
+	write := func(id, value string) {
+		b.Do(fmt.Sprintf(`(() => { const s = document.getElementById(%q); s.value = %q; s.dispatchEvent(new Event("input")); s.dispatchEvent(new Event("change")); })()`, id, value))
+	}
+	write("spec-defaultNetwork-flannelConfig-backend", "vxlan")
+	b.Wait("the change needs an acknowledgement", `document.querySelector("#plan").dataset.verdict === "needs-acknowledgement"`)
+	b.Wait("the form writes YAML", `document.getElementById("yaml").value.includes("backend: vxlan")`)
+	b.Wait("it cannot be applied yet", `document.getElementById("apply").disabled`)
+	shoot(t, b, "change-acknowledge-1280")
+	b.Do(`document.getElementById("acknowledge").click()`)
+	b.Wait("it can be applied", `!document.getElementById("apply").disabled`)
+	write("spec-defaultNetwork-flannelConfig-backend", "host-gw")
+	write("spec-logLevel", "Debug")
+	b.Wait("another change is planned", `document.querySelector("#plan").dataset.verdict === "safe"`)
+	b.Do(`document.getElementById("force").click(); document.getElementById("apply").click()`)
+	b.Wait("it is applied", `document.body.innerText.includes("Applied as generation")`)
+	level := w.logLevel()
+	if level != "Debug" {
+		t.Errorf("the network has log level %s", level)
+	}
+}
+
+func returned(t *testing.T, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/history")
+	b.Wait("the history", pages[5].ready)
+	b.Do(`document.getElementById("back-2").click()`)
+	b.Wait("the plan of the way back", `document.querySelector("#rollback h2")?.textContent.includes("revision 2") && !document.querySelector("#rollback #apply").disabled`)
+	b.Do(`document.querySelector("#rollback #apply").click()`)
+	b.Wait("the network is as it was", `document.body.innerText.includes("Rolled back to revision 2")`)
+}
+
+func unplugged(t *testing.T, w *world, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/nodes")
+	b.Wait("the map", pages[1].ready)
+	w.unplug("worker-2")
+	b.Wait("the map shows it", `document.querySelector("rect[data-node=worker-2]").classList.contains("bad") && document.body.innerText.includes("1 not ready")`)
+	b.Wait("it is the first of the list", `document.querySelector("tbody th").textContent === "worker-2"`)
+	b.Wait("it is said to who does not see it", `document.querySelector("[role=status]").textContent === "worker-2 is not-ready"`)
+	shoot(t, b, "nodes-unplugged-1280")
+	b.Open(address + "/paths")
+	b.Wait("the checks to it fail", `document.body.innerText.includes("3 of 24 connectivity checks fail") && document.body.innerText.includes("connection to 10.244.5.2:8080")`)
+	shoot(t, b, "paths-unplugged-1280")
+}
+
+func rollout(t *testing.T, w *world, b *browser.Page, address string) {
+	b.In(t)
+	b.Open(address + "/")
+	b.Wait("the overview", pages[0].ready)
+	w.rolledOut(3)
+	w.condition("True", "Deploying", `DaemonSet "openshift-flannel/flanneld" update is rolling out (3 out of 9 updated)`, "Progressing", "FlannelProgressing")
+	b.Wait("the rollout", `document.querySelector("progress")?.value === 3 && document.body.innerText.includes("33 % done") && document.body.innerText.includes("left")`)
+	shoot(t, b, "overview-rollout-1280")
+	w.rolledOut(9)
+	w.condition("False", "AsExpected", "", "Progressing", "FlannelProgressing")
+	b.Wait("its end", `!document.querySelector("progress") && document.body.innerText.includes("is healthy")`)
+}
+
+// A user who may only read sees all pages, and no buttons that would not work.
+func TestAReaderSeesEverythingButTheButtons(t *testing.T) {
+	w := newWorld(t, 2)
+	config := w.reader()
+	address, token := serve(t, "--kubeconfig", config)
+	b := browser.Start(t)
+	b.Open(address + "/change?token=" + token)
+	b.Wait("the plan", `document.querySelector("#plan")?.dataset.verdict`)
+	b.Wait("no button", `!document.getElementById("apply") && document.body.innerText.includes("This user may not change the network")`)
+	b.Open(address + "/history")
+	b.Wait("the history without buttons", `document.body.innerText.includes("Revision 2 (active)") && document.querySelectorAll("main button").length === 0`)
+	b.Open(address + "/paths")
+	b.Wait("no test", `document.getElementById("try").disabled`)
+}
+
+// The pages of an archive are those of the cluster that it was taken from.
+func TestAnArchiveIsShownLikeTheClusterItIsOf(t *testing.T) {
+	w := newWorld(t, 2)
+	file := archiveOf(t, w)
+	for _, name := range []string{"overview", "nodes", "nodes/worker-1", "paths", "history", "hosts"} {
+		_, live, liveErr := run(t, name, "-o", "json", "--kubeconfig", w.server.Kubeconfig)
+		status, archived, err := run(t, name, "-o", "json", "--archive", file)
+		if status != 0 || liveErr != "" || err != "" {
+			t.Fatalf("%s: status %d, %s%s", name, status, liveErr, err)
+		}
+		if a, b := comparable(t, live), comparable(t, archived); a != b {
+			t.Errorf("%s differs; the cluster has\n%s\nthe archive has\n%s", name, a, b)
+		}
+	}
+	address, token := serve(t, "--archive", file)
+	b := browser.Start(t)
+	b.Open(address + "/?token=" + token)
+	b.Wait("what doctor found", `document.body.innerText.includes("What cno doctor found") && document.body.innerText.includes("An archive does not change.")`)
+}
+
+// comparable is a document without what an archive has more: what doctor found, what it misses, and pods of users.
+func comparable(t *testing.T, text string) string {
+	t.Helper()
+	var doc map[string]any
+	if err := json.Unmarshal([]byte(text), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, field := range []string{"findings", "missing", "pods", "notes"} {
+		delete(doc, field)
+	}
+	out, err := json.MarshalIndent(doc, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}

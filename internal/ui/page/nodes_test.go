@@ -1,0 +1,225 @@
+package page
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	operatorcontrolplanev1alpha1 "github.com/openshift/api/operatorcontrolplane/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/connectivity"
+	"github.com/cluster-network-operator/cno/internal/ui/objects"
+)
+
+// source is a cluster in memory.
+func source(tb testing.TB, all ...client.Object) Source {
+	tb.Helper()
+	scheme, err := objects.Scheme()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	set := objects.NewSet(scheme)
+	for _, o := range append(all, &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: operatorv1.NetworkSpec{
+		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.0.0.0/8", HostPrefix: 24}, {CIDR: "fd00::/48", HostPrefix: 64}}}}) {
+		if err := set.Add(o); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return Source{Objects: set, Namespace: "ons", Now: time.Now}
+}
+
+func node(name string, ready corev1.ConditionStatus, change ...func(*corev1.Node)) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if ready != "" {
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, Reason: "R", Message: "m"}}
+	}
+	for _, f := range change {
+		f(n)
+	}
+	return n
+}
+
+func pod(namespace, name, node string, ready corev1.ConditionStatus, ips ...string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{NodeName: node, HostNetwork: len(ips) == 0}}
+	p.Status.Phase, p.Status.Conditions = corev1.PodRunning, []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}
+	for _, ip := range ips {
+		p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: ip})
+	}
+	return p
+}
+
+func TestTheStateOfANodeIsTheWorstThatIsWrong(t *testing.T) {
+	cordoned := func(n *corev1.Node) { n.Spec.Unschedulable = true }
+	for _, row := range []struct {
+		why   string
+		node  *corev1.Node
+		pods  []client.Object
+		state string
+		says  string
+	}{
+		{"it works", node("a", "True"), []client.Object{pod("ns", "p", "a", "True")}, NodeReady, ""},
+		{"it never reported", node("a", ""), nil, NodeDown, "its kubelet has never reported"},
+		{"it does not answer", node("a", "Unknown"), []client.Object{pod("ns", "p", "a", "False")}, NodeDown, "R: m"},
+		{"its agent does not work", node("a", "True", cordoned), []client.Object{pod("ns", "p", "a", "False")}, NodeAgent, "pods of the network are not ready: ns/p"},
+		{"an agent of another node does not work", node("a", "True"), []client.Object{pod("ns", "p", "b", "False")}, NodeReady, ""},
+		{"it is cordoned", node("a", "True", cordoned), nil, NodeCordoned, "it is cordoned"},
+	} {
+		page, err := source(t, append(row.pods, row.node)...).Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := page.Nodes[0]; n.State != row.state || n.Why != row.says || page.Counts[row.state] != 1 {
+			t.Errorf("%s: %s, %q", row.why, n.State, n.Why)
+		}
+	}
+}
+
+func TestBlocksAreThoseOfTheNodeOrOfItsPods(t *testing.T) {
+	annotated := func(n *corev1.Node) {
+		n.Annotations = map[string]string{"k8s.ovn.org/node-subnets": `{"default":["10.1.2.0/24","fd00:0:0:7::/64"]}`}
+	}
+	wrong := func(n *corev1.Node) { n.Annotations = map[string]string{"k8s.ovn.org/node-subnets": `{`} }
+	for _, row := range []struct {
+		why  string
+		node *corev1.Node
+		want []string
+		used []int
+	}{
+		{"the annotation of the network", node("a", "True", annotated), []string{"10.1.2.0/24", "fd00:0:0:7::/64"}, []int{1, 1}},
+		{"the field of the node", node("a", "True", func(n *corev1.Node) { n.Spec.PodCIDRs = []string{"10.9.9.0/24"} }), []string{"10.9.9.0/24"}, []int{1, 0}},
+		{"the addresses of its pods", node("a", "True"), []string{"10.7.7.0/24", "fd00:0:0:9::/64"}, []int{1, 1}},
+		{"an annotation that cannot be read", node("a", "True", wrong), []string{"10.7.7.0/24", "fd00:0:0:9::/64"}, []int{1, 1}},
+	} {
+		page, err := source(t, row.node, pod("ns", "p", "a", "True", "10.7.7.5", "fd00:0:0:9::5"), pod("ns", "q", "a", "True", "10.7.7.6"), pod("ns", "host", "a", "True"), pod("ns", "else", "a", "True", "192.168.0.1")).Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		used := []int{page.Pools[0].Used, page.Pools[1].Used}
+		if diff := cmp.Diff(row.want, page.Nodes[0].Blocks) + cmp.Diff(row.used, used); diff != "" {
+			t.Errorf("%s: %s", row.why, diff)
+		}
+	}
+}
+
+// apply is what a browser does with changes.
+func apply(p Nodes, c NodeChanges) Nodes {
+	rows := map[string]Node{}
+	for _, n := range p.Nodes {
+		rows[n.Name] = n
+	}
+	for _, name := range c.Removed {
+		delete(rows, name)
+	}
+	for _, n := range c.Changed {
+		rows[n.Name] = n
+	}
+	out := Nodes{Pools: c.Pools, Counts: c.Counts, Notes: c.Notes}
+	for _, n := range rows {
+		out.Nodes = append(out.Nodes, n)
+	}
+	return out
+}
+
+func TestChangesLeadFromOneDocumentToTheNext(t *testing.T) {
+	a, b, c, down := node("a", "True"), node("b", "True"), node("c", "True"), node("b", "False")
+	for _, row := range []struct {
+		why             string
+		before, after   []client.Object
+		changed, remove int
+	}{
+		{"nothing", []client.Object{a, b}, []client.Object{a, b}, 0, 0},
+		{"a node is down", []client.Object{a, b, c}, []client.Object{a, down, c}, 1, 0},
+		{"a node joins at the end", []client.Object{a, b}, []client.Object{a, b, c}, 1, 0},
+		{"a node joins first", []client.Object{b, c}, []client.Object{a, b, c}, 1, 0},
+		{"a node leaves", []client.Object{a, b, c}, []client.Object{a, c}, 0, 1},
+		{"all others", []client.Object{a}, []client.Object{b, c}, 2, 1},
+		{"the first nodes", nil, []client.Object{a}, 1, 0},
+	} {
+		before, err := source(t, row.before...).Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := source(t, row.after...).Nodes(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		changes := after.Since(before)
+		if len(changes.Changed) != row.changed || len(changes.Removed) != row.remove || changes.Empty() != (row.changed+row.remove == 0) {
+			t.Errorf("%s: %+v", row.why, changes)
+		}
+		byName := cmpopts.SortSlices(func(x, y Node) bool { return x.Name < y.Name })
+		if diff := cmp.Diff(after, apply(before, changes), byName, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s: %s", row.why, diff)
+		}
+	}
+}
+
+// large is a cluster of 5,000 nodes with an agent on each, and two connectivity checks to each.
+func large(tb testing.TB, down string) Source {
+	tb.Helper()
+	var all []client.Object
+	for i := range 5000 {
+		name, ready := fmt.Sprintf("node-%04d", i), corev1.ConditionTrue
+		if name == down {
+			ready = corev1.ConditionFalse
+		}
+		all = append(all, node(name, ready, func(n *corev1.Node) { n.Spec.PodCIDRs = []string{fmt.Sprintf("10.%d.%d.0/24", i/256, i%256)} }), pod("ns", "agent-"+name, name, "True"))
+		for _, from := range []string{"node-0000", "node-0001"} {
+			all = append(all, &operatorcontrolplanev1alpha1.PodNetworkConnectivityCheck{ObjectMeta: metav1.ObjectMeta{Namespace: connectivity.Namespace, Name: connectivity.SourceName + "-" + from + "-to-" + connectivity.TargetName + "-" + name}})
+		}
+	}
+	return source(tb, all...)
+}
+
+func TestAnUpdateOfOneOfFiveThousandNodesIsSmall(t *testing.T) {
+	before, err := large(t, "").Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := large(t, "node-1234").Nodes(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes := after.Since(before)
+	text, err := json.Marshal(changes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(changes.Changed) != 1 || changes.Changed[0].Name != "node-1234" || len(text) > 1000 {
+		t.Errorf("%d rows, %d bytes", len(changes.Changed), len(text))
+	}
+}
+
+// BenchmarkFiveThousandNodes makes each page of a large cluster, from objects in memory to JSON. A page is to take much less than the second
+// within which it has to be in the browser.
+func BenchmarkFiveThousandNodes(b *testing.B) {
+	s := large(b, "node-1234")
+	for name, page := range map[string]func() (any, error){
+		"overview": func() (any, error) { return s.Overview(b.Context()) },
+		"nodes":    func() (any, error) { return s.Nodes(b.Context()) },
+		"paths":    func() (any, error) { return s.Paths(b.Context()) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			size := 0
+			for b.Loop() {
+				doc, err := page()
+				if err != nil {
+					b.Fatal(err)
+				}
+				text, err := json.Marshal(doc)
+				if err != nil {
+					b.Fatal(err)
+				}
+				size = len(text)
+			}
+			b.ReportMetric(float64(size), "B")
+		})
+	}
+}
