@@ -17,7 +17,7 @@ export function value(v: unknown): string {
 
 export function changesTable(changes: FieldChange[]): HTMLElement {
   return table("Changes", ["Field", "From", "To", "Verdict", "Effect"], changes.map((c) => [
-    h("code", {}, c.field), value(c.old), value(c.new), c.verdict, [`${c.class}, ${c.disruption}`, c.message && h("p", {}, c.message)]]), "stack");
+    h("code", {}, c.field), value(c.old), value(c.new), c.verdict, [`${c.class}, ${c.disruption}`, c.message && h("p", {}, c.message)]]), "stacked");
 }
 
 /** Marks the lines of a unified diff. */

@@ -130,15 +130,20 @@ func (w *world) unplug(name string) {
 	}
 }
 
-// spec is the specification with every default.
-func (w *world) spec(level osv1.LogLevel) *operatorv1.NetworkSpec {
-	w.t.Helper()
+// written is the specification as a user writes it.
+func written(level osv1.LogLevel) *operatorv1.NetworkSpec {
 	spec := &operatorv1.NetworkSpec{ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.244.0.0/16", HostPrefix: 24}}, ServiceNetwork: []string{"10.96.0.0/16"},
 		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel}}
 	spec.LogLevel = level
+	return spec
+}
+
+// filled is the specification with every default.
+func (w *world) filled(level osv1.LogLevel) *operatorv1.NetworkSpec {
+	w.t.Helper()
 	p := pipeline.Pipeline{Registry: networks.Registry()}
 	known := facts.Cluster{Platform: "None", HostMTU: 1500, ReleaseVersion: "v0.2.0", APIServer: facts.HostPort{Host: "192.168.0.10", Port: 6443}}
-	res, err := p.Run(w.t.Context(), pipeline.Input{Desired: spec, Cluster: known}, pipeline.Fill)
+	res, err := p.Run(w.t.Context(), pipeline.Input{Desired: written(level), Cluster: known}, pipeline.Fill)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -152,7 +157,7 @@ func (w *world) network() {
 	var record applied.Record
 	var history applied.History
 	for i, level := range []osv1.LogLevel{osv1.Debug, osv1.Normal} {
-		snapshot, err := applied.NewSnapshot(w.spec(level))
+		snapshot, err := applied.NewSnapshot(w.filled(level))
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -190,7 +195,7 @@ func (w *world) network() {
 	} {
 		w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: operator, Name: name}, Data: data})
 	}
-	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}, Spec: *w.spec(osv1.Normal)}
+	n := &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}, Spec: *written(osv1.Normal)}
 	w.create(n)
 	n.Status.ObservedGeneration, n.Status.Version = n.Generation, "v0.2.0"
 	for _, name := range []string{"", "Flannel", "KubeProxy"} {
@@ -240,7 +245,7 @@ func (w *world) agents() {
 		Spec: appsv1.DaemonSetSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template(labels)}}
 	w.create(d)
 	for _, n := range w.nodes {
-		w.pod(agents, "flanneld-"+n, n, "", labels, true)
+		w.pod(agents, "flanneld-"+n, n, "", map[string]string{"app": "flanneld"}, true)
 	}
 	w.rolledOut(int32(len(w.nodes)))
 }
@@ -253,6 +258,19 @@ func (w *world) rolledOut(done int32) {
 		w.t.Fatal(err)
 	}
 	total := int32(len(w.nodes))
+	for i, n := range w.nodes {
+		var p corev1.Pod
+		if err := w.server.Client.Get(w.t.Context(), client.ObjectKey{Namespace: agents, Name: "flanneld-" + n}, &p); err != nil {
+			w.t.Fatal(err)
+		}
+		p.Labels["pod-template-generation"] = "0"
+		if int32(i) < done {
+			p.Labels["pod-template-generation"] = d.Annotations[appsv1.DeprecatedTemplateGeneration]
+		}
+		if err := w.server.Client.Update(w.t.Context(), &p); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	d.Status = appsv1.DaemonSetStatus{DesiredNumberScheduled: total, CurrentNumberScheduled: total, UpdatedNumberScheduled: done, NumberAvailable: total, NumberReady: total, ObservedGeneration: d.Generation}
 	w.update(&d)
 }

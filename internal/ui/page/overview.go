@@ -34,7 +34,7 @@ type Overview struct {
 	// Changes are those of the last day, the newest first.
 	Changes []Change `json:"changes"`
 	// Findings are those of the archive's report; left out for a cluster.
-	Findings []doctor.Finding `json:"findings,omitempty"`
+	Findings []doctor.Finding `json:"findings,omitzero"`
 	// Missing are sentences about what could not be read.
 	Missing []string `json:"missing,omitempty"`
 }

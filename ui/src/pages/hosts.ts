@@ -30,7 +30,7 @@ function role(r: Role): HTMLElement {
 
 function document_(d: HostDocument): Child[] {
   return [
-    h("figure", { class: "picture", tabindex: 0, role: "group", "aria-label": `Picture of ${d.file}` }, picture(d), h("figcaption", { class: "faint" }, "Arrows lead from an interface to the one that is built on it.")),
+    h("div", { class: "picture", tabindex: 0, role: "group", "aria-label": `Picture of ${d.file}` }, picture(d), h("p", { class: "faint" }, "Arrows lead from an interface to the one that is built on it.")),
     table("Interfaces", ["Name", "Type", "State", "Addresses", "Details"], d.interfaces.map((i) => [i.name, i.type, i.state, (i.addresses ?? []).join(", ") || "–", [...(i.details ?? []), i.mtu ? `MTU ${i.mtu}` : ""].filter(Boolean).join(", ")]), "stack"),
     d.routes.length > 0 && table("Routes", ["Destination", "By", "Interface"], d.routes.map((r) => [r.destination, r.via ?? "–", r.interface ?? "–"]), "stack"),
     d.dns && d.dns.length > 0 && h("p", {}, `Names are resolved by ${d.dns.join(", ")}.`),
