@@ -10,7 +10,7 @@ printf 'version = 3\nroot = "%s/root"\nstate = "%s/state"\ndisabled_plugins = ["
 "$bin/containerd" --config "$work/config.toml" > "$work/log" 2>&1 &
 containerd=$!
 trap 'kill $containerd; wait $containerd || true; rm -rf "$work"' EXIT
-ctr() { "$bin/ctr" --address "$work/sock" --namespace k8s.io "$@"; }
+ctr() { "$bin/ctr" --address "$work/sock" --namespace k8s.io "$@" 2> "$work/error" || { cat "$work/error"; return 1; }; }
 for _ in $(seq 300); do ctr version > /dev/null 2>&1 && break; sleep 0.1; done
 while read -r reference; do
   name=${reference%@*}

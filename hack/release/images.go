@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -152,12 +153,8 @@ func (b *build) documents(context.Context) error {
 	for uri, digest := range b.inputs {
 		inputs = append(inputs, provenance.Resource{URI: uri, Digest: map[string]string{"sha256": digest}})
 	}
-	toolchain, err := buildinfo.ReadFile(filepath.Join(b.programDir(architectures[0]), "cluster-network-operator"))
-	if err != nil {
-		return err
-	}
 	record, err := provenance.New(provenance.Build{
-		Version: b.version, Source: repository, Commit: b.commit, Go: toolchain.GoVersion, Inputs: inputs, Files: b.sums,
+		Version: b.version, Source: repository, Commit: b.commit, Go: runtime.Version(), Inputs: inputs, Files: b.sums,
 	}).JSON()
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func (b *build) krew() ([]byte, error) {
 		ShortDescription: "Preview, apply and inspect a cluster's network",
 		Description:      "The administrator's tool of the Cluster Network Operator: it installs and upgrades the\noperator, previews and applies changes of the network, and reports its problems.\n",
 	}
-	for _, platform := range platforms() {
+	for _, platform := range b.platforms() {
 		entry := pluginPlatform{URI: b.url + "/" + b.archive(platform), SHA256: b.sums[b.archive(platform)], Bin: platform.program()}
 		entry.Selector.MatchLabels = map[string]string{"os": platform.os, "arch": platform.arch}
 		p.Spec.Platforms = append(p.Spec.Platforms, entry)

@@ -1,7 +1,7 @@
 // Command release builds everything that a version is released with, into one directory. The same commit, Debian packages and
 // Go release give the same bytes, wherever the checkout is.
 //
-//	go run ./hack/release -version v0.2.0 [-out DIR] [-url BASE] [-dirty]
+//	go run ./hack/release -version v0.2.0 [-out DIR] [-url BASE] [-dirty] [-only IMAGE,...]
 package main
 
 import (
@@ -31,9 +31,10 @@ func main() {
 	out := flag.String("out", "", "directory of the release (default _output/release/VERSION)")
 	url := flag.String("url", "", "where the files of the release will be downloaded from, for the krew manifest (default: the repository's releases)")
 	dirty := flag.Bool("dirty", false, "build files that are not committed, too; what is built is not reproducible")
+	only := flag.String("only", "", "to try out the build: only these images, separated by commas, with the programs in them, and cno for this machine")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *version, *out, *url, *dirty)
+	err := run(ctx, *version, *out, *url, *only, *dirty)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -41,11 +42,14 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, version, out, url string, dirty bool) error {
+func run(ctx context.Context, version, out, url, only string, dirty bool) error {
 	if err := release.CheckVersion(version); err != nil {
 		return err
 	}
 	b := &build{version: version, out: out, url: url, start: time.Now(), sums: map[string]string{}, inputs: map[string]string{}}
+	if only != "" {
+		b.only = strings.Split(only, ",")
+	}
 	if b.out == "" {
 		b.out = filepath.Join("_output", "release", version)
 	}
@@ -90,6 +94,8 @@ type build struct {
 	// commit is what is built, date its time.
 	commit string
 	date   time.Time
+	// only are the images to build; none means all, with all programs.
+	only []string
 	// work has what is not part of the release.
 	work  string
 	start time.Time

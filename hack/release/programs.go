@@ -30,27 +30,19 @@ func componentDir(arch string) string {
 
 // programs builds those of this module for nodes, and those of other modules that are in images, and packs the former.
 func (b *build) programs(ctx context.Context) error {
-	var names []string
-	entries, err := os.ReadDir("cmd")
+	names, components, err := b.parts()
 	if err != nil {
 		return err
-	}
-	for _, e := range entries {
-		if !slices.Contains(notReleased, e.Name()) {
-			names = append(names, e.Name())
-		}
 	}
 	for _, arch := range architectures {
 		b.progress("programs for linux/" + arch)
 		if err := b.compile(ctx, "linux", arch, b.programDir(arch), "", names...); err != nil {
 			return err
 		}
-		components, err := b.components()
-		if err != nil {
-			return err
-		}
-		if _, err := b.output(ctx, nil, filepath.Join("_output", "lab-bin", "lab"), append([]string{"build", "--arch", arch}, components...)...); err != nil {
-			return err
+		if len(components) > 0 { // the lab's program builds all of them if none is named
+			if _, err := b.output(ctx, nil, filepath.Join("_output", "lab-bin", "lab"), append([]string{"build", "--arch", arch}, components...)...); err != nil {
+				return err
+			}
 		}
 		if err := b.packPrograms(arch, names); err != nil {
 			return err
@@ -84,31 +76,51 @@ func (b *build) definitions(arch string) ([]image.Definition, image.Inputs, erro
 	}
 	var out []image.Definition
 	for _, e := range entries {
+		if len(b.only) > 0 && !slices.Contains(b.only, e.Name()) {
+			continue
+		}
 		d, err := in.Definition(e.Name())
 		if err != nil {
 			return nil, in, err
 		}
 		out = append(out, d)
 	}
+	if len(out) < len(b.only) {
+		return nil, in, fmt.Errorf("-only %s: not all of them are in the directory images", strings.Join(b.only, ","))
+	}
 	return out, in, nil
 }
 
-// components are the programs of other modules that images contain.
-func (b *build) components() ([]string, error) {
+// parts are the programs of this module to release, and those of other modules that images contain.
+func (b *build) parts() (programs, components []string, err error) {
 	definitions, _, err := b.definitions(runtime.GOARCH)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []string
 	for _, d := range definitions {
 		for _, f := range d.Files {
-			if f.Component != "" {
-				out = append(out, f.Component)
+			switch {
+			case f.Component != "":
+				components = append(components, f.Component)
+			case f.Program != "":
+				programs = append(programs, f.Program)
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
+	if len(b.only) == 0 {
+		entries, err := os.ReadDir("cmd")
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range entries {
+			if !slices.Contains(notReleased, e.Name()) {
+				programs = append(programs, e.Name())
+			}
+		}
+	}
+	slices.Sort(programs)
+	slices.Sort(components)
+	return slices.Compact(programs), slices.Compact(components), nil
 }
 
 // platform is one that cno is built for.
@@ -133,7 +145,10 @@ func (b *build) archive(p platform) string {
 	return fmt.Sprintf("cno_%s_%s_%s%s", b.version, p.os, p.arch, suffix)
 }
 
-func platforms() []platform {
+func (b *build) platforms() []platform {
+	if len(b.only) > 0 {
+		return []platform{{runtime.GOOS, runtime.GOARCH}}
+	}
 	var out []platform
 	for _, system := range []string{"darwin", "linux", "windows"} {
 		for _, arch := range architectures {
@@ -146,7 +161,7 @@ func platforms() []platform {
 // cno builds the administrator's tool with the digests of the images, and packs it with its manual and completions.
 func (b *build) cno(ctx context.Context) error {
 	variable, value := release.LinkerValue(b.digests)
-	for _, p := range platforms() {
+	for _, p := range b.platforms() {
 		b.progress("cno for " + p.String())
 		if err := b.compile(ctx, p.os, p.arch, filepath.Join(b.work, p.os, p.arch), "-X "+variable+"="+value, "cno"); err != nil {
 			return err
@@ -157,7 +172,7 @@ func (b *build) cno(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range platforms() {
+	for _, p := range b.platforms() {
 		files := append([]packed{
 			{name: p.program(), source: filepath.Join(b.work, p.os, p.arch, p.program()), mode: 0o755},
 			{name: "LICENSE", source: "LICENSE", mode: 0o644},
