@@ -62,6 +62,7 @@ func judge(f *collected, namespace string, now time.Time) []Finding {
 	all = append(all, judgeNodes(nodes, known)...)
 	all = append(all, judgeAddresses(f.hostPods, nodes, known.gone)...)
 	all = append(all, judgeChecks(f.objects[section{resource: checks}.name()], known)...)
+	all = append(all, judgeFurtherNetworks(f.objects[section{resource: definitions}.name()], f.objects[section{resource: multiPolicies}.name()])...)
 	order := []Severity{Critical, Warning, Note}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))

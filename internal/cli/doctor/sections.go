@@ -20,6 +20,8 @@ var (
 	deployments    = resource("apps", "v1", "deployments")
 	daemonSets     = resource("apps", "v1", "daemonsets")
 	checks         = resource("controlplane.operator.openshift.io", "v1alpha1", "podnetworkconnectivitychecks")
+	definitions    = resource("k8s.cni.cncf.io", "v1", "network-attachment-definitions")
+	multiPolicies  = resource("k8s.cni.cncf.io", "v1beta1", "multi-networkpolicies")
 )
 
 // others are the namespaces of what controllers deploy that belong to no network.
@@ -44,6 +46,9 @@ func (c *collector) sections() []section {
 		{resource: resource("config.openshift.io", "v1", "networks")},
 		{resource: resource("config.openshift.io", "v1", "clusteroperators"), trim: trimManaged},
 		{resource: checks},
+		{resource: definitions, trim: trimManaged},
+		{resource: multiPolicies, trim: trimManaged},
+		{resource: resource("whereabouts.cni.cncf.io", "v1alpha1", "ippools"), trim: trimManaged},
 		{resource: nodes, trim: trimNode},
 		{resource: resource("apps", "v1", "controllerrevisions"), namespace: c.namespace},
 	}

@@ -80,6 +80,7 @@ func Run(ctx context.Context, o Options) error {
 	d.saved = func() ([]attach.Saved, error) { return attach.ReadSaved(o.Config.StateDir) }
 	d.metrics = newMetrics(o.Version, d)
 	d.objects = newObjects(o.Client, o.Definitions, o.Node, d.changed.Fire)
+	d.metrics.observe(d.objects)
 	listener, err := cniserver.Listen(o.Config.Socket)
 	if err != nil {
 		return err

@@ -29,6 +29,9 @@ func newMetrics(version string, d *daemon) *metrics {
 	return m
 }
 
+// observe adds what is measured of the objects that the daemon reads.
+func (m *metrics) observe(o *objects) { m.MustRegister(newPodNetworks(o)) }
+
 // Done counts a request.
 func (m *metrics) Done(command string, code int, took time.Duration) {
 	m.requests.WithLabelValues(strconv.Itoa(code)).Inc()
