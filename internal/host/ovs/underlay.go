@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -91,8 +92,12 @@ func (u Underlay) PrepareNamespace() error { return u.createNamespace() }
 // ovs-vswitchd the next hop: while that is not known, it drops tunnel packets. ovs-vswitchd forgets it after 15 minutes and when it
 // restarts, so this is repeated.
 func (u Underlay) Connect(ctx context.Context, daemon Control) error {
-	if err := u.enter(u.connectInside); err != nil {
+	var mac net.HardwareAddr
+	if err := u.enter(func() (err error) { mac, err = u.connectInside(); return err }); err != nil {
 		return fmt.Errorf("connect bridge %s: %w", u.Bridge, err)
+	}
+	if err := setNeighbor(mac); err != nil {
+		return fmt.Errorf("set the neighbor of %s: %w", nodeEnd, err)
 	}
 	_, err := daemon.Call(ctx, "tnl/neigh/set", u.Bridge, nodeAddress.Addr().String(), macText())
 	return err
@@ -247,17 +252,30 @@ func (u Underlay) translate(ctx context.Context) error {
 	return nft.Run(ctx, tx)
 }
 
-func (u Underlay) connectInside() error {
-	link, err := netlink.LinkByName(u.Bridge)
+// setNeighbor has the node know the bridge, whose hardware address is another one after Open vSwitch has lost its database: the kernel would send
+// tunnel packets to the former one for half a minute.
+func setNeighbor(mac net.HardwareAddr) error {
+	link, err := netlink.LinkByName(nodeEnd)
 	if err != nil {
 		return err
+	}
+	return netlink.NeighSet(&netlink.Neigh{
+		LinkIndex: link.Attrs().Index, Family: netlink.FAMILY_V4, State: netlink.NUD_PERMANENT, IP: tunnelAddress.Addr().AsSlice(), HardwareAddr: mac,
+	})
+}
+
+// connectInside is called in the network namespace. It returns the hardware address of the bridge.
+func (u Underlay) connectInside() (net.HardwareAddr, error) {
+	link, err := netlink.LinkByName(u.Bridge)
+	if err != nil {
+		return nil, err
 	}
 	if err := errors.Join(
 		netlink.LinkSetMTU(link, u.MTU), netlink.LinkSetUp(link), netlink.AddrReplace(link, &netlink.Addr{IPNet: netaddr.IPNet(tunnelAddress)}),
 	); err != nil {
-		return err
+		return nil, err
 	}
-	return netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: nodeAddress.Addr().AsSlice(), Table: unix.RT_TABLE_MAIN})
+	return link.Attrs().HardwareAddr, netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: nodeAddress.Addr().AsSlice(), Table: unix.RT_TABLE_MAIN})
 }
 
 func macText() string {
