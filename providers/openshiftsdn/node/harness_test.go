@@ -2,17 +2,20 @@ package node_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/containernetworking/cni/libcni"
 	current "github.com/containernetworking/cni/pkg/types/100"
 	"github.com/containernetworking/plugins/pkg/ns"
+	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -345,4 +348,13 @@ func (p *pod) report() {
 	if err := p.m.client.Status().Update(p.m.t.Context(), object); err != nil {
 		p.m.t.Fatal(err)
 	}
+}
+
+func kubeKey(object client.Object) client.ObjectKey { return client.ObjectKeyFromObject(object) }
+
+// reuse lets several connections of a process have one source port.
+func reuse(_, _ string, c syscall.RawConn) error {
+	var failure error
+	err := c.Control(func(fd uintptr) { failure = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
+	return errors.Join(err, failure)
 }
