@@ -105,7 +105,7 @@ func (n *node) configure() {
 	for range 2 {
 		n.must(n.config.EnsureBridge(n.t.Context(), ovs.Bridge{Name: "br-tun", Userspace: true}))
 		n.must(n.config.EnsurePort(n.t.Context(), "br-tun", n.underlay.UplinkPort()))
-		n.must(n.underlay.Connect(n.t.Context(), n.vswitch.Control()))
+		n.in(func() error { return n.underlay.Connect(n.t.Context(), n.vswitch.Control()) })
 	}
 	n.must(n.config.EnsureBridge(n.t.Context(), ovs.Bridge{Name: "br-int", Userspace: true}))
 }
@@ -180,7 +180,7 @@ func TestPodsOfTwoNodesTalkThroughTunnels(t *testing.T) {
 		eventually.Holds(t, "another one runs and knows the next hop", func() (string, bool) {
 			now, err := one.vswitch.Control().Call(t.Context(), "version")
 			if err == nil && pid(t, one.vswitch) != before {
-				err = one.underlay.Connect(t.Context(), one.vswitch.Control())
+				err = ns.WithNetNSPath(one.at.Path(), func(ns.NetNS) error { return one.underlay.Connect(t.Context(), one.vswitch.Control()) })
 			}
 			return fmt.Sprint(now, err), err == nil && pid(t, one.vswitch) != before
 		})

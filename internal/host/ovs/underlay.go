@@ -90,7 +90,7 @@ func (u Underlay) PrepareNamespace() error { return u.createNamespace() }
 
 // Connect gives the bridge the tunnel endpoint's address, once Open vSwitch has created it with the port that UplinkPort names, and tells
 // ovs-vswitchd the next hop: while that is not known, it drops tunnel packets. ovs-vswitchd forgets it after 15 minutes and when it
-// restarts, so this is repeated.
+// restarts, so this is repeated. It is called in the node's namespace.
 func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	var mac net.HardwareAddr
 	if err := u.enter(func() (err error) { mac, err = u.connectInside(); return err }); err != nil {

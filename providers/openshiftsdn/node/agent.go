@@ -77,8 +77,11 @@ type daemon struct {
 	server    *cniserver.Server
 	events    *cniserver.Events
 	metrics   *metrics
-	board     *agent.Board[status]
-	beat      agent.Beat
+	names     *names
+	// lifetime ends with the agent.
+	lifetime context.Context
+	board    *agent.Board[status]
+	beat     agent.Beat
 	// changed is fired when the node may have changed, reflow when flows may have to.
 	changed, reflow agent.Trigger
 	// link is the index of tun0.
@@ -113,6 +116,7 @@ func Run(ctx context.Context, o Options) error {
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
 	}
+	d.names, d.lifetime = newNames(askNode, d.reflow.Fire), ctx
 	d.metrics = newMetrics(o.Version, d)
 	d.vswitch = ovs.NewDatabase(switchSocket(o.Config), d.databaseChanged, func(err error) { d.board.Note(topicSwitch, err) })
 	d.keeper = &flows.Keeper{Bridge: flows.Bridge{Name: agentconfig.Bridge, RunDir: o.Config.SwitchRunDir}, Resync: lookEvery, MatchFragments: true, Applied: d.applied}

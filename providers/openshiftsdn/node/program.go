@@ -66,6 +66,7 @@ func (d *daemon) program() (<-chan struct{}, error) {
 		known[p.Namespace] = p.VNID
 	}
 	d.remember(known)
+	d.names.watch(d.lifetime, want.Names)
 	return d.keeper.Set(result.Flows), nil
 }
 
@@ -89,7 +90,7 @@ func (d *daemon) snapshot() snapshot {
 func (d *daemon) snapshotLocked() snapshot {
 	o := d.objects
 	return snapshot{
-		Node: d.Node, Config: d.Config, Local: d.locals(), Known: d.known,
+		Node: d.Node, Config: d.Config, Local: d.locals(), Known: d.known, Resolve: d.names.get,
 		HostSubnets: list[*sdnv1.HostSubnet](o.hostSubnets), NetNamespaces: list[*sdnv1.NetNamespace](o.netNamespaces),
 		Firewalls: list[*sdnv1.EgressNetworkPolicy](o.firewalls), Pods: list[*corev1.Pod](o.pods),
 		Namespaces: list[*corev1.Namespace](o.namespaces), Policies: list[*networkingv1.NetworkPolicy](o.policies),

@@ -76,6 +76,7 @@ func desire(s snapshot) (desired, error) {
 	if s.Config.Mode != agentconfig.Subnet {
 		d.firewalls(s)
 		d.multicast(s)
+		d.egressIPs(s)
 	}
 	slices.Sort(d.Problems)
 	return d, nil
@@ -232,5 +233,20 @@ func (d *desired) multicast(s snapshot) {
 		if on {
 			d.Input.Multicast = append(d.Input.Multicast, id)
 		}
+	}
+}
+
+// egressIPs are the VNIDs of namespaces that ask for egress IPs. Nodes do not have these yet, and such a namespace must never send with the address
+// of a node: what it sends outside is dropped.
+func (d *desired) egressIPs(s snapshot) {
+	seen := map[uint32]bool{}
+	for _, n := range slices.SortedFunc(slices.Values(s.NetNamespaces), func(a, b *sdnv1.NetNamespace) int { return cmp.Compare(a.Name, b.Name) }) {
+		id, used := d.Input.VNIDs[n.Name]
+		if !used || len(n.EgressIPs) == 0 || seen[id] {
+			continue
+		}
+		seen[id] = true
+		d.problem("NetNamespace %s: this version does not configure egress IPs on nodes; what its pods send outside of the cluster is dropped until egressIPs is empty", n.Name)
+		d.Input.EgressIPs = append(d.Input.EgressIPs, flows.EgressIP{VNID: id, Name: "namespace " + n.Name})
 	}
 }

@@ -1,0 +1,177 @@
+package node
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+)
+
+func hostSubnet(name, address, subnet string, annotations ...string) *sdnv1.HostSubnet {
+	h := &sdnv1.HostSubnet{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}, Host: name, HostIP: address, Subnet: subnet}
+	for i := 0; i < len(annotations); i += 2 {
+		h.Annotations[annotations[i]] = annotations[i+1]
+	}
+	return h
+}
+
+func netNamespace(name string, vnid uint32, change ...func(*sdnv1.NetNamespace)) *sdnv1.NetNamespace {
+	n := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{}}, NetName: name, NetID: vnid}
+	for _, c := range change {
+		c(n)
+	}
+	return n
+}
+
+func multicastOn(n *sdnv1.NetNamespace) { n.Annotations[sdnv1.AnnotationMulticast] = "true" }
+func asksForIP(n *sdnv1.NetNamespace)   { n.EgressIPs = []string{"192.0.2.200"} }
+
+func egressPolicy(namespace, name string, rules ...sdnv1.EgressNetworkPolicyRule) *sdnv1.EgressNetworkPolicy {
+	return &sdnv1.EgressNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: sdnv1.EgressNetworkPolicySpec{Egress: rules}}
+}
+
+func rule(kind sdnv1.EgressNetworkPolicyRuleType, cidr, name string) sdnv1.EgressNetworkPolicyRule {
+	return sdnv1.EgressNetworkPolicyRule{Type: kind, To: sdnv1.EgressNetworkPolicyPeer{CIDRSelector: cidr, DNSName: name}}
+}
+
+// base is a node with a pod of namespace a.
+func base(mode agentconfig.Mode) snapshot {
+	c := agentconfig.Default()
+	c.Mode, c.MTU = mode, 1450
+	c.ClusterNetworks = []agentconfig.ClusterNetwork{{CIDR: netip.MustParsePrefix("10.128.0.0/14"), HostPrefix: 23}}
+	c.ServiceNetwork = netip.MustParsePrefix("172.30.0.0/16")
+	return snapshot{
+		Node: "one", Config: c, HostSubnets: []*sdnv1.HostSubnet{hostSubnet("one", "192.0.2.1", "10.128.2.0/23"), hostSubnet("two", "192.0.2.2", "10.128.4.0/23")},
+		NetNamespaces: []*sdnv1.NetNamespace{netNamespace("a", 10), netNamespace("default", 0)},
+		Local:         []local{{ID: netpolicy.ID{Namespace: "a", Name: "p"}, UID: "u", Address: netip.MustParseAddr("10.128.2.9"), Port: 11}},
+	}
+}
+
+func TestDesire(t *testing.T) {
+	const allow, deny = sdnv1.EgressNetworkPolicyRuleAllow, sdnv1.EgressNetworkPolicyRuleDeny
+	for _, row := range []struct {
+		why     string
+		mode    agentconfig.Mode
+		change  func(*snapshot)
+		check   func(flows.Input) any
+		want    any
+		problem string
+	}{
+		{"the other node is a peer", agentconfig.Subnet, nil, func(in flows.Input) any { return in.Peers }, []flows.Peer{{Name: "two", Address: netip.MustParseAddr("192.0.2.2"), Subnet: netip.MustParsePrefix("10.128.4.0/23")}}, ""},
+		{"in mode Subnet pods have no VNID", agentconfig.Subnet, nil, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(0), ""},
+		{"the VNID of the namespace", agentconfig.Multitenant, nil, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(10), ""},
+		{"a pod without a VNID has no flows", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = nil }, func(in flows.Input) any { return len(in.Pods) }, 0, "pod a/p: its namespace has no NetNamespace"},
+		{"it keeps the one that it had", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces, s.Known = nil, map[string]uint32{"a": 7777} }, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(7777), ""},
+		{"a changed VNID wins over the former one", agentconfig.Multitenant, func(s *snapshot) { s.Known = map[string]uint32{"a": 7777} }, func(in flows.Input) any { return in.Pods[0].VNID }, uint32(10), ""},
+		{"a reserved VNID is not used", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 5)) }, func(in flows.Input) any { return len(in.VNIDs) }, 2, "NetNamespace b: netname \"b\" and netid 5"},
+		{"a VNID claimed twice in mode NetworkPolicy", agentconfig.NetworkPolicy, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 10)) },
+			func(in flows.Input) any { _, has := in.VNIDs["b"]; return has }, false, "NetNamespace b: netid 10 is that of another namespace"},
+		{"an appliance with a fixed VNID", agentconfig.Multitenant, func(s *snapshot) { s.HostSubnets[1].Annotations[sdnv1.AnnotationFixedVNID] = "7" }, func(in flows.Input) any { return *in.Peers[0].FixedVNID }, uint32(7), ""},
+		{"what is no VNID is reported", agentconfig.Multitenant, func(s *snapshot) { s.HostSubnets[1].Annotations[sdnv1.AnnotationFixedVNID] = "x" }, func(in flows.Input) any { return in.Peers[0].FixedVNID == nil }, true, "not a VNID of at most 16777215"},
+		{"a node without a block yet", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].Subnet = "" }, func(in flows.Input) any { return len(in.Peers) }, 0, ""},
+		{"a node with nonsense", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "fd00::1" }, func(in flows.Input) any { return len(in.Peers) }, 0, `hostIP "fd00::1" is not an IPv4 address`},
+		{"multicast", agentconfig.Multitenant, func(s *snapshot) { multicastOn(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.Multicast }, []uint32{10}, ""},
+		{"multicast of a shared VNID needs all its namespaces", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 10, multicastOn)) }, func(in flows.Input) any { return len(in.Multicast) }, 0, ""},
+		{"a namespace that asks for an egress IP never uses the node's", agentconfig.Multitenant, func(s *snapshot) { asksForIP(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.EgressIPs },
+			[]flows.EgressIP{{VNID: 10, Name: "namespace a"}}, "NetNamespace a: this version does not configure egress IPs on nodes"},
+		{"a firewall", agentconfig.Multitenant, func(s *snapshot) {
+			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "x", rule(allow, "198.51.100.7/24", ""), rule(deny, "0.0.0.0/32", ""))}
+		}, func(in flows.Input) any { return in.Firewalls }, []flows.Firewall{{VNID: 10, Name: "EgressNetworkPolicy a/x", Rules: []flows.FirewallRule{
+			{Destinations: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}, {Deny: true, Destinations: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}},
+		}}}, ""},
+		{"a firewall by names", agentconfig.Multitenant, func(s *snapshot) {
+			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "x", rule(deny, "", "example.test"))}
+			s.Resolve = func(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("198.51.100.7")} }
+		}, func(in flows.Input) any { return in.Firewalls[0].Rules }, []flows.FirewallRule{{Deny: true, Destinations: []netip.Prefix{netip.MustParsePrefix("198.51.100.7/32")}}}, ""},
+		{"two firewalls of a namespace", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "y"), egressPolicy("a", "x")}
+		}, func(in flows.Input) any { return in.Firewalls }, []flows.Firewall{{VNID: 10, Name: "EgressNetworkPolicy a/x", Closed: "the namespace has 2 EgressNetworkPolicies and may have one"}}, "everything that leaves the cluster is dropped"},
+		{"a firewall in a shared VNID", agentconfig.Multitenant, func(s *snapshot) {
+			s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 10))
+			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("b", "x")}
+		}, func(in flows.Input) any { return in.Firewalls[0].Closed != "" }, true, "2 namespaces share VNID 10"},
+		{"rules of old objects that mean nothing", agentconfig.Multitenant, func(s *snapshot) {
+			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "x", rule("Allowed", "198.51.100.0/24", ""), rule(allow, "", ""), rule(allow, "fd00::/8", ""))}
+		}, func(in flows.Input) any { return in.Firewalls[0].Rules }, []flows.FirewallRule{{Deny: true, Destinations: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24")}}, {}, {}},
+			`spec.egress[0].type: "Allowed" is neither Allow nor Deny`},
+		{"a pod has its address before the API server knows it", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.Pods = []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", UID: "u"}}}
+		}, func(in flows.Input) any { return in.Addresses[netpolicy.ID{Namespace: "a", Name: "p"}] }, []netip.Addr{netip.MustParseAddr("10.128.2.9")}, ""},
+		{"not from the sandbox of an earlier pod of the name", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.Pods = []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", UID: "other"}}}
+		}, func(in flows.Input) any { return len(in.Addresses[netpolicy.ID{Namespace: "a", Name: "p"}]) }, 0, ""},
+		{"a pod that has ended has no address", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.Pods = []*corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "done"}, Status: corev1.PodStatus{Phase: corev1.PodSucceeded, PodIPs: []corev1.PodIP{{IP: "10.128.4.7"}}}}}
+		}, func(in flows.Input) any { return len(in.Addresses) }, 0, ""},
+		{"policies of namespaces without pods here are not looked at", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.Policies = []*networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "x"}}, {ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}}}
+		}, func(in flows.Input) any { return len(in.Policies) }, 1, ""},
+		{"other nodes are peers where namespace default is", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.Namespaces = []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: "default", Labels: map[string]string{"kubernetes.io/metadata.name": "default"}}}}
+			s.Policies = []*networkingv1.NetworkPolicy{{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}, Spec: networkingv1.NetworkPolicySpec{Ingress: []networkingv1.NetworkPolicyIngressRule{{
+				From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "default"}}}},
+			}}}}}
+		}, func(in flows.Input) any { return in.Hosts[in.Policies[0].Ingress.Rules[0].Peers.Pods[0]] }, netip.MustParseAddr("10.128.4.1"), ""},
+	} {
+		s := base(row.mode)
+		if row.change != nil {
+			row.change(&s)
+		}
+		got, err := desire(s)
+		if err != nil {
+			t.Errorf("%s: %v", row.why, err)
+			continue
+		}
+		if diff := cmp.Diff(row.want, row.check(got.Input), cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {
+			t.Errorf("%s: %s", row.why, diff)
+		}
+		if problems := strings.Join(got.Problems, "; "); (row.problem == "") != (problems == "") || !strings.Contains(problems, row.problem) {
+			t.Errorf("%s: the problems are %q", row.why, problems)
+		}
+		if _, err := flows.Desired(got.Input); err != nil {
+			t.Errorf("%s: %v", row.why, err)
+		}
+	}
+	s := base(agentconfig.Subnet)
+	s.HostSubnets = s.HostSubnets[1:]
+	if _, err := desire(s); err == nil || !strings.Contains(err.Error(), "the node has no HostSubnet one yet") {
+		t.Errorf("a node without a HostSubnet: %v", err)
+	}
+}
+
+func TestDesiredRules(t *testing.T) {
+	s := base(agentconfig.NetworkPolicy)
+	pods := []netip.Addr{netip.MustParseAddr("10.128.2.9"), netip.MustParseAddr("10.128.2.3"), netip.MustParseAddr("10.128.2.9")}
+	r := desiredRules(s.Config, netip.MustParsePrefix("10.128.2.0/23"), pods)
+	if want := []netip.Addr{pods[1], pods[0]}; !slices.Equal(r.pods, want) {
+		t.Errorf("pods are %v", r.pods)
+	}
+	for _, row := range []struct{ why, rule string }{
+		{"addresses of pods and Services come from the bridge alone", `iifname != { tun0, lo } ip saddr { 10.128.0.0/14, 172.30.0.0/16 } drop`},
+		{"pods send no VXLAN, also not by a Service", `iifname tun0 udp dport 4789 drop`},
+		{"clients outside are not the node", `oifname tun0 meta mark & 0x4000 == 0x4000 ip saddr != { 10.128.0.0/14 } fib saddr type != local snat to 10.128.2.2`},
+		{"pods leave with the node's address", `oifname != tun0 ip saddr { 10.128.0.0/14 } ip daddr != { 10.128.0.0/14 } masquerade`},
+	} {
+		if !strings.Contains(r.text(), row.rule) {
+			t.Errorf("%s: %q is missing in %s", row.why, row.rule, r.text())
+		}
+	}
+	if strings.Contains(r.text(), "22623") {
+		t.Error("ports of OpenShift are closed on plain Kubernetes")
+	}
+	s.Config.OpenShift = true
+	if r := desiredRules(s.Config, netip.MustParsePrefix("10.128.2.0/23"), nil); !strings.Contains(r.text(), "iifname tun0 tcp dport { 22623, 22624 } drop") {
+		t.Errorf("configurations of machines are open to pods: %s", r.text())
+	}
+}
