@@ -49,7 +49,7 @@ func run(t *testing.T, args ...string) (status int, stdout, stderr string) {
 }
 
 // serve runs the command until the test ends, and returns the address that it printed, without the path and with the token.
-func serve(t *testing.T, args ...string) (address, token string) {
+func serve(t testing.TB, args ...string) (address, token string) {
 	t.Helper()
 	var out, errOut buffer
 	cmd := New(pipeline.Pipeline{Registry: networks.Registry()}, "v1", time.Now)

@@ -58,3 +58,25 @@ func TestAPageIsPrintedForPrograms(t *testing.T) {
 		t.Errorf("%+v", doc)
 	}
 }
+
+// A user with few permissions sees what they allow, and is told what is missing.
+func TestWhatAUserMayNotReadIsNamed(t *testing.T) {
+	w := newWorld(t, 2)
+	few := w.user("few", "operator.openshift.io", "networks")
+	status, out, stderr := run(t, "overview", "-o", "json", "--kubeconfig", few)
+	var doc struct {
+		Status  struct{ State string }
+		Missing []string
+	}
+	if err := json.Unmarshal([]byte(out), &doc); err != nil || status != exit.OK {
+		t.Fatalf("status %d, %v: %s%s", status, err, out, stderr)
+	}
+	for _, resource := range []string{"nodes", "pods", "configmaps", "daemonsets.apps"} {
+		if !strings.Contains(strings.Join(doc.Missing, "\n"), "no permission to list and watch "+resource+":") {
+			t.Errorf("%s is not named in %q", resource, doc.Missing)
+		}
+	}
+	if doc.Status.State != "unknown" {
+		t.Errorf("the state is %s, although the operator cannot be observed", doc.Status.State)
+	}
+}

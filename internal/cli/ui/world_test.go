@@ -51,13 +51,13 @@ func TestMain(m *testing.M) {
 
 // world is a cluster on a real API server, as the operator and the kubelets leave it: no controller runs there.
 type world struct {
-	t      *testing.T
+	t      testing.TB
 	server *apitest.Server
 	nodes  []string
 }
 
 // newWorld makes a cluster that is well: three nodes of the control plane and some workers.
-func newWorld(t *testing.T, workers int) *world {
+func newWorld(t testing.TB, workers int) *world {
 	t.Helper()
 	w := &world{t: t, server: apitest.Shared(t)}
 	for _, ns := range []string{operator, agents, connectivity.Namespace, users} {
@@ -352,13 +352,16 @@ func (w *world) logLevel() osv1.LogLevel {
 }
 
 // reader is the kubeconfig of a user who may read everything and change nothing.
-func (w *world) reader() string {
+func (w *world) reader() string { return w.user("reader", "*", "*") }
+
+// user is the kubeconfig of a user who may read a resource in all namespaces and change nothing.
+func (w *world) user(name, group, resource string) string {
 	w.t.Helper()
-	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "ui-reader"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "ui-" + name}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{group}, Resources: []string{resource}, Verbs: []string{"get", "list", "watch"}}}}
 	w.create(role)
 	w.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: role.Name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "reader"}}})
-	return w.kubeconfig(w.server.User(w.t, "reader"))
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: name}}})
+	return w.kubeconfig(w.server.User(w.t, name))
 }
 
 // kubeconfig writes a configuration to a file.
