@@ -16,10 +16,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// BenchmarkFiveThousandNodes serves a cluster of that size: first-ms is from the request to the end of the first document of the page Nodes,
-// with everything that a browser asks for before; message-B and message-ms are the size of the one message that a change of a node costs, and the time from the
-// change to its arrival.
-func BenchmarkFiveThousandNodes(b *testing.B) {
+// BenchmarkPagesOfFiveThousandNodes serves a cluster of that size: first-ms is from the request to the end of the first document of the page Nodes,
+// with everything that a browser asks for before; an operation is a change of a node until its one message arrives, message-B the size of that.
+func BenchmarkPagesOfFiveThousandNodes(b *testing.B) {
 	w := newWorld(b, 2)
 	const count = 5000
 	var group errgroup.Group
@@ -44,12 +43,9 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 	}
 	stream := bufio.NewReaderSize(request(b, browser, address+"/api/v1/events?page=nodes", cookie).Body, 4<<20)
 	first := message(b, stream)
-	b.ReportMetric(float64(time.Since(begin).Microseconds())/1000, "first-ms")
-	b.ReportMetric(float64(len(first)), "first-B")
-	unschedulable := false
+	took, unschedulable, size := time.Since(begin), false, 0
 	for b.Loop() {
 		unschedulable = !unschedulable
-		begin := time.Now()
 		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"spec":{"unschedulable":%v}}`, unschedulable))
 		if err := w.server.Client.Patch(b.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}, patch); err != nil {
 			b.Fatal(err)
@@ -58,9 +54,12 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 		if !strings.Contains(text, "event: changes") || strings.Count(text, `"name"`) != 1 {
 			b.Fatalf("a change of one node is %.200s", text)
 		}
-		b.ReportMetric(float64(time.Since(begin).Microseconds())/1000, "message-ms")
-		b.ReportMetric(float64(len(text)), "message-B")
+		size = len(text)
 	}
+	// Figures that are reported before the loop are forgotten.
+	b.ReportMetric(float64(took.Microseconds())/1000, "first-ms")
+	b.ReportMetric(float64(len(first)), "first-B")
+	b.ReportMetric(float64(size), "message-B")
 }
 
 func request(tb testing.TB, c *http.Client, address string, cookie *http.Cookie) *http.Response {

@@ -197,9 +197,9 @@ func TestAnUpdateOfOneOfFiveThousandNodesIsSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkFiveThousandNodes makes each page of a large cluster, from objects in memory to JSON. A page is to take much less than the second
+// BenchmarkDocumentsOfFiveThousandNodes makes each page of a large cluster, from objects in memory to JSON. A page is to take much less than the second
 // within which it has to be in the browser.
-func BenchmarkFiveThousandNodes(b *testing.B) {
+func BenchmarkDocumentsOfFiveThousandNodes(b *testing.B) {
 	s := large(b, "node-1234")
 	for name, page := range map[string]func() (any, error){
 		"overview": func() (any, error) { return s.Overview(b.Context()) },
