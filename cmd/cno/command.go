@@ -25,6 +25,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/man"
 	"github.com/cluster-network-operator/cno/internal/cli/pause"
 	"github.com/cluster-network-operator/cno/internal/cli/plan"
+	"github.com/cluster-network-operator/cno/internal/cli/podnetwork"
 	"github.com/cluster-network-operator/cno/internal/cli/render"
 	"github.com/cluster-network-operator/cno/internal/cli/rollback"
 	"github.com/cluster-network-operator/cno/internal/cli/status"
@@ -68,7 +69,7 @@ wrong. The help of each command has the details.`,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
-		pause.New(time.Now), pause.NewResume(), doctor.New(p.Registry.Operands(), time.Now), connectivity.New(), ui.New(p, version.String(), time.Now),
+		pause.New(time.Now), pause.NewResume(), podnetwork.New(), doctor.New(p.Registry.Operands(), time.Now), connectivity.New(), ui.New(p, version.String(), time.Now),
 		top.New(p.Registry.Operands(), colored, time.Now), uninstall.New(p.Registry.Operands()), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
 		), completions(), versions(root.Version), man.New(),

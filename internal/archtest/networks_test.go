@@ -39,7 +39,7 @@ var namesNetworks = map[string]struct {
 
 // ofNetworks are directories whose files are about one network, or about the names that users write.
 func ofNetworks(dir string) bool {
-	for _, d := range []string{"providers", "api", "cmd/flanneld", "cmd/openshift-sdn-controller", "cmd/openshift-sdn-node", "cmd/ovnkube", "internal/networks"} {
+	for _, d := range []string{"providers", "api", "cmd/flanneld", "cmd/openshift-sdn-controller", "cmd/openshift-sdn-node", "cmd/ovnkube", "internal/cli/podnetwork", "internal/networks"} {
 		if dir == d || strings.HasPrefix(dir, d+"/") {
 			return true
 		}

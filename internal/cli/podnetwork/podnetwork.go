@@ -1,0 +1,210 @@
+// Package podnetwork is `cno pod-network`: it joins, isolates and opens namespaces of OpenShiftSDN in mode Multitenant, as
+// `oc adm pod-network` does.
+package podnetwork
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/kubeconfig"
+	"github.com/cluster-network-operator/cno/internal/output"
+)
+
+// poll is how often a NetNamespace is read while a request waits for its answer.
+const poll = 200 * time.Millisecond
+
+// options are what the command line says.
+type options struct {
+	to      string
+	timeout time.Duration
+	form    output.Format
+	cluster kubeconfig.Flags
+}
+
+// answer is what a namespace has now.
+type answer struct {
+	Namespace string `json:"namespace"`
+	VNID      uint32 `json:"vnid"`
+}
+
+// verb is one of the commands.
+type verb struct {
+	use, short, long, example string
+	join                      bool
+	request                   func(o *options) string
+}
+
+// status ends the help of each command.
+const status = `
+
+Exit status: 0 each namespace has what was requested; 1 a request is refused or not answered; 2 the
+cluster does not answer, or the command line is wrong.`
+
+// New makes the command pod-network.
+func New() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pod-network",
+		Short: "Connect and separate the pods of namespaces (OpenShiftSDN, mode Multitenant)",
+		Long: `Changes which namespaces share a virtual network. The commands request it of the controller of
+OpenShiftSDN, as oc adm pod-network does, and wait for its answer.` + status,
+		Example: "  cno pod-network join-projects --to=shop warehouse\n  cno pod-network isolate-projects warehouse",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, v := range []verb{
+		{use: "join-projects --to=NAMESPACE NAMESPACE...", short: "Give namespaces the virtual network of another one", join: true,
+			long:    `Connects the pods of namespaces with those of another namespace: they share its VNID.`,
+			example: "  cno pod-network join-projects --to=shop warehouse billing", request: func(o *options) string { return sdnv1.ChangeJoin + o.to }},
+		{use: "isolate-projects NAMESPACE...", short: "Give each namespace a virtual network of its own",
+			long:    `Separates the pods of namespaces from all others: each gets a VNID that no other namespace has.`,
+			example: "  cno pod-network isolate-projects warehouse", request: func(*options) string { return sdnv1.ChangeIsolate }},
+		{use: "make-projects-global NAMESPACE...", short: "Connect namespaces with all others",
+			long:    `Connects the pods of namespaces with those of all others: they get VNID 0.`,
+			example: "  cno pod-network make-projects-global monitoring", request: func(*options) string { return sdnv1.ChangeGlobal }},
+	} {
+		cmd.AddCommand(v.command())
+	}
+	return cmd
+}
+
+func (v verb) command() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use: v.use, Short: v.short, Long: v.long + status, Example: v.example,
+		Args: cobra.MinimumNArgs(1), ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, names []string) error {
+			if v.join && o.to == "" {
+				return errors.New("--to is required: the namespace whose virtual network the others get")
+			}
+			return o.run(cmd, v.request(&o), names)
+		},
+	}
+	if v.join {
+		cmd.Flags().StringVar(&o.to, "to", "", "the namespace whose virtual network the others get (required)")
+		_ = cmd.RegisterFlagCompletionFunc("to", cobra.NoFileCompletions)
+	}
+	cmd.Flags().DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the controller")
+	o.form.Add(cmd)
+	o.cluster.Add(cmd.Flags())
+	return cmd
+}
+
+// run requests a change for namespaces, and waits for the answers.
+func (o *options) run(cmd *cobra.Command, request string, names []string) error {
+	config, err := o.cluster.Config()
+	if err != nil {
+		return err
+	}
+	scheme := runtime.NewScheme()
+	if err := sdnv1.AddToScheme(scheme); err != nil {
+		return fmt.Errorf("register types: %w", err)
+	}
+	api, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("connect to the cluster: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), o.timeout)
+	defer cancel()
+	if err := o.check(ctx, api, names); err != nil {
+		return err
+	}
+	answers, err := requestAll(ctx, api, request, names)
+	if printed := o.print(cmd.OutOrStdout(), answers); printed != nil {
+		return printed
+	}
+	if err != nil {
+		return &exit.Code{Status: exit.Refused, Err: err}
+	}
+	return nil
+}
+
+// requestAll requests a change for namespaces, one after the other. The error has all that failed.
+func requestAll(ctx context.Context, api client.Client, request string, names []string) ([]answer, error) {
+	answers := []answer{}
+	var failed []error
+	for _, name := range names {
+		vnid, err := change(ctx, api, name, request)
+		if err != nil {
+			failed = append(failed, err)
+			continue
+		}
+		answers = append(answers, answer{name, vnid})
+	}
+	return answers, errors.Join(failed...)
+}
+
+func (o *options) print(w io.Writer, answers []answer) error {
+	if !o.form.ForPeople() {
+		return o.form.Write(w, answers)
+	}
+	for _, a := range answers {
+		if _, err := fmt.Fprintf(w, "namespace %s: VNID %d\n", a.Namespace, a.VNID); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+	}
+	return nil
+}
+
+// check returns all that would be refused, before anything is requested.
+func (o *options) check(ctx context.Context, api client.Client, names []string) error {
+	network := &sdnv1.ClusterNetwork{}
+	switch err := api.Get(ctx, client.ObjectKey{Name: sdnv1.ClusterNetworkDefault}, network); {
+	case apierrors.IsForbidden(err): // the controller decides
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("read the network: %w", err)
+	case err != nil || network.PluginName != sdnv1.PluginMultitenant:
+		return &exit.Code{Status: exit.Refused, Err: errors.New("the cluster's network is not OpenShiftSDN in mode Multitenant: namespaces have no networks that could be joined; use NetworkPolicies")}
+	}
+	var all sdnv1.NetNamespaceList
+	if err := api.List(ctx, &all); err != nil {
+		return &exit.Code{Status: exit.Refused, Err: fmt.Errorf("list NetNamespaces: %w", err)}
+	}
+	var failed []error
+	for _, name := range slices.Concat(names, []string{o.to}) {
+		if name != "" && !slices.ContainsFunc(all.Items, func(n sdnv1.NetNamespace) bool { return n.Name == name }) {
+			failed = append(failed, fmt.Errorf("there is no NetNamespace %q: write the name of a namespace", name))
+		}
+	}
+	if slices.Contains(names, o.to) {
+		failed = append(failed, fmt.Errorf("namespace %s cannot join itself", o.to))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return &exit.Code{Status: exit.Refused, Err: err}
+	}
+	return nil
+}
+
+// change requests a change, and returns the VNID after the controller has answered.
+func change(ctx context.Context, api client.Client, name, request string) (uint32, error) {
+	n := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, sdnv1.AnnotationChangeNetwork, request)
+	if err := api.Patch(ctx, n, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		return 0, fmt.Errorf("request a change for namespace %s: %w", name, err)
+	}
+	ticker := time.NewTicker(poll)
+	defer ticker.Stop()
+	for {
+		if err := api.Get(ctx, client.ObjectKey{Name: name}, n); err != nil && ctx.Err() == nil {
+			return 0, fmt.Errorf("read NetNamespace %s: %w", name, err)
+		}
+		if _, waits := n.Annotations[sdnv1.AnnotationChangeNetwork]; !waits {
+			return n.NetID, nil
+		}
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("namespace %s: the controller has not answered the request %q; does DaemonSet openshift-sdn/sdn-controller run? %w", name, request, ctx.Err())
+		case <-ticker.C:
+		}
+	}
+}
