@@ -3,7 +3,7 @@ package rules
 // placed are the workloads whose nodes the operator chooses, as a list of CEL. The networks and components say which they are, and a test
 // compares it with that.
 const placed = `['flanneld', 'flannel-etcd', 'flannel-etcd-snapshots', 'flannel-metrics', 'kube-proxy', 'kube-proxy-metrics', 'multus', 'ovnkube', 'ovnkube-master',
-	'ovnkube-metrics', 'network-check-target', 'cni-sysctl-allowlist-ds']`
+	'ovnkube-metrics', 'ovs', 'sdn', 'sdn-controller', 'sdn-metrics', 'network-check-target', 'cni-sysctl-allowlist-ds']`
 
 // settings are the rules of the settings of networks but flannel, of kube-proxy and of workloads.
 var settings = []Rule{

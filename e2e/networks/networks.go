@@ -89,6 +89,23 @@ func vxlan(s *operatorv1.NetworkSpec) {
 	s.DefaultNetwork.FlannelConfig.Backend = operatorv1.FlannelBackendVXLAN
 }
 
+// openShiftSDN is OpenShift SDN in the mode of a variant.
+func openShiftSDN(variant, object string, tiers Tiers) Network {
+	return Network{
+		Type: operatorv1.NetworkTypeOpenShiftSDN, Variant: variant, Object: "e2e/networks/openshiftsdn/" + object,
+		Provider: released(operatorv1.NetworkTypeOpenShiftSDN), Tiers: tiers,
+		// Tests of Kubernetes send UDP packets of two kilobytes.
+		LabUp: []string{"--mtu=9000"},
+		Unsafe: func(s *operatorv1.NetworkSpec) {
+			if s.DefaultNetwork.OpenShiftSDNConfig == nil {
+				s.DefaultNetwork.OpenShiftSDNConfig = &osv1.OpenShiftSDNConfig{}
+			}
+			s.DefaultNetwork.OpenShiftSDNConfig.VXLANPort = new(uint32(4790))
+		},
+		Left: "ip -o link | grep -e tun0 -e br0 -e vxlan; nft list tables | grep openshift-sdn",
+	}
+}
+
 // otherTunnelPort is not the default of OVN-Kubernetes.
 func otherTunnelPort(s *operatorv1.NetworkSpec) {
 	if s.DefaultNetwork.OVNKubernetesConfig == nil {
@@ -118,6 +135,7 @@ func rows() []Network {
 			Unsafe: otherTunnelPort,
 			Left:   leftByOVN,
 		},
+		openShiftSDN("", "network.yaml", Quick), openShiftSDN("Multitenant", "multitenant.yaml", None), openShiftSDN("Subnet", "subnet.yaml", None),
 		{
 			Type: "ThirdParty", Object: "e2e/networks/thirdparty/network.yaml",
 			Build: thirdPartyImage, Manifest: "e2e/networks/thirdparty/daemonset.yaml",

@@ -10,6 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel"
 	"github.com/cluster-network-operator/cno/providers/kubeproxy"
 	"github.com/cluster-network-operator/cno/providers/multus"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes"
 )
 
@@ -18,7 +19,7 @@ func Registry() pipeline.Registry {
 	return registry(append([]provider.Provider{
 		flannel.New(),
 		ovnkubernetes.New(),
-		pipeline.NotBuilt(operatorv1.NetworkTypeOpenShiftSDN),
+		openshiftsdn.New(),
 		pipeline.NotBuilt(operatorv1.NetworkTypeKuryr),
 		pipeline.NotBuilt(operatorv1.NetworkTypeNuage),
 		pipeline.NotBuilt(operatorv1.NetworkTypeContiv),

@@ -31,8 +31,7 @@ func TestTheTableOfWorkloadsIsThatOfWhatIsRendered(t *testing.T) {
 		names = append(names, w.Name)
 	}
 	for path, objects := range rendered(t) {
-		// No release has these networks.
-		if !strings.Contains(path, "/providers/") || strings.Contains(path, "/providers/toy/") || strings.Contains(path, "/providers/openshiftsdn/") {
+		if !strings.Contains(path, "/providers/") || strings.Contains(path, "/providers/toy/") { // no release has the toy network
 			continue
 		}
 		for _, o := range objects {
@@ -96,7 +95,7 @@ func network(all ...operatorv1.Workload) *operatorv1.NetworkSpec {
 
 func known() facts.Cluster {
 	return facts.Cluster{HostMTU: 1500, ReleaseVersion: "v1", APIServer: facts.HostPort{Host: "192.0.2.1", Port: 6443}, Images: facts.Images{
-		"NETWORK_OPERATOR_IMAGE": "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "OVN_IMAGE": "v:v1", "KUBE_PROXY_IMAGE": "k:v1",
+		"NETWORK_OPERATOR_IMAGE": "o:v1", "FLANNEL_IMAGE": "f:v1", "ETCD_IMAGE": "e:v1", "OVN_IMAGE": "v:v1", "SDN_IMAGE": "s:v1", "KUBE_PROXY_IMAGE": "k:v1",
 		"MULTUS_IMAGE": "m:v1",
 	}}
 }
@@ -123,7 +122,7 @@ func TestEveryProblemOfWorkloadsIsReportedAtOnce(t *testing.T) {
 	)
 	_, err := pipeline.Pipeline{Registry: Registry()}.Run(t.Context(), pipeline.Input{Desired: spec, Cluster: known()}, pipeline.Check)
 	want := []string{
-		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of cni-sysctl-allowlist-ds, egress-router-cni, flannel-etcd, flannel-etcd-snapshots, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, multus, network-check-source, network-check-target, ovnkube, ovnkube-master, ovnkube-metrics (workload-name)`,
+		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of cni-sysctl-allowlist-ds, egress-router-cni, flannel-etcd, flannel-etcd-snapshots, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, multus, network-check-source, network-check-target, ovnkube, ovnkube-master, ovnkube-metrics, ovs, sdn, sdn-controller, sdn-metrics (workload-name)`,
 		`spec.workloads[1].nodeSelector: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].affinity: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].resources.requests[cpu]: "2" is more than its limit, 1; lower it, or raise the limit (workload-resources)`,
