@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,8 +33,9 @@ const (
 	clusterNetwork = sdnv1.ClusterNetworkDefault
 	// configHash is the annotation of pods with a hash of their configuration, so that they restart when it changes.
 	configHash = "networkoperator.openshift.io/config-hash"
-	// proxyContainer begins the names of the containers that run kube-proxy; checkContainer checks the kernel before them.
-	proxyContainer, checkContainer = "kube-proxy", "check-kernel"
+	// proxyContainer begins the names of the containers that run kube-proxy; checkContainer checks the kernel before them. installContainer
+	// copies the CNI plugins.
+	proxyContainer, checkContainer, installContainer = "kube-proxy", "check-kernel", "install-cni"
 )
 
 var clusterPath = field.NewPath("spec", "clusterNetwork")
@@ -173,13 +175,20 @@ func (p pods) setNode(d *appsv1.DaemonSet) {
 	if p.ownProxy {
 		content = append(content, p.data[agentconfig.ProxyFile])
 	} else {
-		pod.InitContainers = nil
-		pod.Containers = slices.DeleteFunc(pod.Containers, func(c corev1.Container) bool { return c.Name == proxyContainer })
+		ofProxy := func(c corev1.Container) bool {
+			return strings.HasPrefix(c.Name, proxyContainer) || c.Name == checkContainer
+		}
+		pod.InitContainers = slices.DeleteFunc(pod.InitContainers, ofProxy)
+		pod.Containers = slices.DeleteFunc(pod.Containers, ofProxy)
 	}
 	d.Spec.Template.Annotations = map[string]string{configHash: hash(content...)}
 	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range list {
 			c := &list[i]
+			if c.Name == installContainer {
+				c.Image = p.image
+				continue
+			}
 			c.Env = append(c.Env, p.api.Env()...)
 			switch c.Name {
 			case agentconfig.Node:
