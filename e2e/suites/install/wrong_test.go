@@ -19,7 +19,6 @@ func TestATypeThatCannotBeInstalledIsAConditionAndInstallsNothing(t *testing.T) 
 	for _, row := range []struct{ networkType, says string }{
 		{"Flanel", "did you mean Flannel?"},
 		{"flannell", "did you mean Flannel?"},
-		{"OpenShiftSDN", "not built yet"},
 		{"Kuryr", "not built yet"},
 		{"Nuage", "not built yet"},
 		{"Contiv", "not built yet"},

@@ -78,7 +78,7 @@ func TestWhatMayBeWrittenDownIs(t *testing.T) {
 		{why: "without Network.operator, too", config: good(services("172.31.0.0/16")), record: recorded(t, good()), unsafe: true, says: []string{"ServiceNetwork"}},
 		{why: "what is unsafe has been written already by someone", config: good(services("172.31.0.0/16")), operator: operatorWith(good(services("172.31.0.0/16"))), record: recorded(t, good()),
 			unsafe: true, says: []string{"ServiceNetwork"}},
-		{why: "a network that this version cannot install", config: good(func(s *configv1.NetworkSpec) { s.NetworkType = "OpenShiftSDN" }), says: []string{"spec.networkType: "}},
+		{why: "a network that this version cannot install", config: good(func(s *configv1.NetworkSpec) { s.NetworkType = "Kuryr" }), says: []string{"spec.networkType: "}},
 		{why: "a typing error", config: good(func(s *configv1.NetworkSpec) { s.NetworkType = "Flanel" }), says: []string{"did you mean Flannel?"}},
 		{why: "a third party's network", config: good(func(s *configv1.NetworkSpec) { s.NetworkType = "Calico" }), write: true},
 		{why: "two pools of one family, for which Network.operator has the settings of kube-proxy",
