@@ -67,8 +67,11 @@ images: build $(LAB) ## All images as docker-archive tars, into _output/images
 release: $(LAB) ## Everything that VERSION=vX.Y.Z is released with, into _output/release/VERSION
 	@go run ./hack/release -version '$(VERSION)'
 
-release-check: release ## Also build it a second time, in another directory, and compare; load images with containerd
+release-check: release test-packaging ## Also build it a second time, in another directory, and compare; load images with containerd
 	@hack/check-release.sh '$(VERSION)'
+
+test-packaging: test-assets ## The Helm charts, with Helm's own library against a real API server
+	@cd e2e/packaging && $(GOTESTSUM) -timeout 30m ./...
 
 generate: ## CRDs and deep copies
 	@hack/generate.sh
@@ -114,4 +117,4 @@ $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab
 FORCE:
 
-.PHONY: help lab lab-down test e2e e2e-all build install images release release-check generate ui test-api lint verify golden fuzz bench conformance deps test-assets FORCE
+.PHONY: help lab lab-down test e2e e2e-all build install images release release-check test-packaging generate ui test-api lint verify golden fuzz bench conformance deps test-assets FORCE

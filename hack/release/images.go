@@ -14,6 +14,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/image"
 	"github.com/cluster-network-operator/cno/internal/release"
+	"github.com/cluster-network-operator/cno/internal/release/chart"
 	"github.com/cluster-network-operator/cno/internal/release/provenance"
 	"github.com/cluster-network-operator/cno/internal/release/spdx"
 )
@@ -134,7 +135,35 @@ func (b *build) manifests(context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(b.digests)) {
 		fmt.Fprintln(&list, set.Reference(name))
 	}
-	return b.file("images.txt", list.Bytes())
+	if err := b.file("images.txt", list.Bytes()); err != nil {
+		return err
+	}
+	return b.charts(set)
+}
+
+// charts packs the Helm charts.
+func (b *build) charts(set release.Set) error {
+	for _, name := range chart.Names() {
+		files, err := chart.Files(name, set)
+		if err != nil {
+			return err
+		}
+		var list []packed
+		for _, file := range slices.Sorted(maps.Keys(files)) {
+			source := filepath.Join(b.work, "charts", name, file)
+			if err := os.MkdirAll(filepath.Dir(source), 0o755); err != nil {
+				return err
+			}
+			if err := os.WriteFile(source, files[file], 0o644); err != nil {
+				return err
+			}
+			list = append(list, packed{name: name + "/" + file, source: source, mode: 0o644})
+		}
+		if err := b.tarball(name+"-"+strings.TrimPrefix(b.version, "v")+".tgz", list); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // documents writes the bills of materials of programs, the krew manifest, the provenance, and the sums of all.

@@ -104,6 +104,7 @@ var rules = []struct {
 	{"hack", Composition},
 	{"images", Composition},
 	{"config", Composition},
+	{"charts", Composition},
 }
 
 // LayerOf returns the layer of a directory, given by its slash path below the module's root. ok is false if no

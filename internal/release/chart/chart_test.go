@@ -1,0 +1,92 @@
+package chart
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/cluster-network-operator/cno/internal/release"
+)
+
+func set() release.Set {
+	return release.Set{Prefix: "registry.example/net", Version: "v1.2.3", Digests: map[string]string{"multus": "sha256:" + strings.Repeat("a", 64)}}
+}
+
+func chartFiles(t *testing.T, name string) map[string][]byte {
+	t.Helper()
+	files, err := Files(name, set())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestEveryObjectOfTheReleaseIsInTheChart(t *testing.T) {
+	files := chartFiles(t, Operator)
+	objects, err := release.Manifests(set(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(files["templates/manifests.yaml"]) + string(files["templates/deployment.yaml"]) + string(files["templates/images.yaml"])
+	for _, o := range objects {
+		name := o.GetName()
+		if o.GetKind() == "ConfigMap" {
+			name = configName
+		}
+		if !regexp.MustCompile(`(?m)^  name: ` + regexp.QuoteMeta(name) + `$`).MatchString(text) {
+			t.Errorf("%s %s is not in a template", o.GetKind(), o.GetName())
+		}
+	}
+	if strings.Contains(text, "@image@") || regexp.MustCompile(`@[a-zA-Z]+@`).MatchString(text) {
+		t.Error("a place for a value is left")
+	}
+}
+
+// TestDefaultsAreThoseOfTheManifests compares the values that nobody sets with the Deployment of the release.
+func TestDefaultsAreThoseOfTheManifests(t *testing.T) {
+	for _, name := range Names() {
+		files := chartFiles(t, name)
+		values := map[string]any{}
+		if err := yaml.UnmarshalStrict(files["values.yaml"], &values); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, files["values.yaml"])
+		}
+		schema := map[string]any{}
+		if err := json.Unmarshal(files["values.schema.json"], &schema); err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range leaves(schema, "") {
+			var live any = values
+			for field := range strings.SplitSeq(v.path, ".") {
+				m, _ := live.(map[string]any)
+				live = m[field]
+			}
+			want, _ := json.Marshal(v.standard)
+			got, _ := json.Marshal(live)
+			if diff := cmp.Diff(string(want), string(got)); diff != "" {
+				t.Errorf("%s: %s: %s", name, v.path, diff)
+			}
+			if v.description == "" || !strings.Contains(string(files["README.md"]), "| `"+v.path+"` | ") {
+				t.Errorf("%s: %s is not documented", name, v.path)
+			}
+		}
+	}
+}
+
+func TestTheChartHasTheVersionOfTheRelease(t *testing.T) {
+	for _, name := range Names() {
+		chart := map[string]any{}
+		if err := yaml.Unmarshal(chartFiles(t, name)["Chart.yaml"], &chart); err != nil {
+			t.Fatal(err)
+		}
+		if chart["version"] != "1.2.3" || chart["appVersion"] != "v1.2.3" || chart["name"] != name {
+			t.Errorf("%s: %v", name, chart)
+		}
+	}
+	if _, err := Files("other", set()); err == nil {
+		t.Error("a chart that does not exist is made")
+	}
+}
