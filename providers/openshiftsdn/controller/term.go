@@ -22,8 +22,11 @@ import (
 )
 
 const (
-	// settle is how long further changes are waited for after one.
-	settle = 2 * time.Millisecond
+	// settle is how long further changes are waited for after one. What no new pod waits for takes its time, as each reconcile goes through
+	// all objects.
+	settle         = 2 * time.Millisecond
+	settleEgress   = 100 * time.Millisecond
+	settleFirewall = 500 * time.Millisecond
 	// every is how often a loop runs although nothing was reported.
 	every = 30 * time.Second
 	// beatEvery is how often the loops are looked at, and stalled how long one may be silent.
@@ -143,15 +146,19 @@ func (t *term) run(ctx context.Context) error {
 		return err
 	}
 	loops := []struct {
-		topic agent.Topic
-		pass  func(context.Context) error
-	}{{subnetLoop, newSubnets(t).pass}, {namespaceLoop, newNamespaces(t).pass}, {egressLoop, newEgress(t).pass}, {firewallLoop, t.firewall}}
+		topic  agent.Topic
+		settle time.Duration
+		pass   func(context.Context) error
+	}{
+		{subnetLoop, settle, newSubnets(t).pass}, {namespaceLoop, settle, newNamespaces(t).pass}, {egressLoop, settleEgress, newEgress(t).pass},
+		{firewallLoop, settleFirewall, t.firewall},
+	}
 	beats := map[agent.Topic]*agent.Beat{}
 	for _, l := range loops {
 		beat := &agent.Beat{}
 		beat.Mark(time.Now())
 		beats[l.topic] = beat
-		keeper := agent.Keeper{Every: every, Settle: settle, Changed: t.triggers[l.topic], Now: time.Now, Beat: beat, Apply: t.measured(l.topic, l.pass)}
+		keeper := agent.Keeper{Every: every, Settle: l.settle, Changed: t.triggers[l.topic], Now: time.Now, Beat: beat, Apply: t.measured(l.topic, l.pass)}
 		all.Go(func() { keeper.Run(ctx) })
 	}
 	if !t.Network.OpenShift && t.Network.EnableUnidling {
