@@ -63,7 +63,7 @@ func New(ctx context.Context, port int, options Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	chosen := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck // a listener of TCP has such an address
+	chosen := listener.Addr().(*net.TCPAddr).Port // a listener of TCP has such an address
 	return &Server{
 		options: options, listener: listener, token: rand.Text(), session: rand.Text(), streams: make(chan struct{}, maxStreams),
 		hosts: []string{fmt.Sprintf("127.0.0.1:%d", chosen), fmt.Sprintf("localhost:%d", chosen)},

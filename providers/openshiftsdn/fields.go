@@ -20,6 +20,7 @@ func (OpenShiftSDN) Fields() []provider.Field {
 			Fixed: "openshiftsdn-external-openvswitch-change", Subject: "who runs Open vSwitch",
 			Reason: "on each node in turn, pods are without a network from when one Open vSwitch ends until the other one has their ports and flows"},
 		{Path: config + ".enableUnidling", Class: provider.Rolling, Disruption: provider.PodsRestart,
+			Unread: "nodes do not hold back connections to idled Services yet, nor ask for their pods",
 			Reason: "agents restart node by node; flows stay in place, so that traffic continues"},
 	}
 }

@@ -20,6 +20,7 @@ const (
 	ruleHostIP      = "hostsubnet-host-ip-network"
 	ruleAutomatic   = "hostsubnet-egress-ips"
 	ruleHostBits    = "egressnetworkpolicy-host-bits"
+	ruleUnserved    = "egress-ip-unserved"
 	ruleEndpoints   = "endpoints-restricted"
 	controllerUser  = "system:serviceaccount:" + agentconfig.Namespace + ":" + agentconfig.Controller
 	byTheController = `request.userInfo.username == "` + controllerUser + `"`
@@ -40,7 +41,7 @@ func writes(group, resource string) admissionv1.NamedRuleWithOperations {
 
 // guards are what the API server refuses beside the rules of the CRDs: what depends on the networks in use, or on who writes.
 func guards() []provider.Guard {
-	all := []provider.Guard{guardNetNamespaces(), guardHostSubnets(), hostBits(), endpoints(), endpointSlices()}
+	all := []provider.Guard{guardNetNamespaces(), guardHostSubnets(), egressIPsUnserved(), hostBits(), endpoints(), endpointSlices()}
 	for i := range all {
 		all[i].Name, all[i].Network = "sdn-"+all[i].Name, operatorv1.NetworkTypeOpenShiftSDN
 	}
@@ -88,6 +89,17 @@ func guardHostSubnets() provider.Guard {
 			Rule: ruleAutomatic, Valid: byTheController + " || !variables.automatic || variables.before == variables.after",
 			Message: "'egressIPs: ' + variables.after.join(', ') + ' beside egressCIDRs: the controller assigns addresses of egressCIDRs, and replaces others; leave egressIPs as they are, or remove egressCIDRs'",
 		}, egressIPs},
+	}
+}
+
+// egressIPsUnserved warns of what nodes do not do yet: the controller assigns the addresses, and no node sends with them.
+func egressIPsUnserved() provider.Guard {
+	return provider.Guard{
+		Name: "egressips", Warn: true, Rules: []admissionv1.NamedRuleWithOperations{writes(sdnv1.GroupVersion.Group, "netnamespaces")},
+		Checks: []provider.GuardCheck{{
+			Rule: ruleUnserved, Valid: "object.?egressIPs.orValue([]).size() == 0",
+			Message: "'egressIPs: ' + object.egressIPs.join(', ') + ': no node sends with egress IP addresses yet, so that pods of ' + object.metadata.name + ' reach nothing outside the cluster while egressIPs is set; remove it'",
+		}},
 	}
 }
 

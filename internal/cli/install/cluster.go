@@ -209,7 +209,7 @@ func (f found) refuseInstall(version string, keepNetwork bool) error {
 	case len(f.networks) > 0:
 		return fmt.Errorf("the cluster has another network: %s; remove it first, or keep it with --keep-network and a Network of a third party's type", strings.Join(f.networks, ", "))
 	case f.ready > 0 && !f.network:
-		return fmt.Errorf("the cluster has another network: %d nodes are Ready, although the operator is not installed; remove it first, or keep it with --keep-network and a Network of a third party's type", f.ready)
+		return fmt.Errorf("the cluster has another network: nodes are Ready (%d) although the operator is not installed; remove it first, or keep it with --keep-network and a Network of a third party's type", f.ready)
 	}
 	return nil
 }

@@ -184,7 +184,7 @@ func refusals(t *testing.T, server *apitest.Server) {
 		}
 	}
 	ready(corev1.ConditionTrue)
-	if out, status := call(t, file, New()); status != exit.Refused || !strings.Contains(out, "1 nodes are Ready, although the operator is not installed") {
+	if out, status := call(t, file, New()); status != exit.Refused || !strings.Contains(out, "nodes are Ready (1) although the operator is not installed") {
 		t.Errorf("nodes with a network: %d %s", status, out)
 	}
 	ready(corev1.ConditionFalse)

@@ -38,8 +38,8 @@ type Source struct {
 }
 
 // list reads a list of a kind that need not be served.
-func (s Source) list(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	if err := s.Objects.List(ctx, list, options...); err != nil && !meta.IsNoMatchError(err) {
+func (s Source) list(ctx context.Context, list client.ObjectList) error {
+	if err := s.Objects.List(ctx, list); err != nil && !meta.IsNoMatchError(err) {
 		return err
 	}
 	return nil

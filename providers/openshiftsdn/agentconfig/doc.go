@@ -5,10 +5,12 @@ package agentconfig
 const (
 	// Namespace has all objects of the network.
 	Namespace = "openshift-sdn"
-	// Node and Controller are the DaemonSets, their ServiceAccounts, and the label app of their pods. Switch is the DaemonSet of Open vSwitch.
-	Node       = "sdn"
+	// Node is the DaemonSet of the agents, its ServiceAccount, and the label app of its pods.
+	Node = "sdn"
+	// Controller is the same of the controller.
 	Controller = "sdn-controller"
-	Switch     = "ovs"
+	// Switch is the DaemonSet of Open vSwitch.
+	Switch = "ovs"
 	// Lease is the Lease in Namespace that the leading controller holds.
 	Lease = "openshift-network-controller"
 	// ConfigMap is the ConfigMap in Namespace whose keys are the files FileName and ProxyFile. Pods have it at ConfigDir.
@@ -58,8 +60,9 @@ const (
 )
 
 const (
-	// HealthNode and HealthController are the addresses of a node on which the programs serve /healthz, /readyz and /metrics.
-	HealthNode       = "127.0.0.1:19111"
+	// HealthNode is the address of a node on which the agent serves /healthz, /readyz and /metrics.
+	HealthNode = "127.0.0.1:19111"
+	// HealthController is that of the controller.
 	HealthController = "127.0.0.1:19112"
 	// ProxyMetricsPort is the port of the loopback address on which kube-proxy serves its metrics.
 	ProxyMetricsPort = 29101

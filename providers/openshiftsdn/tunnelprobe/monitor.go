@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	// Every is how often a node is probed that answers, Limit is how long one try may take, and Tries is after how many failures a node is
-	// lost.
+	// Every is how often a node is probed that answers.
 	Every = 2 * time.Second
+	// Limit is how long one try may take.
 	Limit = 700 * time.Millisecond
+	// Tries is after how many failures a node is lost.
 	Tries = 3
 	// port is discard: hosts answer that no program listens, or that one does.
 	port = 9

@@ -269,15 +269,19 @@ func (p *planner) invalid(n *sdnv1.NetNamespace) {
 
 // missing gives a namespace a NetNamespace.
 func (p *planner) missing(n *corev1.Namespace) {
-	vnid, ok := uint32(0), true
+	var vnid uint32
 	held, again := p.Held[n.Name]
 	if again && held.UID == n.UID && (p.Mode == agentconfig.Multitenant || p.shared[held.VNID] == 1) {
 		vnid = held.VNID
 		p.plan.Held[n.Name] = held
 	} else if reserved, found := p.Reserved[n.Name]; found {
 		vnid = reserved
-	} else if vnid, ok = p.allocate(n); !ok {
-		return
+	} else {
+		free, ok := p.allocate(n)
+		if !ok {
+			return
+		}
+		vnid = free
 	}
 	p.plan.Create = append(p.plan.Create, create(n.Name, n.UID, vnid))
 	p.plan.Held[n.Name] = Held{n.UID, vnid}

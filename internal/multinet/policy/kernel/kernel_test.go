@@ -265,7 +265,7 @@ func TestChangesByOthersAreNoticed(t *testing.T) {
 			for _, command := range row.do {
 				pod.Run("nft", command)
 			}
-			changed, state, err := k.Changed(pod.Path(), state)
+			changed, _, err := k.Changed(pod.Path(), state)
 			if err != nil || changed != row.want {
 				t.Fatalf("changed is %v, %v", changed, err)
 			}
