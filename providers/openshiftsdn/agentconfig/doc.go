@@ -15,8 +15,9 @@ const (
 	Lease = "openshift-network-controller"
 	// ConfigMap is the ConfigMap in Namespace whose keys are the files FileName and ProxyFile. Pods have it at ConfigDir.
 	ConfigMap = "sdn-config"
-	// FileName is the configuration of both programs, ProxyFile that of kube-proxy in the pods of nodes.
-	FileName  = "openshift-sdn.json"
+	// FileName is the configuration of both programs.
+	FileName = "openshift-sdn.json"
+	// ProxyFile is that of kube-proxy in the pods of nodes.
 	ProxyFile = "kube-proxy-config.yaml"
 )
 
