@@ -54,8 +54,16 @@ func (k *Kit) unneeded() (map[string]bool, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := map[string]bool{}
-	for _, p := range networks.Registry().Providers {
+	own, registry := map[string]bool{}, networks.Registry()
+	// Components run beside any network, also with an image that some network uses.
+	for _, c := range registry.Components {
+		if owner, ok := c.(provider.OperandOwner); ok {
+			for _, i := range owner.Operands().Images {
+				own[i.Name] = true
+			}
+		}
+	}
+	for _, p := range registry.Providers {
 		owner, ok := p.(provider.OperandOwner)
 		if !ok {
 			continue

@@ -13,6 +13,7 @@ func TestALabGetsTheImagesOfItsNetwork(t *testing.T) {
 	overlay := filepath.Join(root, "overlay")
 	for path, text := range map[string]string{
 		"_output/images/cluster-network-operator.tar": "", "_output/images/flannel.tar": "", "_output/images/etcd.tar": "", "_output/images/base.tar": "",
+		"_output/images/kube-proxy.tar": "", "_output/images/sdn.tar": "",
 		"overlay/images/cluster-network-operator.tar": "", "overlay/images/further.tar": "",
 		"images/derived/image.yaml": "name: derived\nbase: base\n",
 	} {
@@ -28,9 +29,9 @@ func TestALabGetsTheImagesOfItsNetwork(t *testing.T) {
 		want []string
 	}{
 		"the default network: without what others are built on": {Kit{Root: root},
-			[]string{"_output/images/cluster-network-operator.tar", "_output/images/etcd.tar", "_output/images/flannel.tar"}},
+			[]string{"_output/images/cluster-network-operator.tar", "_output/images/etcd.tar", "_output/images/flannel.tar", "_output/images/kube-proxy.tar"}},
 		"a third party's, with an overlay: images of the same name are replaced": {Kit{Root: root, Type: "Calico", Overlay: overlay},
-			[]string{"overlay/images/cluster-network-operator.tar", "overlay/images/further.tar"}},
+			[]string{"overlay/images/cluster-network-operator.tar", "overlay/images/further.tar", "_output/images/kube-proxy.tar"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := tt.kit.images()
