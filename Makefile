@@ -16,9 +16,9 @@ SLOW      := ./internal/operator ./internal/faults ./providers/flannel/controlle
 PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
 SUITES    := $(GOTESTSUM) -count=1 -timeout 60m
-# How many suites run at a time, each in a lab of its own, and those that take longest, which begin first. In its lab a suite uses nearly
-# one processor; LABS=2 is for machines with more than two.
-LABS      ?= 1
+# How many suites run at a time, each in a lab of its own, and those that take longest, which begin first. Two labs wait enough to share
+# two processors; each takes about 1.5 GiB of memory.
+LABS      ?= 2
 LONG      := ./suites/network ./suites/openshift ./suites/install
 LINT      := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
