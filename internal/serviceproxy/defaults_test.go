@@ -9,6 +9,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/proxysettings"
 )
 
 // filled is a specification with defaults, having checked the promises that hold for all of them.
@@ -26,12 +27,12 @@ func filled(t *testing.T, spec, prev *operatorv1.NetworkSpec, traits provider.Tr
 }
 
 func TestDefaultsAreExplicit(t *testing.T) {
-	iptables := network(&osv1.ProxyConfig{ProxyArguments: args("proxy-mode=iptables")})
+	iptables := proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=iptables")})
 	iptables.DeployKubeProxy = new(bool)
 	unused := iptables.DeepCopy()
 	*iptables.DeployKubeProxy = true
 	settings := func(bind, period string, arguments ...string) *osv1.ProxyConfig {
-		return &osv1.ProxyConfig{BindAddress: bind, IptablesSyncPeriod: period, ProxyArguments: args(arguments...)}
+		return &osv1.ProxyConfig{BindAddress: bind, IptablesSyncPeriod: period, ProxyArguments: proxysettings.Args(arguments...)}
 	}
 	for _, tc := range []struct {
 		why        string
@@ -39,16 +40,16 @@ func TestDefaultsAreExplicit(t *testing.T) {
 		kernel     facts.KernelVersion
 		want       *osv1.ProxyConfig
 	}{
-		{"a fresh cluster", network(nil), nil, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
-		{"IPv6 first", network(nil, "fd01::/48", "10.0.0.0/8"), nil, facts.KernelVersion{}, settings("::", "30s", "proxy-mode=nftables")},
-		{"a kernel that is just new enough", network(nil), nil, facts.KernelVersion{Major: 5, Minor: 13}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
-		{"a kernel that kube-proxy refuses nftables on", network(nil), nil, facts.KernelVersion{Major: 5, Minor: 12}, settings("0.0.0.0", "30s", "proxy-mode=iptables")},
-		{"the mode is kept", network(nil), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=iptables")},
-		{"but not that of a kube-proxy that did not run", network(nil), unused, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
-		{"another mode is asked for", network(settings("", "", "proxy-mode=ipvs")), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=ipvs")},
-		{"arguments say it", network(settings("", "", "bind-address=10.0.0.1", "iptables-sync-period=90s")), nil, facts.KernelVersion{},
+		{"a fresh cluster", proxysettings.Network(nil), nil, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
+		{"IPv6 first", proxysettings.Network(nil, "fd01::/48", "10.0.0.0/8"), nil, facts.KernelVersion{}, settings("::", "30s", "proxy-mode=nftables")},
+		{"a kernel that is just new enough", proxysettings.Network(nil), nil, facts.KernelVersion{Major: 5, Minor: 13}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
+		{"a kernel that kube-proxy refuses nftables on", proxysettings.Network(nil), nil, facts.KernelVersion{Major: 5, Minor: 12}, settings("0.0.0.0", "30s", "proxy-mode=iptables")},
+		{"the mode is kept", proxysettings.Network(nil), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=iptables")},
+		{"but not that of a kube-proxy that did not run", proxysettings.Network(nil), unused, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=nftables")},
+		{"another mode is asked for", proxysettings.Network(settings("", "", "proxy-mode=ipvs")), iptables, facts.KernelVersion{}, settings("0.0.0.0", "30s", "proxy-mode=ipvs")},
+		{"arguments say it", proxysettings.Network(settings("", "", "bind-address=10.0.0.1", "iptables-sync-period=90s")), nil, facts.KernelVersion{},
 			settings("10.0.0.1", "1m30s", "bind-address=10.0.0.1", "iptables-sync-period=90s", "proxy-mode=nftables")},
-		{"fields say it", network(settings("10.0.0.1", "90s")), nil, facts.KernelVersion{}, settings("10.0.0.1", "90s", "proxy-mode=nftables")},
+		{"fields say it", proxysettings.Network(settings("10.0.0.1", "90s")), nil, facts.KernelVersion{}, settings("10.0.0.1", "90s", "proxy-mode=nftables")},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := filled(t, tc.spec, tc.prev, provider.Traits{}, facts.Cluster{OldestKernel: tc.kernel})
@@ -63,10 +64,10 @@ func TestDefaultsAreExplicit(t *testing.T) {
 var own = provider.Traits{Type: "Example", ServiceProxy: true, KubeProxy: provider.KubeProxySupport{Own: true, LocalBridge: "tun0", Modes: []string{ModeNFTables, ModeIPTables}}}
 
 func TestDefaultsOfANetworkThatRunsKubeProxyItself(t *testing.T) {
-	component := network(nil)
+	component := proxysettings.Network(nil)
 	component.DeployKubeProxy = new(true)
 	settings := func(arguments ...string) *osv1.ProxyConfig {
-		return &osv1.ProxyConfig{BindAddress: "0.0.0.0", IptablesSyncPeriod: "30s", ProxyArguments: args(arguments...)}
+		return &osv1.ProxyConfig{BindAddress: "0.0.0.0", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args(arguments...)}
 	}
 	for _, tc := range []struct {
 		why        string
@@ -74,10 +75,10 @@ func TestDefaultsOfANetworkThatRunsKubeProxyItself(t *testing.T) {
 		deploy     bool
 		want       *osv1.ProxyConfig
 	}{
-		{"settings are explicit without the component", network(nil), nil, false, settings("proxy-mode=nftables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
+		{"settings are explicit without the component", proxysettings.Network(nil), nil, false, settings("proxy-mode=nftables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
 		{"the component recognizes pods in the same way", component, nil, true, settings("proxy-mode=nftables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
-		{"the mode is kept", network(nil), network(&osv1.ProxyConfig{ProxyArguments: args("proxy-mode=iptables")}), false, settings("proxy-mode=iptables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
-		{"the user says how pods are recognized", network(&osv1.ProxyConfig{ProxyArguments: args("cluster-cidr=10.128.0.0/14")}), nil, false, settings("cluster-cidr=10.128.0.0/14", "proxy-mode=nftables")},
+		{"the mode is kept", proxysettings.Network(nil), proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=iptables")}), false, settings("proxy-mode=iptables", "detect-local-mode=BridgeInterface", "pod-bridge-interface=tun0")},
+		{"the user says how pods are recognized", proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("cluster-cidr=10.128.0.0/14")}), nil, false, settings("cluster-cidr=10.128.0.0/14", "proxy-mode=nftables")},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
 			got := filled(t, tc.spec, tc.prev, own, facts.Cluster{})
@@ -97,13 +98,13 @@ func TestSettingsBesideANetworkThatRunsKubeProxyItself(t *testing.T) {
 		spec *operatorv1.NetworkSpec
 		want []string
 	}{
-		{"they are used", network(&osv1.ProxyConfig{BindAddress: "10.0.0.1", IptablesSyncPeriod: "30s", ProxyArguments: args("proxy-mode=iptables", "v=4")}), nil},
-		{"several pools: pods are recognized by the bridge", network(nil, "10.128.0.0/14", "10.132.0.0/14"), nil},
-		{"a mode that does not work", network(&osv1.ProxyConfig{ProxyArguments: args("proxy-mode=ipvs")}),
+		{"they are used", proxysettings.Network(&osv1.ProxyConfig{BindAddress: "10.0.0.1", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args("proxy-mode=iptables", "v=4")}), nil},
+		{"several pools: pods are recognized by the bridge", proxysettings.Network(nil, "10.128.0.0/14", "10.132.0.0/14"), nil},
+		{"a mode that does not work", proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=ipvs")}),
 			[]string{"proxyArguments[proxy-mode]: kube-proxy-mode: does not work with network type Example; use nftables or iptables"}},
-		{"a mode that does not exist", network(&osv1.ProxyConfig{ProxyArguments: args("proxy-mode=userspace")}),
+		{"a mode that does not exist", proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=userspace")}),
 			[]string{"proxyArguments[proxy-mode][0]: kube-proxy-value: is none of nftables, iptables, ipvs"}},
-		{"all errors", network(&osv1.ProxyConfig{IptablesSyncPeriod: "30", ProxyArguments: args("proxy-mode=ipvs", "cluster-cidr=10.0.0.0/16")}), []string{
+		{"all errors", proxysettings.Network(&osv1.ProxyConfig{IptablesSyncPeriod: "30", ProxyArguments: proxysettings.Args("proxy-mode=ipvs", "cluster-cidr=10.0.0.0/16")}), []string{
 			"iptablesSyncPeriod: kube-proxy-sync-period: has no unit; write 30s",
 			"proxyArguments[proxy-mode]: kube-proxy-mode: does not work with network type Example; use nftables or iptables",
 			"proxyArguments[cluster-cidr]: kube-proxy-cluster-cidr: does not contain 10.128.0.0/14 of spec.clusterNetwork, whose pods kube-proxy would take for clients outside of the cluster; write a network that contains it, or remove the argument"}},

@@ -11,33 +11,8 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/proxysettings"
 )
-
-// args makes arguments out of "name=value" and, for a name without a value, "name".
-func args(list ...string) map[string]osv1.ProxyArgumentList {
-	all := map[string]osv1.ProxyArgumentList{}
-	for _, a := range list {
-		name, value, ok := strings.Cut(a, "=")
-		if !ok {
-			all[name] = osv1.ProxyArgumentList{}
-			continue
-		}
-		all[name] = append(all[name], value)
-	}
-	return all
-}
-
-// network is a specification with pools for pods and settings for kube-proxy.
-func network(settings *osv1.ProxyConfig, pools ...string) *operatorv1.NetworkSpec {
-	if len(pools) == 0 {
-		pools = []string{"10.128.0.0/14"}
-	}
-	spec := &operatorv1.NetworkSpec{KubeProxyConfig: settings}
-	for _, p := range pools {
-		spec.ClusterNetwork = append(spec.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: p, HostPrefix: 23})
-	}
-	return spec
-}
 
 // complaints are the errors as "field: rule: detail", without the path that all have.
 func complaints(spec *operatorv1.NetworkSpec, t provider.Traits) []string {
@@ -65,28 +40,28 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 			[]string{"bindAddress: kube-proxy-bind-address: is not a valid IP address; write one such as 0.0.0.0 or fd00::1"}},
 		{"kube-proxy does not understand zones", osv1.ProxyConfig{BindAddress: "fe80::1%eth0"},
 			[]string{"bindAddress: kube-proxy-bind-address: is not a valid IP address here; write it as fe80::1"}},
-		{"the beginning of a flag", osv1.ProxyConfig{ProxyArguments: args("iptables-minsync=30s")},
+		{"the beginning of a flag", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("iptables-minsync=30s")},
 			[]string{"proxyArguments[iptables-minsync]: kube-proxy-unknown-flag: unknown kube-proxy 1.36 flag; did you mean iptables-min-sync-period?"}},
-		{"a typing error", osv1.ProxyConfig{ProxyArguments: args("proxy-mod=ipvs")},
+		{"a typing error", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mod=ipvs")},
 			[]string{"proxyArguments[proxy-mod]: kube-proxy-unknown-flag: unknown kube-proxy 1.36 flag; did you mean proxy-mode?"}},
-		{"the dashes of the command line do not belong to the name", osv1.ProxyConfig{ProxyArguments: args("--proxy_mode=ipvs")},
+		{"the dashes of the command line do not belong to the name", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("--proxy_mode=ipvs")},
 			[]string{"proxyArguments[--proxy_mode]: kube-proxy-unknown-flag: unknown kube-proxy 1.36 flag; did you mean proxy-mode?"}},
-		{"nothing like it", osv1.ProxyConfig{ProxyArguments: args("turbo=true")},
+		{"nothing like it", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("turbo=true")},
 			[]string{"proxyArguments[turbo]: kube-proxy-unknown-flag: unknown kube-proxy 1.36 flag; remove it"}},
-		{"the operator's own flags, and one that is gone", osv1.ProxyConfig{ProxyArguments: args("metrics-port=1", "healthz-port=2", "feature-gates=A=true", "udp-timeout=1s")},
+		{"the operator's own flags, and one that is gone", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("metrics-port=1", "healthz-port=2", "feature-gates=A=true", "udp-timeout=1s")},
 			[]string{
 				"proxyArguments[feature-gates]: kube-proxy-override: kube-proxy --feature-gates cannot be overridden",
 				"proxyArguments[healthz-port]: kube-proxy-override: kube-proxy --healthz-port cannot be overridden",
 				"proxyArguments[metrics-port]: kube-proxy-override: kube-proxy --metrics-port cannot be overridden",
 				"proxyArguments[udp-timeout]: kube-proxy-override: kube-proxy 1.36 does not have --udp-timeout any more; remove it",
 			}},
-		{"what objects of old clusters carry", osv1.ProxyConfig{ProxyArguments: args("metrics-port=9101", "healthz-port=10256")}, nil},
-		{"a value is missing, or there is one too many", osv1.ProxyConfig{ProxyArguments: args("profiling", "proxy-mode=ipvs", "proxy-mode=iptables")},
+		{"what objects of old clusters carry", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("metrics-port=9101", "healthz-port=10256")}, nil},
+		{"a value is missing, or there is one too many", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("profiling", "proxy-mode=ipvs", "proxy-mode=iptables")},
 			[]string{
 				"proxyArguments[profiling]: kube-proxy-value-count: has no value; write one, or remove the argument",
 				"proxyArguments[proxy-mode]: kube-proxy-value-count: are too many values; the flag takes one",
 			}},
-		{"values of every type", osv1.ProxyConfig{ProxyArguments: args("proxy-mode=userspace", "masquerade-all=maybe", "oom-score-adj=-1001",
+		{"values of every type", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=userspace", "masquerade-all=maybe", "oom-score-adj=-1001",
 			"conntrack-min=-1", "ipvs-udp-timeout=-1s", "kube-api-qps=many", "cluster-cidr=10.0.0.1/8", "detect-local-mode=nodecidr",
 			"nodeport-addresses=eth0", "vmodule=proxier", "pod-bridge-interface=a/b")},
 			[]string{
@@ -102,30 +77,30 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 				"proxyArguments[proxy-mode][0]: kube-proxy-value: is none of nftables, iptables, ipvs",
 				"proxyArguments[vmodule][0]: kube-proxy-value: is not of the form pattern=level, for example proxier=4",
 			}},
-		{"the second value of a list is named", osv1.ProxyConfig{ProxyArguments: args("ipvs-exclude-cidrs=10.0.0.0/8,10.1.0.0/16", "ipvs-exclude-cidrs=x")},
+		{"the second value of a list is named", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("ipvs-exclude-cidrs=10.0.0.0/8,10.1.0.0/16", "ipvs-exclude-cidrs=x")},
 			[]string{"proxyArguments[ipvs-exclude-cidrs][1]: kube-proxy-value: is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14"}},
-		{"iptables settings do no harm in nftables mode", osv1.ProxyConfig{ProxyArguments: args("proxy-mode=nftables", "iptables-masquerade-bit=13")}, nil},
-		{"said twice, alike", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "60s", ProxyArguments: args("bind-address=::", "iptables-sync-period=1m")}, nil},
-		{"said twice, differently", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "30s", ProxyArguments: args("bind-address=0.0.0.0", "iptables-sync-period=1m")},
+		{"iptables settings do no harm in nftables mode", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mode=nftables", "iptables-masquerade-bit=13")}, nil},
+		{"said twice, alike", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "60s", ProxyArguments: proxysettings.Args("bind-address=::", "iptables-sync-period=1m")}, nil},
+		{"said twice, differently", osv1.ProxyConfig{BindAddress: "::", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args("bind-address=0.0.0.0", "iptables-sync-period=1m")},
 			[]string{
 				"proxyArguments[bind-address]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.bindAddress; set it once, there",
 				"proxyArguments[iptables-sync-period]: kube-proxy-said-twice: contradicts spec.kubeProxyConfig.iptablesSyncPeriod; set it once, there",
 			}},
-		{"kube-proxy does not start with a least period beyond the period", osv1.ProxyConfig{IptablesSyncPeriod: "5s", ProxyArguments: args("iptables-min-sync-period=10s", "ipvs-min-sync-period=31s")},
+		{"kube-proxy does not start with a least period beyond the period", osv1.ProxyConfig{IptablesSyncPeriod: "5s", ProxyArguments: proxysettings.Args("iptables-min-sync-period=10s", "ipvs-min-sync-period=31s")},
 			[]string{
 				"proxyArguments[iptables-min-sync-period]: kube-proxy-together: is longer than the sync period, which is 5s; write 5s or less",
 				"proxyArguments[ipvs-min-sync-period]: kube-proxy-together: is longer than the sync period, which is 30s; write 30s or less",
 			}},
-		{"modes that need another argument", osv1.ProxyConfig{ProxyArguments: args("detect-local-mode=BridgeInterface")},
+		{"modes that need another argument", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("detect-local-mode=BridgeInterface")},
 			[]string{"proxyArguments[pod-bridge-interface]: kube-proxy-together: detect-local-mode BridgeInterface needs the argument pod-bridge-interface too"}},
-		{"what kube-proxy refuses in lists", osv1.ProxyConfig{ProxyArguments: args("cluster-cidr=10.0.0.0/9,10.128.0.0/9", "nodeport-addresses=primary,10.0.0.0/8")},
+		{"what kube-proxy refuses in lists", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("cluster-cidr=10.0.0.0/9,10.128.0.0/9", "nodeport-addresses=primary,10.0.0.0/8")},
 			[]string{
 				"proxyArguments[cluster-cidr]: kube-proxy-together: has several networks of one IP family; kube-proxy takes one network, or one of each family",
 				"proxyArguments[nodeport-addresses]: kube-proxy-together: has primary beside other values; write either primary or networks",
 			}},
 	} {
 		t.Run(tc.why, func(t *testing.T) {
-			if diff := cmp.Diff(tc.want, complaints(network(&tc.settings), provider.Traits{})); diff != "" {
+			if diff := cmp.Diff(tc.want, complaints(proxysettings.Network(&tc.settings), provider.Traits{})); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -143,10 +118,10 @@ func TestNoOptionsNextToANetworkThatServesServicesItself(t *testing.T) {
 		{"nothing said", nil, nil},
 		{"all addresses, as objects of OpenShift say", &osv1.ProxyConfig{BindAddress: "0.0.0.0"}, nil},
 		{"the same for IPv6", &osv1.ProxyConfig{BindAddress: "::"}, nil},
-		{"everything else", &osv1.ProxyConfig{BindAddress: "10.0.0.1", IptablesSyncPeriod: "30s", ProxyArguments: args("v=4")},
+		{"everything else", &osv1.ProxyConfig{BindAddress: "10.0.0.1", IptablesSyncPeriod: "30s", ProxyArguments: proxysettings.Args("v=4")},
 			[]string{"bindAddress: " + refusal, "iptablesSyncPeriod: " + refusal, "proxyArguments: " + refusal}},
 	} {
-		if diff := cmp.Diff(tc.want, complaints(network(tc.settings), ovn)); diff != "" {
+		if diff := cmp.Diff(tc.want, complaints(proxysettings.Network(tc.settings), ovn)); diff != "" {
 			t.Errorf("%s: %s", tc.why, diff)
 		}
 	}
@@ -157,21 +132,21 @@ func TestPoolsThatKubeProxyCannotBeToldOf(t *testing.T) {
 	refused := func(spec *operatorv1.NetworkSpec) bool {
 		return strings.Contains(strings.Join(complaints(spec, provider.Traits{}), "\n"), RuleClusterPools)
 	}
-	if !refused(network(nil, two...)) {
+	if !refused(proxysettings.Network(nil, two...)) {
 		t.Error("two pools of one family are accepted")
 	}
-	if got := complaints(network(nil, two...), provider.Traits{}); len(got) != 1 || !strings.Contains(got[0], "proxyArguments[detect-local-mode]: ") {
+	if got := complaints(proxysettings.Network(nil, two...), provider.Traits{}); len(got) != 1 || !strings.Contains(got[0], "proxyArguments[detect-local-mode]: ") {
 		t.Errorf("the field is not that of the argument: %q", got)
 	}
-	if refused(network(nil, "10.128.0.0/14", "fd01::/48")) {
+	if refused(proxysettings.Network(nil, "10.128.0.0/14", "fd01::/48")) {
 		t.Error("a pool of each family is refused")
 	}
 	for _, way := range [][]string{{"cluster-cidr=10.128.0.0/13"}, {"detect-local-mode=BridgeInterface", "pod-bridge-interface=cni0"}} {
-		if refused(network(&osv1.ProxyConfig{ProxyArguments: args(way...)}, two...)) {
+		if refused(proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args(way...)}, two...)) {
 			t.Errorf("refused although %v says how to recognise pods", way)
 		}
 	}
-	off := network(nil, two...)
+	off := proxysettings.Network(nil, two...)
 	off.DeployKubeProxy = new(bool)
 	if refused(off) {
 		t.Error("refused although no kube-proxy is wanted")
@@ -191,7 +166,7 @@ func TestAClusterCIDRContainsThePools(t *testing.T) {
 		{"one of two pools", "10.128.0.0/14", []string{"10.128.0.0/14", "10.132.0.0/14"}, true},
 		{"the other family has a pool of its own", "10.128.0.0/14", []string{"10.128.0.0/14", "fd01::/48"}, false},
 	} {
-		all := strings.Join(complaints(network(&osv1.ProxyConfig{ProxyArguments: args("cluster-cidr=" + tc.cidr)}, tc.pools...), provider.Traits{}), "\n")
+		all := strings.Join(complaints(proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("cluster-cidr=" + tc.cidr)}, tc.pools...), provider.Traits{}), "\n")
 		if got := strings.Contains(all, RuleClusterCIDR); got != tc.wrong {
 			t.Errorf("%s: refused is %t: %s", tc.why, got, all)
 		}
@@ -231,7 +206,7 @@ func FuzzArguments(f *testing.F) {
 			IptablesSyncPeriod: period, BindAddress: bind,
 			ProxyArguments: map[string]osv1.ProxyArgumentList{name: {value}},
 		}
-		spec := network(settings)
+		spec := proxysettings.Network(settings)
 		if len(Validate(spec, provider.Traits{})) > 0 {
 			return
 		}

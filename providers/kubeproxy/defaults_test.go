@@ -1,7 +1,6 @@
 package kubeproxy
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,33 +9,8 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/proxysettings"
 )
-
-// args makes arguments out of "name=value" and, for a name without a value, "name".
-func args(list ...string) map[string]osv1.ProxyArgumentList {
-	all := map[string]osv1.ProxyArgumentList{}
-	for _, a := range list {
-		name, value, ok := strings.Cut(a, "=")
-		if !ok {
-			all[name] = osv1.ProxyArgumentList{}
-			continue
-		}
-		all[name] = append(all[name], value)
-	}
-	return all
-}
-
-// network is a specification with pools for pods and settings for kube-proxy.
-func network(settings *osv1.ProxyConfig, pools ...string) *operatorv1.NetworkSpec {
-	if len(pools) == 0 {
-		pools = []string{"10.128.0.0/14"}
-	}
-	spec := &operatorv1.NetworkSpec{KubeProxyConfig: settings}
-	for _, p := range pools {
-		spec.ClusterNetwork = append(spec.ClusterNetwork, operatorv1.ClusterNetworkEntry{CIDR: p, HostPrefix: 23})
-	}
-	return spec
-}
 
 // filledFor is the specification with defaults, having checked the promises that hold for all of them.
 func filledFor(t *testing.T, spec, prev *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
@@ -66,7 +40,7 @@ func TestKubeProxyIsDeployedWhereNobodyElseServesServices(t *testing.T) {
 		{"asked for beside one", &yes, true, true},
 		{"asked to leave it out", &no, false, false},
 	} {
-		spec := network(nil)
+		spec := proxysettings.Network(nil)
 		spec.DeployKubeProxy = tc.asked
 		got := Component{}.Default(spec, nil, provider.Traits{ServiceProxy: tc.own}, facts.Cluster{})
 		if (Component{}).Enabled(got) != tc.want {
@@ -76,14 +50,14 @@ func TestKubeProxyIsDeployedWhereNobodyElseServesServices(t *testing.T) {
 			t.Errorf("%s: settings were filled for nothing", tc.why)
 		}
 	}
-	if (Component{}).Enabled(network(nil)) {
+	if (Component{}).Enabled(proxysettings.Network(nil)) {
 		t.Error("enabled by a specification that does not say so")
 	}
 }
 
 func TestEveryChangeIsSafe(t *testing.T) {
-	a := filledFor(t, network(nil), nil)
-	b := network(&osv1.ProxyConfig{BindAddress: "::", ProxyArguments: args("proxy-mode=iptables")})
+	a := filledFor(t, proxysettings.Network(nil), nil)
+	b := proxysettings.Network(&osv1.ProxyConfig{BindAddress: "::", ProxyArguments: proxysettings.Args("proxy-mode=iptables")})
 	b.DeployKubeProxy = new(bool)
 	if errs := (Component{}).CheckChange(a, b); len(errs) > 0 {
 		t.Error(errs)

@@ -23,6 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/testing/golden"
+	"github.com/cluster-network-operator/cno/internal/testing/proxysettings"
 	"github.com/cluster-network-operator/cno/internal/tlsprofile"
 )
 
@@ -96,9 +97,9 @@ func TestPodsAreReplacedExactlyWhenTheConfigurationChanges(t *testing.T) {
 	hash := func(spec *operatorv1.NetworkSpec) string {
 		return daemonSet(t, render(t, filledFor(t, spec, nil), cluster())).Spec.Template.Annotations[hashAnnotation]
 	}
-	one, debug := network(nil), network(nil)
+	one, debug := proxysettings.Network(nil), proxysettings.Network(nil)
 	debug.LogLevel = "Debug"
-	unrelated := network(nil)
+	unrelated := proxysettings.Network(nil)
 	unrelated.ServiceNetwork = []string{"172.30.0.0/16"}
 	if hash(one) == hash(debug) {
 		t.Error("another configuration has the same hash")
@@ -130,7 +131,7 @@ func rendered(t *testing.T, spec *operatorv1.NetworkSpec, f facts.Cluster, key s
 }
 
 func TestTheConfigurationIsWhatTheTypeReads(t *testing.T) {
-	c := rendered(t, network(nil, "fd01::/48"), cluster(), ConfigKey)
+	c := rendered(t, proxysettings.Network(nil, "fd01::/48"), cluster(), ConfigKey)
 	got := []string{c.BindAddress, c.HealthzBindAddress, c.MetricsBindAddress, c.ClusterCIDR, string(c.Mode)}
 	if diff := cmp.Diff([]string{"::", "[::]:10256", "[::1]:29102", "fd01::/48", "nftables"}, got); diff != "" {
 		t.Error(diff)
@@ -152,7 +153,7 @@ func TestTheConnectionTableIsSizedByKubeProxyUnlessItIsKept(t *testing.T) {
 		"network namespaces with an argument": {[]string{"conntrack-max-per-core=65536"}, kept, number(65536), nil},
 		"network namespaces with the other":   {[]string{"conntrack-min=65536"}, kept, nil, number(65536)},
 	} {
-		spec := network(&osv1.ProxyConfig{ProxyArguments: args(tc.arguments...)})
+		spec := proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args(tc.arguments...)})
 		got := rendered(t, spec, tc.in, ConfigKey).Conntrack
 		if diff := cmp.Diff([]*int32{tc.perCore, tc.lowest}, []*int32{got.MaxPerCore, got.Min}); diff != "" {
 			t.Errorf("%s: %s", why, diff)
@@ -161,7 +162,7 @@ func TestTheConnectionTableIsSizedByKubeProxyUnlessItIsKept(t *testing.T) {
 }
 
 func TestWhatHasNoPrivilegesSetsNothingOfConnectionTracking(t *testing.T) {
-	spec := network(&osv1.ProxyConfig{ProxyArguments: args("conntrack-max-per-core=65536", "conntrack-tcp-be-liberal=true", "conntrack-udp-timeout=9s")})
+	spec := proxysettings.Network(&osv1.ProxyConfig{ProxyArguments: proxysettings.Args("conntrack-max-per-core=65536", "conntrack-tcp-be-liberal=true", "conntrack-udp-timeout=9s")})
 	all, running := rendered(t, spec, cluster(), ConfigKey), rendered(t, spec, cluster(), UnprivilegedConfigKey)
 	want := kubeproxyv1alpha1.KubeProxyConntrackConfiguration{
 		MaxPerCore: new(int32), Min: new(int32), TCPEstablishedTimeout: new(metav1.Duration), TCPCloseWaitTimeout: new(metav1.Duration),
@@ -183,7 +184,7 @@ func TestWhatHasNoPrivilegesSetsNothingOfConnectionTracking(t *testing.T) {
 }
 
 func TestWithoutAnImageTheErrorNamesTheVariable(t *testing.T) {
-	_, err := renderer{}.Render(filledFor(t, network(nil), nil), facts.Cluster{})
+	_, err := renderer{}.Render(filledFor(t, proxysettings.Network(nil), nil), facts.Cluster{})
 	if !errors.Is(err, facts.ErrNoImage) || !strings.Contains(err.Error(), ImageVariable) {
 		t.Errorf("error %v", err)
 	}
@@ -198,7 +199,7 @@ func TestAnUnfilledSpecificationIsAnErrorAndNotAPanic(t *testing.T) {
 func TestWithoutTheAddressOfTheAPIServerTheServiceIsUsed(t *testing.T) {
 	f := cluster()
 	f.APIServer = facts.HostPort{}
-	for _, c := range daemonSet(t, render(t, filledFor(t, network(nil), nil), f)).Spec.Template.Spec.Containers {
+	for _, c := range daemonSet(t, render(t, filledFor(t, proxysettings.Network(nil), nil), f)).Spec.Template.Spec.Containers {
 		for _, e := range c.Env {
 			if strings.HasPrefix(e.Name, "KUBERNETES_") {
 				t.Errorf("%s is %q", e.Name, e.Value)
@@ -244,7 +245,7 @@ func TestKernelIsCheckedFirst(t *testing.T) {
 // TestMetricsAreServedByPodsOfTheirOwn: where proxies read, how they follow the TLS profile, and that kube-proxy's pods do not depend on it.
 func TestMetricsAreServedByPodsOfTheirOwn(t *testing.T) {
 	metrics := func(f facts.Cluster, pools ...string) (proxies *appsv1.DaemonSet, objects []manifest.Object) {
-		objects = render(t, filledFor(t, network(nil, pools...), nil), f)
+		objects = render(t, filledFor(t, proxysettings.Network(nil, pools...), nil), f)
 		for _, o := range objects {
 			if o.Object.GetName() == metricsName && o.Object.GetKind() == "DaemonSet" {
 				proxies = new(appsv1.DaemonSet)
