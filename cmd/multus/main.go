@@ -17,6 +17,23 @@ import (
 	"github.com/cluster-network-operator/cno/providers/multus/node"
 )
 
+// A node may start its 110 pods at once, each with a status and an event of each network. The default of the client, five requests a
+// second, would have them wait for one another.
+const (
+	requestsPerSecond = 100
+	requestsAtOnce    = 200
+)
+
+// inCluster is the connection by the token of the pod.
+func inCluster() (*rest.Config, error) {
+	api, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, err
+	}
+	api.QPS, api.Burst = requestsPerSecond, requestsAtOnce
+	return api, nil
+}
+
 func main() {
 	agent.Program[agentconfig.Config]{
 		Name:       "multus",
@@ -37,7 +54,7 @@ func main() {
 
 // dhcp runs the daemon of DHCP leases.
 func dhcp(ctx context.Context, p agent.Process, config agentconfig.Config) error {
-	api, err := rest.InClusterConfig()
+	api, err := inCluster()
 	if err != nil {
 		return fmt.Errorf("find the Kubernetes API: %w", err)
 	}
@@ -50,7 +67,7 @@ func dhcp(ctx context.Context, p agent.Process, config agentconfig.Config) error
 
 // policies runs the daemon of policies.
 func policies(ctx context.Context, p agent.Process, config agentconfig.Config) error {
-	api, err := rest.InClusterConfig()
+	api, err := inCluster()
 	if err != nil {
 		return fmt.Errorf("find the Kubernetes API: %w", err)
 	}
@@ -70,7 +87,7 @@ func removePolicies(_ context.Context, _ agent.Process, config agentconfig.Confi
 }
 
 func run(ctx context.Context, p agent.Process, config agentconfig.Config) error {
-	api, err := rest.InClusterConfig()
+	api, err := inCluster()
 	if err != nil {
 		return fmt.Errorf("find the Kubernetes API: %w", err)
 	}
