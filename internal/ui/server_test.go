@@ -176,7 +176,7 @@ func TestEveryPageHasADocumentAtAStablePath(t *testing.T) {
 	}
 }
 
-// Whatever the pages load, they load from here: an air gap has nothing else, and the policy lets nothing else in.
+// Everything that the pages load, they load from here: an air gap has nothing else, and the policy lets nothing else in.
 func TestThePageLoadsFilesOfTheBundleAlone(t *testing.T) {
 	s := served(t)
 	page := s.call(call{path: "/", cookie: s.own()}).Body.String()
@@ -206,7 +206,7 @@ func TestThePageLoadsFilesOfTheBundleAlone(t *testing.T) {
 
 func TestBodiesAreLimited(t *testing.T) {
 	s := served(t)
-	s.options.Actions = nobody{}
+	s.options.Actions = unreachable{}
 	headers := map[string]string{"Origin": "http://" + s.hosts[0], "Content-Type": "application/json"}
 	for _, row := range []struct {
 		why, body, kind string
@@ -225,8 +225,8 @@ func TestBodiesAreLimited(t *testing.T) {
 	}
 }
 
-// nobody has actions that are never reached.
-type nobody struct{ Actions }
+// unreachable has actions that are never reached.
+type unreachable struct{ Actions }
 
 func TestAStreamSendsTheDocumentAndEndsWithTheServer(t *testing.T) {
 	s := served(t)

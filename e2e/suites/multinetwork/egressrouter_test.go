@@ -158,7 +158,7 @@ func TestAnEgressRouterTranslates(t *testing.T) {
 
 	applyRouter(t, ns, "")
 	pod = routerPod(t, ns, "")
-	kit.Eventually(t, time.Minute, "without a fallback the rules are in force", comesFromRouter(clients["worker-0"], "http", pod.Status.PodIP, 8080))
+	kit.Eventually(t, time.Minute, "without a fallback the rules apply", comesFromRouter(clients["worker-0"], "http", pod.Status.PodIP, 8080))
 	if seen, err := seenFrom(t.Context(), clients["worker-0"], "http", pod.Status.PodIP, 9000); err == nil {
 		t.Errorf("a port without a rule and a fallback is forwarded, seen from %s", seen)
 	}

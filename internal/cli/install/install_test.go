@@ -219,7 +219,7 @@ func refusals(t *testing.T, server *apitest.Server) {
 // userFile is the kubeconfig of a user without permissions.
 func userFile(t *testing.T, server *apitest.Server) string {
 	t.Helper()
-	return writeKubeconfig(t, server.User(t, "nobody"))
+	return writeKubeconfig(t, server.User(t, "without-permissions"))
 }
 
 func writeKubeconfig(t *testing.T, config *rest.Config) string {

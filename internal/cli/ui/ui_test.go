@@ -10,14 +10,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 )
 
-// Whatever is wrong is said in one sentence, and nothing is served.
+// Each error is said in one sentence, and nothing is served.
 func TestWhatIsWrongIsSaidInOneSentence(t *testing.T) {
 	w := newWorld(t, 2)
 	damaged := filepath.Join(t.TempDir(), "a.tar.gz")
 	if err := os.WriteFile(damaged, []byte("hello"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	without := w.kubeconfig(w.server.User(t, "nobody"))
+	without := w.kubeconfig(w.server.User(t, "without-permissions"))
 	for _, row := range []struct {
 		why  string
 		args []string
@@ -59,7 +59,7 @@ func TestAPageIsPrintedForPrograms(t *testing.T) {
 	}
 }
 
-// A user with few permissions sees what they allow, and is told what is missing.
+// A user with few permissions sees what they allow, and the pages name what is missing.
 func TestWhatAUserMayNotReadIsNamed(t *testing.T) {
 	w := newWorld(t, 2)
 	few := w.user("few", "operator.openshift.io", "networks")

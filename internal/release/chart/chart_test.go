@@ -46,7 +46,7 @@ func TestEveryObjectOfTheReleaseIsInTheChart(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreThoseOfTheManifests compares the values that nobody sets with the Deployment of the release.
+// TestDefaultsAreThoseOfTheManifests compares the values without a setting of the user with the Deployment of the release.
 func TestDefaultsAreThoseOfTheManifests(t *testing.T) {
 	for _, name := range Names() {
 		files := chartFiles(t, name)

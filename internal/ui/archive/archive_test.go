@@ -165,7 +165,7 @@ func FuzzNoArchiveMakesItPanic(f *testing.F) {
 		var out bytes.Buffer
 		w := tar.NewWriter(&out)
 		if w.WriteHeader(&tar.Header{Name: doctor.Directory + name, Size: int64(len(content)), Typeflag: tar.TypeReg}) != nil {
-			t.Skip()
+			return // no such archive can be written
 		}
 		_, _ = w.Write(content)
 		_ = w.Close()

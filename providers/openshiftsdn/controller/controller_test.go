@@ -123,7 +123,7 @@ func TestNamespacesJoinAndPart(t *testing.T) {
 		t.Errorf("b had VNID %d, was joined with %d, and is isolated with %d", b.NetID, a.NetID, n.NetID)
 	}
 	for request, text := range map[string]string{
-		"join:nobody": `there is no valid NetNamespace "nobody"`, "join:a": "cannot join itself", "open": "is unknown",
+		"join:absent": `there is no valid NetNamespace "absent"`, "join:a": "cannot join itself", "open": "is unknown",
 	} {
 		if n := w.annotate("a", request); n.NetID != a.NetID {
 			t.Errorf("%s gives VNID %d", request, n.NetID)

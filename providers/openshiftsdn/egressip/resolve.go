@@ -15,7 +15,7 @@ type Place struct {
 type Use struct {
 	// Places are those that it uses while their nodes are online, in the order in which it asks for them.
 	Places []Place
-	// Dropped is that what it sends outside of the cluster is dropped, whatever nodes are online.
+	// Dropped is that what it sends outside of the cluster is dropped, also while nodes are online.
 	Dropped bool
 }
 

@@ -91,7 +91,7 @@ type Firewall struct {
 	VNID uint32
 	// Name says which, for people: "EgressNetworkPolicy shop/default".
 	Name string
-	// Closed drops everything, whatever the rules are: why says the reason.
+	// Closed drops everything, independent of the rules: why says the reason.
 	Closed string
 	// Rules are in the order of the policy: the first that matches decides. Without a match a packet passes.
 	Rules []FirewallRule

@@ -184,8 +184,8 @@ func TestPlan(t *testing.T) {
 			return n
 		}()},
 			want: []string{`ChangeNetworkRefused default: request "isolate": namespace default is global always`, `update default 0 {"next":1034}`}},
-		{reason: "join an unknown one", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:nobody")},
-			want: []string{`ChangeNetworkRefused a: request "join:nobody": there is no valid NetNamespace "nobody"`, "update a 11"}},
+		{reason: "join an unknown one", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:absent")},
+			want: []string{`ChangeNetworkRefused a: request "join:absent": there is no valid NetNamespace "absent"`, "update a 11"}},
 		{reason: "join itself", mode: agentconfig.Multitenant, names: "a", have: []*sdnv1.NetNamespace{recorded(record), netns("a", 11, 1, "join:a")},
 			want: []string{`ChangeNetworkRefused a: request "join:a": a namespace cannot join itself`, "update a 11"}},
 		{reason: "join an invalid one", mode: agentconfig.Multitenant, names: "a b", have: []*sdnv1.NetNamespace{recorded(record), wrongName, netns("b", 12, 1, "join:a")},
