@@ -86,7 +86,7 @@ func TestEgressRoutersAreRefusedWithTheWayOut(t *testing.T) {
 		{"a mode of another API", `{spec: {mode: DNSProxy}}`, []string{`spec.mode: Unsupported value: "DNSProxy": supported values: "Redirect"`, unchecked}},
 		{"a mode in another spelling", macvlan(`mode: bridge`), []string{`spec.networkInterface.macvlan.mode: Unsupported value: "bridge": supported values: "Bridge", "Private", "VEPA", "Passthru"`, unchecked}},
 		{"one interface for two addresses", `{spec: {addresses: [` + dualStack + `], networkInterface: {macvlan: {mode: Passthru}}}}`, []string{
-			`spec.networkInterface.macvlan.mode: Invalid value: Passthru gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address`}},
+			`spec.networkInterface.macvlan.mode: Invalid value: "Passthru" gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address`}},
 		{"not an interface", macvlan(`master: "eth0/1"`), []string{`spec.networkInterface.macvlan.master: Invalid value: "eth0/1": "eth0/1" is not the name of an interface; it has at most 15 characters without slash, colon or space, e.g. eth1`}},
 	})
 }

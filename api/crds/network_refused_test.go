@@ -45,7 +45,7 @@ func TestNetworkPoolsAreRefusedWithTheWayOut(t *testing.T) {
 		{"the same in IPv6", `{spec: {clusterNetwork: [{cidr: "fd01::/48", hostPrefix: 127}], serviceNetwork: ["fd02::/112"], defaultNetwork: {type: acme}}}`, []string{
 			`spec.clusterNetwork[0].hostPrefix: Invalid value: 127 leaves no usable pod address per node; use 126 or less (64 is usual)`}},
 		{"flannel cannot do without blocks", `{spec: {clusterNetwork: [{cidr: 10.244.0.0/16}]}}`, []string{
-			`spec: Invalid value: spec.clusterNetwork[0].hostPrefix is missing; type Flannel gives each node a block of the range. Set its prefix length, e.g. 23 for 510 pods a node`}},
+			`spec: Invalid value: spec.clusterNetwork[0].hostPrefix is missing; network type Flannel gives each node a block of the range. Set its prefix length, e.g. 23 for 510 pods a node`}},
 		{"services inside pods", `{spec: {clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}], serviceNetwork: [10.128.0.0/16]}}`, []string{
 			`spec: Invalid value: spec.serviceNetwork[0] 10.128.0.0/16 lies inside spec.clusterNetwork[0] 10.128.0.0/14; choose non-overlapping ranges`}},
 		{"pods inside services", `{spec: {serviceNetwork: [10.240.0.0/12]}}`, []string{
@@ -59,7 +59,7 @@ func TestNetworkPoolsAreRefusedWithTheWayOut(t *testing.T) {
 		{"everything is reported at once", `{metadata: {name: mine}, spec: {clusterNetwork: [{cidr: a}], serviceNetwork: [b], managementState: Removed}}`, []string{
 			`<nil>: Invalid value: metadata.name must be "cluster" (there is one network per cluster)`,
 			`spec.managementState: Invalid value: "Removed" is not allowed, since a cluster without a network cannot be repaired from inside; use Managed, or Unmanaged to leave everything as it is`,
-			`spec: Invalid value: spec.clusterNetwork[0].hostPrefix is missing; type Flannel gives each node a block of the range. Set its prefix length, e.g. 23 for 510 pods a node`,
+			`spec: Invalid value: spec.clusterNetwork[0].hostPrefix is missing; network type Flannel gives each node a block of the range. Set its prefix length, e.g. 23 for 510 pods a node`,
 			`spec.clusterNetwork[0].cidr: Invalid value: "a": "a" is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48`,
 			`spec.serviceNetwork[0]: Invalid value: "b": "b" is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48`}},
 	})
@@ -73,7 +73,8 @@ func TestNetworkSettingsAreRefusedWithTheWayOut(t *testing.T) {
 		return `{spec: {defaultNetwork: {type: OpenShiftSDN, openshiftSDNConfig: ` + settings + `}}}`
 	}
 	foreign := func(name, networkType string) string {
-		return `spec.defaultNetwork: Invalid value: spec.defaultNetwork.` + name + ` is set but type is ` + networkType + `; remove one`
+		of := map[string]string{"flannelConfig": "Flannel", "nuageConfig": "Nuage", "contivConfig": "Contiv", "ovnKubernetesConfig": "OVNKubernetes", "openshiftSDNConfig": "OpenShiftSDN", "kuryrConfig": "Kuryr"}
+		return `spec.defaultNetwork.` + name + `: Invalid value: is set but type is ` + networkType + `; remove it, or set the type to ` + of[name]
 	}
 	checkRefusals(t, networkBase, []refusal{
 		{"flannel's settings have no effect on another network", `{spec: {defaultNetwork: {type: OVNKubernetes, flannelConfig: {}}}}`, []string{foreign("flannelConfig", "OVNKubernetes")}},
@@ -82,15 +83,15 @@ func TestNetworkSettingsAreRefusedWithTheWayOut(t *testing.T) {
 		{"no OpenShift cluster has settings of its types beside flannel", `{spec: {defaultNetwork: {ovnKubernetesConfig: {}, openshiftSDNConfig: {mode: Subnet}, kuryrConfig: {}}}}`, []string{
 			foreign("ovnKubernetesConfig", "Flannel"), foreign("openshiftSDNConfig", "Flannel"), foreign("kuryrConfig", "Flannel")}},
 		{"an MTU that no IPv4 host has to take", ovn(`{mtu: 10}`), []string{
-			`spec.defaultNetwork.ovnKubernetesConfig.mtu: Invalid value: 10 is out of range; it must be 576 to 65536 (IPv6 needs at least 1280)`}},
+			`spec.defaultNetwork.ovnKubernetesConfig.mtu: Invalid value: 10 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280), or left out for that of the nodes, less the overhead`}},
 		{"an MTU that no packet has", ovn(`{mtu: 70000}`), []string{
-			`spec.defaultNetwork.ovnKubernetesConfig.mtu: Invalid value: 70000 is out of range; it must be 576 to 65536 (IPv6 needs at least 1280)`}},
+			`spec.defaultNetwork.ovnKubernetesConfig.mtu: Invalid value: 70000 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280), or left out for that of the nodes, less the overhead`}},
 		{"IPv6 does not work below 1280", `{spec: {clusterNetwork: [{cidr: "fd01::/48", hostPrefix: 64}], serviceNetwork: ["fd02::/112"], defaultNetwork: {type: OVNKubernetes, ovnKubernetesConfig: {mtu: 1279}}}}`, []string{
-			`spec: Invalid value: spec.defaultNetwork.ovnKubernetesConfig.mtu: 1279 is too small for IPv6; it must be at least 1280, since spec.clusterNetwork has an IPv6 range`}},
+			`spec.defaultNetwork.ovnKubernetesConfig.mtu: Invalid value: 1279 is too small for IPv6; it must be at least 1280, since the cluster network has an IPv6 range`}},
 		{"no such port", ovn(`{genevePort: 99999}`), []string{
 			`spec.defaultNetwork.ovnKubernetesConfig.genevePort: Invalid value: 99999 is out of range; it must be 1 to 65535`}},
 		{"a word that the component would not know", ovn(`{gatewayConfig: {ipForwarding: Sometimes}}`), []string{
-			`spec.defaultNetwork.ovnKubernetesConfig.gatewayConfig.ipForwarding: Invalid value: "Sometimes" is not a mode of forwarding; use Restricted or Global`}},
+			`spec.defaultNetwork.ovnKubernetesConfig.gatewayConfig.ipForwarding: Invalid value: "Sometimes" is not a mode of forwarding; use Global, or leave it out`}},
 		{"routes are advertised by FRR", ovn(`{routeAdvertisements: Enabled}`), []string{
 			`spec: Invalid value: spec.defaultNetwork.ovnKubernetesConfig.routeAdvertisements: Enabled needs FRR; add FRR to spec.additionalRoutingCapabilities.providers`}},
 		{"no such mode", sdn(`{mode: Open}`), []string{
@@ -104,6 +105,8 @@ func TestNetworkSettingsAreRefusedWithTheWayOut(t *testing.T) {
 			`spec.kubeProxyConfig.iptablesSyncPeriod: Invalid value: "often" is not a duration; write a number and a unit, e.g. 30s or 2m`}},
 		{"a port is not part of the address", `{spec: {kubeProxyConfig: {bindAddress: "0.0.0.0:80"}}}`, []string{
 			`spec.kubeProxyConfig.bindAddress: Invalid value: "0.0.0.0:80" is not an IP address; write one without a prefix or a port, e.g. 0.0.0.0 or ::`}},
+		{"IPv6 in an IPv4 cluster", `{spec: {clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}], kubeProxyConfig: {bindAddress: "::1"}}}`, []string{
+			`spec.kubeProxyConfig.bindAddress: Invalid value: "::1" is an IPv6 address, and spec.clusterNetwork has no IPv6 network, so that kube-proxy would serve no Service; write an address of the other family, or leave it out for all addresses`}},
 		{"two additional networks of one name would overwrite each other", `{spec: {additionalNetworks: [{name: a, type: Raw}, {name: a, type: Raw}]}}`, []string{
 			`spec.additionalNetworks[1]: Duplicate value: {"name":"a"}`}},
 		{"no such level", `{spec: {logLevel: Loud}}`, []string{

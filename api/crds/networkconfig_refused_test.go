@@ -8,7 +8,7 @@ func TestNetworkConfigIsRefusedWithTheWayOut(t *testing.T) {
 			`spec.clusterNetworks: Required value`, `spec.serviceNetwork: Required value`, `spec.defaultNetwork: Required value`,
 			`<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation`}},
 		{"no type", `{spec: {defaultNetwork: {type: null}}}`, []string{
-			`spec.defaultNetwork.type: Invalid value: is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, Kuryr, Nuage, Contiv, or the name of a third-party network`}},
+			`spec.defaultNetwork.type: Invalid value: is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, or the name of a third-party network`}},
 		{"an octet is missing", `{spec: {clusterNetworks: [{cidr: 10.128.0/14, hostSubnetLength: 9}], serviceNetwork: 172.30.0.0}}`, []string{
 			`spec.clusterNetworks[0].cidr: Invalid value: "10.128.0/14": "10.128.0/14" is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14`,
 			`spec.serviceNetwork: Invalid value: "172.30.0.0": "172.30.0.0" is not a CIDR; add the length of its prefix after a slash`}},
@@ -26,7 +26,7 @@ func TestNetworkConfigIsRefusedWithTheWayOut(t *testing.T) {
 			`spec.defaultNetwork.openshiftSDNConfig.mode: Invalid value: "X" is not a mode; use Subnet, Multitenant or NetworkPolicy`,
 			`spec.defaultNetwork.openshiftSDNConfig.mtu: Invalid value: 1 is out of range; it must be 576 to 65536`,
 			`spec.defaultNetwork.openshiftSDNConfig.vxlanPort: Invalid value: 70000 is out of range; it must be 1 to 65535`,
-			`spec.defaultNetwork: Invalid value: spec.defaultNetwork.flannelConfig is set but type is OpenShiftSDN; remove one`,
+			`spec.defaultNetwork.flannelConfig: Invalid value: is set but type is OpenShiftSDN; remove it, or set the type to Flannel`,
 			`spec.kubeProxyConfig.iptablesSyncPeriod: Invalid value: "5" has no unit; write 5s`}},
 	})
 }

@@ -1,80 +1,94 @@
 package rules
 
+// The two sentences about the address of a bridge.
+var (
+	addressMissing = New("hostnetwork-address-method", "method is Static, which needs an address")
+	addressUnused  = New("hostnetwork-address-method", "address is set but method is %s; remove one")
+)
+
 // hostnetwork are the rules of a HostNetworkConfig.
 var hostnetwork = []Rule{
 	{
-		ID: "hostnetwork-empty", At: []string{"HostNetworkConfig spec"},
-		Valid:    `has(self.template) || has(self.bridge) || has(self.hosts)`,
-		Sentence: "nothing is configured; write a template, a bridge, or hosts",
+		Says:  New("hostnetwork-empty", "nothing is configured; write a template, a bridge, or hosts"),
+		At:    []string{"HostNetworkConfig spec"},
+		Valid: `has(self.template) || has(self.bridge) || has(self.hosts)`,
 	},
 	{
-		ID: "hostnetwork-ipv4-address", At: []string{"HostNetworkConfig spec.bridge"}, Field: ".ipv4.address",
+		Says: New("hostnetwork-ipv4-address", "is not an IPv4 address with a prefix; write for example 192.0.2.10/24"),
+		At:   []string{"HostNetworkConfig spec.bridge"}, Field: ".ipv4.address",
 		Valid: `!has(self.ipv4) || self.ipv4.method != 'Static' || !has(self.ipv4.address) || self.ipv4.address.contains('${')
 			|| (isCIDR(self.ipv4.address) && cidr(self.ipv4.address).ip().family() == 4)`,
-		Text: "self.ipv4.address", Sentence: "is not an IPv4 address with a prefix; write for example 192.0.2.10/24",
+		Text: "self.ipv4.address",
 	},
 	{
-		ID: "hostnetwork-ipv6-address", At: []string{"HostNetworkConfig spec.bridge"}, Field: ".ipv6.address",
+		Says: New("hostnetwork-ipv6-address", "is not an IPv6 address with a prefix; write for example 2001:db8::10/64"),
+		At:   []string{"HostNetworkConfig spec.bridge"}, Field: ".ipv6.address",
 		Valid: `!has(self.ipv6) || self.ipv6.method != 'Static' || !has(self.ipv6.address) || self.ipv6.address.contains('${')
 			|| (isCIDR(self.ipv6.address) && cidr(self.ipv6.address).ip().family() == 6)`,
-		Text: "self.ipv6.address", Sentence: "is not an IPv6 address with a prefix; write for example 2001:db8::10/64",
+		Text: "self.ipv6.address",
 	},
 	{
-		ID: "hostnetwork-address-method", At: []string{"HostNetworkConfig spec.bridge.ipv4", "HostNetworkConfig spec.bridge.ipv6"},
-		Valid: `(self.method == 'Static') == has(self.address)`,
-		Message: `self.method == 'Static' ? 'method is Static, which needs an address'
-			: 'address is set but method is %s; remove one'.format([self.method])`,
+		Says:    addressMissing,
+		At:      []string{"HostNetworkConfig spec.bridge.ipv4", "HostNetworkConfig spec.bridge.ipv6"},
+		Valid:   `(self.method == 'Static') == has(self.address)`,
+		Message: "self.method == 'Static' ? " + addressMissing.CEL("") + " : " + addressUnused.CEL("", "self.method"),
 	},
 	{
-		ID: "hostnetwork-gateway-method", At: []string{"HostNetworkConfig spec.bridge.ipv4", "HostNetworkConfig spec.bridge.ipv6"},
-		Valid:    `!has(self.gateway) || self.method == 'Static'`,
-		Sentence: "gateway is set but method is %s; remove one",
-		Args:     []string{"self.method"},
+		Says:  New("hostnetwork-gateway-method", "gateway is set but method is %s; remove one"),
+		At:    []string{"HostNetworkConfig spec.bridge.ipv4", "HostNetworkConfig spec.bridge.ipv6"},
+		Valid: `!has(self.gateway) || self.method == 'Static'`,
+		Args:  []string{"self.method"},
 	},
 	{
-		ID: "hostnetwork-gateway", At: []string{"HostNetworkConfig spec.bridge.ipv4.gateway", "HostNetworkConfig spec.bridge.ipv6.gateway"},
+		Says:  New("hostnetwork-gateway", "is not an IP address; write one without a prefix, for example 192.0.2.1"),
+		At:    []string{"HostNetworkConfig spec.bridge.ipv4.gateway", "HostNetworkConfig spec.bridge.ipv6.gateway"},
 		Valid: `self.contains('${') || isIP(self)`,
-		Text:  "self", Sentence: "is not an IP address; write one without a prefix, for example 192.0.2.1",
+		Text:  "self",
 	},
 	{
-		ID: "hostnetwork-bridge-name", At: []string{"HostNetworkConfig spec.bridge.name"},
+		Says:  New("hostnetwork-bridge-name", "is not a name of an interface"),
+		At:    []string{"HostNetworkConfig spec.bridge.name"},
 		Valid: `self.matches('^[A-Za-z0-9_.-]+$')`,
-		Text:  "self", Sentence: "is not a name of an interface",
+		Text:  "self",
 	},
 	{
-		ID: "hostnetwork-uplink", At: []string{"HostNetworkConfig spec.bridge.uplink"},
-		Valid:    `[has(self.interface), has(self.macAddress), has(self.bond), has(self.auto)].filter(x, x).size() == 1`,
-		Sentence: "write one of interface, macAddress, bond and auto",
+		Says:  New("hostnetwork-uplink", "write one of interface, macAddress, bond and auto"),
+		At:    []string{"HostNetworkConfig spec.bridge.uplink"},
+		Valid: `[has(self.interface), has(self.macAddress), has(self.bond), has(self.auto)].filter(x, x).size() == 1`,
 	},
 	{
-		ID: "hostnetwork-uplink-vlan", At: []string{"HostNetworkConfig spec.bridge.uplink"},
-		Valid:    `!has(self.vlan) || !has(self.auto)`,
-		Sentence: "vlan needs an interface, a macAddress or a bond below it; the interface with the default route may be a VLAN already",
+		Says:  New("hostnetwork-uplink-vlan", "vlan needs an interface, a macAddress or a bond below it; the interface with the default route may be a VLAN already"),
+		At:    []string{"HostNetworkConfig spec.bridge.uplink"},
+		Valid: `!has(self.vlan) || !has(self.auto)`,
 	},
 	{
-		ID: "hostnetwork-vlan", At: []string{"HostNetworkConfig spec.bridge.uplink.vlan.id"},
+		Says:   New("hostnetwork-vlan", "is not a VLAN; use 1 to 4094"),
+		At:     []string{"HostNetworkConfig spec.bridge.uplink.vlan.id"},
 		Valid:  `type(self) == string || (self >= 1 && self <= 4094)`,
-		Number: "self", Sentence: "is not a VLAN; use 1 to 4094",
+		Number: "self",
 	},
 	{
-		ID: "hostnetwork-mac-address", At: []string{"HostNetworkConfig spec.hosts[].macAddresses[]"},
+		Says:  New("hostnetwork-mac-address", "is not a MAC address; write six bytes, for example 52:54:00:12:34:56"),
+		At:    []string{"HostNetworkConfig spec.hosts[].macAddresses[]"},
 		Valid: `self.matches('^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$')`,
-		Text:  "self", Sentence: "is not a MAC address; write six bytes, for example 52:54:00:12:34:56",
+		Text:  "self",
 	},
 	{
-		ID: "hostnetwork-host-name", At: []string{"HostNetworkConfig spec.hosts[].name"},
+		Says:  New("hostnetwork-host-name", "is not a host name; use lower-case letters, digits, - and dots"),
+		At:    []string{"HostNetworkConfig spec.hosts[].name"},
 		Valid: `self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')`,
-		Text:  "self", Sentence: "is not a host name; use lower-case letters, digits, - and dots",
+		Text:  "self",
 	},
 	{
-		ID: "hostnetwork-host-of-many", At: []string{"HostNetworkConfig spec.hosts[].name"},
-		Valid:    `!self.matches('^(cluster|localhost)([.]|$)')`,
-		Sentence: "a host must not be called \"%s\", which is not the name of one host",
-		Args:     []string{"self"},
+		Says:  New("hostnetwork-host-of-many", "a host must not be called \"%s\", which is not the name of one host"),
+		At:    []string{"HostNetworkConfig spec.hosts[].name"},
+		Valid: `!self.matches('^(cluster|localhost)([.]|$)')`,
+		Args:  []string{"self"},
 	},
 	{
-		ID: "hostnetwork-role", At: []string{"HostNetworkConfig spec.role"},
+		Says:  New("hostnetwork-role", "is not a role; write the last part of a node-role.kubernetes.io label, for example worker"),
+		At:    []string{"HostNetworkConfig spec.role"},
 		Valid: `self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,
-		Text:  "self", Sentence: "is not a role; write the last part of a node-role.kubernetes.io label, for example worker",
+		Text:  "self",
 	},
 }

@@ -12,90 +12,109 @@ const dnsName = `^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?[.])*[A-Za-z0-9]([
 // egressAddresses are the places of egress IP addresses.
 var egressAddresses = []string{"NetNamespace egressIPs[]", "HostSubnet egressIPs[]"}
 
+// The two sentences about the destination of an egress rule.
+var (
+	bothDestinations = New("egressnetworkpolicy-destination", "has both cidrSelector %s and dnsName %s; write a rule for each of them")
+	noDestination    = New("egressnetworkpolicy-destination", "has neither cidrSelector nor dnsName; write one of them, e.g. {cidrSelector: 0.0.0.0/0} for everything")
+)
+
 // openshiftsdn are the rules of the objects of OpenShiftSDN.
 var openshiftsdn = []Rule{
 	{
-		ID: "clusternetwork-cidr", At: []string{"ClusterNetwork serviceNetwork", "ClusterNetwork clusterNetworks[].CIDR"},
+		Says:  New("clusternetwork-cidr", "is not an IPv4 network; write an address and a prefix, e.g. 10.128.0.0/14"),
+		At:    []string{"ClusterNetwork serviceNetwork", "ClusterNetwork clusterNetworks[].CIDR"},
 		Valid: network4,
-		Text:  "self", Sentence: "is not an IPv4 network; write an address and a prefix, e.g. 10.128.0.0/14",
+		Text:  "self",
 	},
 	{
-		ID: "hostsubnet-name", At: []string{"HostSubnet"}, Field: ".host",
+		Says: New("hostsubnet-name", "is not the name of the object; write %s, or create a HostSubnet of that other name"),
+		At:   []string{"HostSubnet"}, Field: ".host",
 		Valid: "self.host == self.metadata.name",
-		Text:  "self.host", Sentence: "is not the name of the object; write %s, or create a HostSubnet of that other name",
-		Args: []string{"self.metadata.name"},
+		Text:  "self.host",
+		Args:  []string{"self.metadata.name"},
 	},
 	{
-		ID: "hostsubnet-host-ip", At: []string{"HostSubnet hostIP"},
+		Says:  New("hostsubnet-host-ip", "is not the IPv4 address of a host; write the one to which other nodes send VXLAN, e.g. 192.0.2.11"),
+		At:    []string{"HostSubnet hostIP"},
 		Valid: ipv4 + " && ip(self).isGlobalUnicast()",
-		Text:  "self", Sentence: "is not the IPv4 address of a host; write the one to which other nodes send VXLAN, e.g. 192.0.2.11",
+		Text:  "self",
 	},
 	{
-		ID: "hostsubnet-subnet", At: []string{"HostSubnet subnet"},
+		Says:  New("hostsubnet-subnet", "is not an IPv4 network; write the first address of a block and its prefix, e.g. 10.128.2.0/23"),
+		At:    []string{"HostSubnet subnet"},
 		Valid: `self == "" || (` + network4 + ` && cidr(self) == cidr(self).masked())`,
-		Text:  "self", Sentence: "is not an IPv4 network; write the first address of a block and its prefix, e.g. 10.128.2.0/23",
+		Text:  "self",
 	},
 	{
-		ID: "hostsubnet-subnet-change", At: []string{"HostSubnet"}, Field: ".subnet",
+		Says: New("hostsubnet-subnet-change", "is not %s, from which pods of the node have their addresses; set it back, or delete the HostSubnet"),
+		At:   []string{"HostSubnet"}, Field: ".subnet",
 		Valid: `!has(oldSelf.subnet) || oldSelf.subnet == "" || (has(self.subnet) && self.subnet == oldSelf.subnet)`,
-		Text:  `has(self.subnet) ? self.subnet : ""`, Sentence: "is not %s, from which pods of the node have their addresses; set it back, or delete the HostSubnet",
-		Args: []string{"oldSelf.subnet"},
+		Text:  `has(self.subnet) ? self.subnet : ""`,
+		Args:  []string{"oldSelf.subnet"},
 	},
 	{
-		ID: "hostsubnet-own-address", At: []string{"HostSubnet"}, Field: ".egressIPs",
+		Says: New("hostsubnet-own-address", "is the address of the node itself, which cannot be an egress IP; choose one that no host has"),
+		At:   []string{"HostSubnet"}, Field: ".egressIPs",
 		Valid: `!has(self.egressIPs) || !(self.hostIP in self.egressIPs)`,
-		Text:  "self.hostIP", Sentence: "is the address of the node itself, which cannot be an egress IP; choose one that no host has",
+		Text:  "self.hostIP",
 	},
 	{
-		ID: "hostsubnet-egress-cidr", At: []string{"HostSubnet egressCIDRs[]"},
+		Says:  New("hostsubnet-egress-cidr", "is not an IPv4 network; write an address and a prefix, e.g. 192.0.2.128/25"),
+		At:    []string{"HostSubnet egressCIDRs[]"},
 		Valid: network4,
-		Text:  "self", Sentence: "is not an IPv4 network; write an address and a prefix, e.g. 192.0.2.128/25",
+		Text:  "self",
 	},
 	{
-		ID: "egress-ip", At: egressAddresses,
+		Says:  New("egress-ip", "is not an IPv4 address; write one without a prefix, e.g. 192.0.2.100"),
+		At:    egressAddresses,
 		Valid: ipv4,
-		Text:  "self", Sentence: "is not an IPv4 address; write one without a prefix, e.g. 192.0.2.100",
+		Text:  "self",
 	},
 	{
-		ID: "egress-ip-special", At: egressAddresses,
+		Says:  New("egress-ip-special", "cannot be the source of packets; write a unicast address that is not loopback or link-local, e.g. 192.0.2.100"),
+		At:    egressAddresses,
 		Valid: "!(" + ipv4 + ") || ip(self).isGlobalUnicast()",
-		Text:  "self", Sentence: "cannot be the source of packets; write a unicast address that is not loopback or link-local, e.g. 192.0.2.100",
+		Text:  "self",
 	},
 	{
-		ID: "netnamespace-name", At: []string{"NetNamespace"}, Field: ".netname",
+		Says: New("netnamespace-name", "is not the name of the object; write %s, or create a NetNamespace of that other name"),
+		At:   []string{"NetNamespace"}, Field: ".netname",
 		Valid: "self.netname == self.metadata.name",
-		Text:  "self.netname", Sentence: "is not the name of the object; write %s, or create a NetNamespace of that other name",
-		Args: []string{"self.metadata.name"},
+		Text:  "self.netname",
+		Args:  []string{"self.metadata.name"},
 	},
 	{
-		ID: "netnamespace-netid", At: []string{"NetNamespace netid"},
+		Says:   New("netnamespace-netid", "is not a VNID of a namespace; use 0, which reaches all others, or 10 to 16777215 (1 is the control plane of OpenShift, 2 to 9 are reserved)"),
+		At:     []string{"NetNamespace netid"},
 		Valid:  "self == 0 || self == 1 || (self >= 10 && self <= 16777215)",
-		Number: "self", Sentence: "is not a VNID of a namespace; use 0, which reaches all others, or 10 to 16777215 (1 is the control plane of OpenShift, 2 to 9 are reserved)",
+		Number: "self",
 	},
 	{
-		ID: "egressnetworkpolicy-rules", At: []string{"EgressNetworkPolicy spec.egress"},
-		Valid:    "self.size() <= 1000",
-		Sentence: "has %d rules, and a namespace may have at most 1000; combine networks that are adjacent, or end with one rule for everything else (0.0.0.0/0)",
-		Args:     []string{"self.size()"},
+		Says:  New("egressnetworkpolicy-rules", "has %d rules, and a namespace may have at most 1000; combine networks that are adjacent, or end with one rule for everything else (0.0.0.0/0)"),
+		At:    []string{"EgressNetworkPolicy spec.egress"},
+		Valid: "self.size() <= 1000",
+		Args:  []string{"self.size()"},
 	},
 	{
-		ID: "egressnetworkpolicy-destination", At: []string{"EgressNetworkPolicy spec.egress[].to"},
-		Valid: `(has(self.cidrSelector) && self.cidrSelector != "") != (has(self.dnsName) && self.dnsName != "")`,
-		Message: `has(self.cidrSelector) && self.cidrSelector != "" ? 'has both cidrSelector %s and dnsName %s; write a rule for each of them'.format([self.cidrSelector, self.dnsName])
-			: 'has neither cidrSelector nor dnsName; write one of them, e.g. {cidrSelector: 0.0.0.0/0} for everything'`,
+		Says:    bothDestinations,
+		At:      []string{"EgressNetworkPolicy spec.egress[].to"},
+		Valid:   `(has(self.cidrSelector) && self.cidrSelector != "") != (has(self.dnsName) && self.dnsName != "")`,
+		Message: `has(self.cidrSelector) && self.cidrSelector != "" ? ` + bothDestinations.CEL("", "self.cidrSelector", "self.dnsName") + " : " + noDestination.CEL(""),
 	},
 	{
-		ID: "egressnetworkpolicy-cidr", At: []string{"EgressNetworkPolicy spec.egress[].to.cidrSelector"},
+		Says:  New("egressnetworkpolicy-cidr", "%s"),
+		At:    []string{"EgressNetworkPolicy spec.egress[].to.cidrSelector"},
 		Valid: `self == "" || (` + network4 + `)`,
-		Text:  "self", Sentence: "%s",
+		Text:  "self",
 		Args: []string{`isIP(self) && ip(self).family() == 4 ? 'has no prefix; write %s/32 for this address alone'.format([self])
 			: isIP(self) || isCIDR(self) ? 'is IPv6, which this network does not have; write an IPv4 network, or remove the rule'
 			: 'is not an IPv4 network; write an address and a prefix, e.g. 203.0.113.0/24'`},
 	},
 	{
-		ID: "egressnetworkpolicy-name", At: []string{"EgressNetworkPolicy spec.egress[].to.dnsName"},
+		Says:  New("egressnetworkpolicy-name", "is not a DNS name; %s"),
+		At:    []string{"EgressNetworkPolicy spec.egress[].to.dnsName"},
 		Valid: `self == "" || (self.size() <= (self.endsWith('.') ? 254 : 253) && self.matches('` + dnsName + `') && !isIP(self))`,
-		Text:  "self", Sentence: "is not a DNS name; %s",
+		Text:  "self",
 		Args: []string{`isIP(self) ? 'write an address as cidrSelector, e.g. 203.0.113.26/32'
 			: self.startsWith('*') ? 'wildcards are not supported, so write a rule for each name'
 			: 'write letters, digits and hyphens between dots, at most 63 in each part and 253 in all, e.g. www.example.com'`},

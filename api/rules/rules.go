@@ -1,20 +1,17 @@
-// Package rules is the validation rules of the CRDs: what CEL checks, where, and the sentence of the message, as data.
-// hack/mkcrds writes them into the CRDs. A rule that the operator checks too has the same identifier there, and takes
-// its sentence from here with Detail.
+// Package rules is the table of what the API server and the operator refuse: the sentence of each rule stands here once. The CRDs get the
+// rules that CEL can express from it (hack/mkcrds), the admission policies and the Go checks their texts.
 package rules
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 )
 
-// Rule is one validation rule.
+// Rule is a rule that CEL can express, at its places in the CRDs.
 type Rule struct {
-	// ID is its identifier, which several rules may share: that of the operator's own check, where there is one. It never
-	// changes.
-	ID string
-	// At are the places of the schema that have the rule: a kind and, after a space, a path from the root of the object,
+	// Says is what the message is. It has the identifier of the rule.
+	Says Sentence
+	// At are the places of the schema: the kind and the path of the value that the rule is about (self in the expressions),
 	// with [] after a list. A kind alone is the object itself.
 	At []string
 	// Field is the path, from the place, of the field that a violation is reported for; empty is the place.
@@ -25,12 +22,10 @@ type Rule struct {
 	// Text and Number are the CEL expression of the value that begins the message: in quotes, or as a number. At most one
 	// of them is set; neither means that the message begins with the sentence.
 	Text, Number string
-	// Sentence follows the value: what is wrong and what to do. Its verbs (%s, %d) have the same meaning in CEL and in Go.
-	Sentence string
-	// Args are the CEL expressions of the verbs. A sentence without value and verbs is the message as it is.
+	// Args are the CEL expressions of the sentence's verbs. A sentence without value and verbs is the message as it is.
 	Args []string
-	// Message is the CEL expression of the whole message, in place of a sentence, where there are several, or one for each
-	// element of a list.
+	// Message is the CEL expression of the whole message, where there are several sentences, or one for each element of a list. It is made of
+	// Sentence.CEL.
 	Message string
 }
 
@@ -39,39 +34,19 @@ func All() []Rule {
 	return slices.Concat(network, settings, flannelRules, egressrouter, hostnetwork, operatorpki, openshiftsdn)
 }
 
-// Detail returns the sentence of the rule with an identifier, as field.Error.Detail takes it: without the value. It
-// panics if there is not exactly one rule with a sentence, or the number of arguments is wrong: tests call each use.
-func Detail(id string, args ...any) string {
-	var found []Rule
-	for _, r := range All() {
-		if r.ID == id && r.Sentence != "" {
-			found = append(found, r)
-		}
-	}
-	if len(found) == 0 || slices.ContainsFunc(found, func(r Rule) bool { return r.Sentence != found[0].Sentence }) {
-		panic(fmt.Sprintf("rule %s has no single sentence", id))
-	}
-	if len(args) != len(found[0].Args) {
-		panic(fmt.Sprintf("the sentence of rule %s takes %d arguments, not %d", id, len(found[0].Args), len(args)))
-	}
-	return fmt.Sprintf(found[0].Sentence, args...)
-}
-
 // Expression returns the CEL expression of the message; empty if the message is fixed (Fixed).
 func (r Rule) Expression() string {
-	if r.Message != "" {
-		return oneLine(r.Message)
-	}
-	format, args := r.Sentence, r.Args
 	switch {
+	case r.Message != "":
+		return oneLine(r.Message)
 	case r.Text != "":
-		format, args = `"%s" `+format, append([]string{r.Text}, args...)
+		return oneLine(r.Says.CEL(`"%s" `, append([]string{r.Text}, r.Args...)...))
 	case r.Number != "":
-		format, args = "%d "+format, append([]string{r.Number}, args...)
-	case len(args) == 0:
+		return oneLine(r.Says.CEL("%d ", append([]string{r.Number}, r.Args...)...))
+	case len(r.Args) == 0:
 		return ""
 	}
-	return fmt.Sprintf("'%s'.format([%s])", strings.ReplaceAll(format, "'", `\'`), oneLine(strings.Join(args, ", ")))
+	return oneLine(r.Says.CEL("", r.Args...))
 }
 
 // Fixed returns the message that is the same for all values; empty if there is an Expression.
@@ -79,7 +54,7 @@ func (r Rule) Fixed() string {
 	if r.Expression() != "" {
 		return ""
 	}
-	return r.Sentence
+	return r.Says.Detail()
 }
 
 // Condition returns Valid in one line.

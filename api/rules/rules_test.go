@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 var (
@@ -14,27 +16,24 @@ var (
 func TestEveryRuleIsComplete(t *testing.T) {
 	seen := map[string]string{}
 	for _, r := range All() {
-		if !identifier.MatchString(r.ID) || len(r.At) == 0 || r.Valid == "" {
+		if !identifier.MatchString(r.Says.rule) || len(r.At) == 0 || r.Valid == "" || r.Says.text == "" {
 			t.Errorf("%+v", r)
 		}
-		if (r.Sentence == "") == (r.Message == "") {
-			t.Errorf("%s needs a sentence or a message, not both", r.ID)
-		}
 		if r.Text != "" && r.Number != "" || r.Message != "" && (r.Text != "" || r.Number != "" || len(r.Args) > 0) {
-			t.Errorf("%s: more than one way to make the message", r.ID)
+			t.Errorf("%s: more than one way to make the message", r.Says.rule)
 		}
-		if n := len(verbs.FindAllString(strings.ReplaceAll(r.Sentence, "%%", ""), -1)); n != len(r.Args) {
-			t.Errorf("%s: the sentence has %d verbs, and %d arguments", r.ID, n, len(r.Args))
+		if n := len(verbs.FindAllString(strings.ReplaceAll(r.Says.text, "%%", ""), -1)); r.Message == "" && n != len(r.Args) {
+			t.Errorf("%s: the sentence has %d verbs, and %d arguments", r.Says.rule, n, len(r.Args))
 		}
-		if strings.HasSuffix(r.Sentence, ".") || strings.HasSuffix(r.Sentence, " ") {
-			t.Errorf("%s: the sentence ends with a full stop or a space", r.ID)
+		if strings.HasSuffix(r.Says.text, ".") || strings.HasSuffix(r.Says.text, " ") {
+			t.Errorf("%s: the sentence ends with a full stop or a space", r.Says.rule)
 		}
 		for _, at := range r.At {
 			key := at + " " + r.Field + " " + r.Condition()
 			if other, ok := seen[key]; ok {
-				t.Errorf("%s and %s are the same rule of %s", r.ID, other, at)
+				t.Errorf("%s and %s are the same rule of %s", r.Says.rule, other, at)
 			}
-			seen[key] = r.ID
+			seen[key] = r.Says.rule
 		}
 	}
 }
@@ -45,11 +44,11 @@ func TestMessages(t *testing.T) {
 		rule              Rule
 		expression, fixed string
 	}{
-		{"a sentence", Rule{Sentence: "is missing; write it"}, "", "is missing; write it"},
-		{"a value and a sentence", Rule{Text: "self", Sentence: "is wrong"}, `'"%s" is wrong'.format([self])`, ""},
-		{"a number and arguments", Rule{Number: "self", Sentence: "is not %d", Args: []string{"1 +\n\t2"}}, `'%d is not %d'.format([self, 1 + 2])`, ""},
-		{"arguments alone", Rule{Sentence: "is not %s", Args: []string{"self.a"}}, `'is not %s'.format([self.a])`, ""},
-		{"an apostrophe", Rule{Text: "self", Sentence: "isn't"}, `'"%s" isn\'t'.format([self])`, ""},
+		{"a sentence", Rule{Says: New("a", "is missing; write it")}, "", "is missing; write it"},
+		{"a value and a sentence", Rule{Text: "self", Says: New("a", "is wrong")}, `'"%s" is wrong'.format([self])`, ""},
+		{"a number and arguments", Rule{Number: "self", Says: New("a", "is not %d"), Args: []string{"1 +\n\t2"}}, `'%d is not %d'.format([self, 1 + 2])`, ""},
+		{"arguments alone", Rule{Says: New("a", "is not %s"), Args: []string{"self.a"}}, `'is not %s'.format([self.a])`, ""},
+		{"an apostrophe", Rule{Text: "self", Says: New("a", "isn't")}, `'"%s" isn\'t'.format([self])`, ""},
 		{"an expression", Rule{Message: "self ?\n\t'a' : 'b'"}, "self ? 'a' : 'b'", ""},
 	} {
 		if got := tc.rule.Expression(); got != tc.expression {
@@ -61,18 +60,34 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestDetail(t *testing.T) {
-	if got := Detail("cidr-host-bits", "10.0.0.0/8"); got != "has host bits set; did you mean 10.0.0.0/8?" {
-		t.Error(got)
+func TestSentence(t *testing.T) {
+	s := New("prefix", "is not below %s; use 1%% or %s").For("etcd")
+	if s.Rule() != "etcd-prefix" || s.Detail("/a", "/b") != "is not below /a; use 1% or /b" {
+		t.Errorf("%s: %s", s.Rule(), s.Detail("/a", "/b"))
 	}
-	for _, id := range []string{"no-such-rule", "hostprefix-range", "cidr-host-bits"} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("%s: a sentence is found", id)
-				}
-			}()
-			t.Log(Detail(id))
-		}()
+	at := field.NewPath("spec", "a")
+	for _, tc := range []struct {
+		err  *field.Error
+		want string
+	}{
+		{s.Invalid(at, "x", "/a", "/b"), `spec.a: Invalid value: "x": is not below /a; use 1% or /b`},
+		{s.Required(at, "/a", "/b"), `spec.a: Required value: is not below /a; use 1% or /b`},
+		{s.Forbidden(at, "/a", "/b"), `spec.a: Forbidden: is not below /a; use 1% or /b`},
+	} {
+		if tc.err.Error() != tc.want || tc.err.Origin != "etcd-prefix" {
+			t.Errorf("%s (%s), want %s", tc.err, tc.err.Origin, tc.want)
+		}
+	}
+	if got, want := s.CEL(`a's "%s" `, "self", "x", "y"), `'a\'s "%s" is not below %s; use 1%% or %s'.format([self, x, y])`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := s.Message("/a", "/b"), "is not below /a; use 1% or /b (etcd-prefix)"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := s.MessageCEL("spec.a: ", "x", "y"), `'spec.a: is not below %s; use 1%% or %s (etcd-prefix)'.format([x, y])`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := New("a", "use 1%% or more").CEL("it "), `'it use 1% or more'`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/networks"
-	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
+	"github.com/cluster-network-operator/cno/internal/networks/randomedittest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -130,25 +131,13 @@ func (d *door) inForce() {
 		},
 	})
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "in-force"}}
-	eventually(d.t, func() error {
+	eventually.Succeeds(d.t, "the policies are in effect", func() error {
 		err := d.Client.Create(d.t.Context(), probe.DeepCopy(), client.DryRunAll)
 		if err == nil || !strings.HasSuffix(err.Error(), ": "+d.name+" has the guard of "+d.name) {
 			return fmt.Errorf("the policies are not in effect: %v", err)
 		}
 		return nil
 	})
-}
-
-// eventually waits until a function succeeds.
-func eventually(t testing.TB, f func() error) {
-	t.Helper()
-	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
-	}
-	t.Fatal(err)
 }
 
 // edit has the API server say what it thinks of an edit of the network, without making it.
@@ -177,9 +166,9 @@ func TestTheDoorAndTheOperatorAgree(t *testing.T) {
 	const each = 1000
 	for name, network := range map[string]*operatorv1.Network{
 		"host-gw": inUse(),
-		"vxlan":   inUse(func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).Backend = "vxlan" }),
+		"vxlan":   inUse(func(s *operatorv1.NetworkSpec) { randomedittest.Flannel(s).Backend = "vxlan" }),
 		"external": inUse(func(s *operatorv1.NetworkSpec) {
-			randomedit.Etcd(s).External = &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://192.0.2.1:2379"}}
+			randomedittest.Etcd(s).External = &operatorv1.FlannelExternalEtcd{Endpoints: []string{"http://192.0.2.1:2379"}}
 		}),
 		"foreign": inUse(func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.Type = "Calico" }),
 	} {
@@ -192,7 +181,7 @@ func (d *door) agrees(each uint64, atLeast int) {
 	t := d.t
 	told := map[bool]int{}
 	for seed := range each {
-		what, change := randomedit.New(seed)
+		what, change := randomedittest.New(seed)
 		door := d.edit(change)
 		if apierrors.IsInvalid(door) && !byPolicy(door) {
 			continue // the definition of the kind says so, whatever is applied
@@ -221,7 +210,7 @@ func (d *door) agrees(each uint64, atLeast int) {
 
 func TestAnAcknowledgedChangeGetsThroughTheDoor(t *testing.T) {
 	d := newDoor(t, inUse())
-	vxlan := func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).Backend = "vxlan" }
+	vxlan := func(s *operatorv1.NetworkSpec) { randomedittest.Flannel(s).Backend = "vxlan" }
 	res, err := d.check(vxlan)
 	if err == nil || res.Acknowledgement == "" {
 		t.Fatalf("%v, %q", err, res.Acknowledgement)
@@ -241,7 +230,7 @@ func TestAnAcknowledgedChangeGetsThroughTheDoor(t *testing.T) {
 func TestOneMessageSaysEverything(t *testing.T) {
 	d := newDoor(t, inUse())
 	err := d.edit(func(s *operatorv1.NetworkSpec) {
-		s.ClusterNetwork[0].CIDR, s.ServiceNetwork[0], randomedit.Flannel(s).Backend = "10.200.0.0/16", "172.30.0.0/16", "vxlan"
+		s.ClusterNetwork[0].CIDR, s.ServiceNetwork[0], randomedittest.Flannel(s).Backend = "10.200.0.0/16", "172.30.0.0/16", "vxlan"
 	})
 	if err == nil {
 		t.Fatal("the edit is accepted")

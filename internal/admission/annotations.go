@@ -9,16 +9,17 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // annotations keeps an account, and the operator, to some annotations of the objects that its role lets it update.
 func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 	fail := admissionv1.Fail
-	var rules []admissionv1.NamedRuleWithOperations
+	var requests []admissionv1.NamedRuleWithOperations
 	fields := []string{"?spec", "metadata.?labels", "metadata.?finalizers", "metadata.?ownerReferences"}
 	for _, r := range a.Resources {
-		rules = append(rules, on("", r, []admissionv1.OperationType{admissionv1.Update}))
+		requests = append(requests, on("", r, []admissionv1.OperationType{admissionv1.Update}))
 		if strings.HasSuffix(r, "/status") {
 			fields = append(fields, "?status")
 		}
@@ -31,12 +32,16 @@ func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 	if a.Annotation != "" {
 		own, which = fmt.Sprintf("k == %q", a.Annotation), "the annotation "+a.Annotation
 	}
+	if a.OwnPod != "" {
+		own = fmt.Sprintf("(%s || k == %q && request.userInfo.?extra[?%q].orValue([]) == [string(oldObject.metadata.uid)])", own, a.OwnPod, extraPod)
+		which += ", and the annotation " + a.OwnPod + " of its own pod"
+	}
 	p := admissionv1.ValidatingAdmissionPolicy{
 		TypeMeta:   metav1.TypeMeta{APIVersion: admissionv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy"},
 		ObjectMeta: metav1.ObjectMeta{Name: prefix + "annotations-" + a.Name},
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
 			FailurePolicy:    &fail,
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
+			MatchConstraints: &admissionv1.MatchResources{ResourceRules: requests},
 			MatchConditions:  []admissionv1.MatchCondition{{Name: "the-accounts", Expression: fmt.Sprintf("request.userInfo.username in [%q, %q]", serviceAccount(a), operator)}},
 			Variables: []admissionv1.Variable{
 				{Name: "before", Expression: "oldObject.metadata.?annotations.orValue({})"},
@@ -45,7 +50,7 @@ func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 			Validations: []admissionv1.Validation{{
 				Expression: unchanged + fmt.Sprintf("variables.after.all(k, %[1]s || variables.before[?k] == variables.after[?k])"+
 					" && variables.before.all(k, %[1]s || k in variables.after)", own),
-				Message: fmt.Sprintf("service account %s of the network changes %s, and nothing else (annotations-only)", a.Name, which),
+				Message: rules.AnnotationsOnly.Message(a.Name, which),
 			}},
 		},
 	}
@@ -54,7 +59,7 @@ func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 		p.Spec.Validations = append(p.Spec.Validations, admissionv1.Validation{
 			Expression: fmt.Sprintf("request.userInfo.username == %q && variables.nodes.size() == 1 && variables.nodes[0] != '' && oldObject.spec.?nodeName.orValue('') == variables.nodes[0]",
 				serviceAccount(a)),
-			Message: fmt.Sprintf("service account %s of the network changes objects of the node of its own pod only (annotations-own-node)", a.Name),
+			Message: rules.AnnotationsOwnNode.Message(a.Name),
 		})
 	}
 	return p
@@ -63,19 +68,22 @@ func annotations(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 // extraNode is the key by which the API server says on which node the pod is to which a token is bound.
 const extraNode = "authentication.kubernetes.io/node-name"
 
+// extraPod is the key of the UID of that pod.
+const extraPod = "authentication.kubernetes.io/pod-uid"
+
 // reserved refuses that others write the annotations that an account reserves, in all ways in which an object gets annotations: when it is
 // created or updated, by a subresource, and when a pod is bound to a node. It fails closed: who writes a pod's addresses gets the packets
 // of another one.
 func reserved(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
-	var rules []admissionv1.NamedRuleWithOperations
+	var requests []admissionv1.NamedRuleWithOperations
 	var texts []string
 	for _, resource := range slices.Sorted(maps.Keys(a.Reserved)) {
 		rule := on("", resource, []admissionv1.OperationType{admissionv1.Create, admissionv1.Update})
 		rule.Resources = append(rule.Resources, resource+"/*")
-		rules = append(rules, rule)
+		requests = append(requests, rule)
 		texts = append(texts, fmt.Sprintf("request.resource.resource == %q ? %q", resource, a.Reserved[resource]))
 	}
-	out := policy("reserved-"+a.Name, rules)
+	out := policy("reserved-"+a.Name, requests)
 	fail := admissionv1.Fail
 	out.Spec.FailurePolicy = &fail
 	out.Spec.MatchConditions = append(out.Spec.MatchConditions, admissionv1.MatchCondition{
@@ -91,9 +99,8 @@ func reserved(a provider.Annotator) admissionv1.ValidatingAdmissionPolicy {
 		key, value, writer = a.Setting, a.Value, "service account "+a.Name+" of namespace "+a.Namespace
 	}
 	out.Spec.Validations = []admissionv1.Validation{{
-		Expression: fmt.Sprintf("params.?data[?%q].orValue('') != %q || variables.after == variables.before", key, value),
-		MessageExpression: fmt.Sprintf("'annotation ' + variables.key + ' is written by %s alone; leave it out, or as it is (reserved-annotation)'",
-			writer),
+		Expression:        fmt.Sprintf("params.?data[?%q].orValue('') != %q || variables.after == variables.before", key, value),
+		MessageExpression: rules.ReservedAnnotation.MessageCEL("annotation %s ", "variables.key", quoted(writer)),
 	}}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // TestAnAnnotatorAnnotatesAndNothingElse tries with the token of a service account what its role alone would let it do.
@@ -41,7 +42,7 @@ func TestAnAnnotatorAnnotatesAndNothingElse(t *testing.T) {
 		return account.Patch(t.Context(), o.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, []byte(body)), client.DryRunAll)
 	}
 	const foreign = `{"metadata":{"annotations":{"other":"2"}}}`
-	eventually(t, func() error { // the policy is in effect, and the role was before
+	eventually.Succeeds(t, "the policies are in effect", func() error { // the policy is in effect, and the role was before
 		if err := patch(node, foreign); err == nil || !strings.Contains(err.Error(), "annotations-only") {
 			return fmt.Errorf("the policy is not in effect: %v", err)
 		}

@@ -7,6 +7,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -89,13 +90,13 @@ func networksOf(operands provider.Operands) string {
 
 // deletions refuses to delete what a network in use depends on.
 func deletions(operands provider.Operands) admissionv1.ValidatingAdmissionPolicy {
-	var rules []admissionv1.NamedRuleWithOperations
+	var requests []admissionv1.NamedRuleWithOperations
 	var any []string
 	for _, k := range standsOn(operands) {
-		rules = append(rules, on(k.group, k.resource, []admissionv1.OperationType{admissionv1.Delete}))
+		requests = append(requests, on(k.group, k.resource, []admissionv1.OperationType{admissionv1.Delete}))
 		any = append(any, k.expression())
 	}
-	out := policy("deletions", rules)
+	out := policy("deletions", requests)
 	out.Spec.MatchConditions = append(out.Spec.MatchConditions,
 		admissionv1.MatchCondition{Name: "not-kubernetes-itself", Expression: "!(" + cleaners + ")"},
 		admissionv1.MatchCondition{Name: "of-the-network", Expression: strings.Join(any, " ||\n")})
@@ -103,9 +104,7 @@ func deletions(operands provider.Operands) admissionv1.ValidatingAdmissionPolicy
 	out.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf("oldObject.metadata.?annotations[?%q].orValue('') == 'true' || request.resource.resource == 'namespaces' &&"+
 			" variables.of[?oldObject.metadata.name].orValue(params.data[?%[2]q].orValue('')) != params.data[?%[2]q].orValue('')", AllowDeletion, keyType),
-		MessageExpression: fmt.Sprintf("request.resource.resource + ' ' + oldObject.metadata.name + ': must not be deleted while a network of type ' + params.data['spec.defaultNetwork.type'] + "+
-			"' is in use: the network would keep running, but no longer be managed. To remove the network from every node, run: cno uninstall. To delete this object only, annotate it with %s=true (deletion-in-use)'",
-			AllowDeletion),
+		MessageExpression: rules.DeletionInUse.MessageCEL("%s %s: ", "request.resource.resource", "oldObject.metadata.name", param(keyType), quoted(AllowDeletion)),
 	}}
 	return out
 }

@@ -20,7 +20,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/manifest"
-	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
+	"github.com/cluster-network-operator/cno/internal/networks/randomedittest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
@@ -136,7 +136,7 @@ func TestANetworkDoesNotLoseItsSpecification(t *testing.T) {
 // TestOnlyAHashAcknowledges: a word is no acknowledgement.
 func TestOnlyAHashAcknowledges(t *testing.T) {
 	d := newDoor(t, inUse())
-	vxlan := func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).Backend = "vxlan" }
+	vxlan := func(s *operatorv1.NetworkSpec) { randomedittest.Flannel(s).Backend = "vxlan" }
 	for _, word := range []string{"nonsense", "true", strings.Repeat("0", 31), strings.Repeat("g", 32)} {
 		if err := d.edit(vxlan, word); err == nil || !strings.Contains(err.Error(), pipeline.AcknowledgeAnnotation) {
 			t.Errorf("%q: %v", word, err)

@@ -71,3 +71,9 @@ func text(l provider.Leaf) string {
 	}
 	return single(l.Path)
 }
+
+// param is an expression for a value of the NetworkGuard.
+func param(key string) string { return fmt.Sprintf("params.data[%q]", key) }
+
+// quoted is an expression for a text that is known when the policy is written.
+func quoted(text string) string { return fmt.Sprintf("%q", text) }

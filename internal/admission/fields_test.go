@@ -11,7 +11,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/networks"
-	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
+	"github.com/cluster-network-operator/cno/internal/networks/randomedittest"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -27,10 +27,10 @@ func bases() map[string]base {
 	return map[string]base{
 		"plain": {inUse(), 1500},
 		"vxlan": {inUse(func(s *operatorv1.NetworkSpec) {
-			randomedit.Flannel(s).Backend, randomedit.Flannel(s).VXLAN = "vxlan", &operatorv1.FlannelVXLAN{VNI: new(uint32(1)), Port: new(uint32(8472))}
+			randomedittest.Flannel(s).Backend, randomedittest.Flannel(s).VXLAN = "vxlan", &operatorv1.FlannelVXLAN{VNI: new(uint32(1)), Port: new(uint32(8472))}
 		}), 1450},
 		"external": {inUse(func(s *operatorv1.NetworkSpec) {
-			randomedit.Etcd(s).External = &operatorv1.FlannelExternalEtcd{
+			randomedittest.Etcd(s).External = &operatorv1.FlannelExternalEtcd{
 				Endpoints: []string{"https://192.0.2.1:2379"}, CAConfigMap: "authorities", ClientCertificateSecret: "certificate"}
 		}), 1500},
 	}

@@ -30,7 +30,7 @@ func guard(g provider.Guard) admissionv1.ValidatingAdmissionPolicy {
 	}, g.Variables...)
 	for _, c := range g.Checks {
 		out.Spec.Validations = append(out.Spec.Validations, admissionv1.Validation{
-			Expression: fmt.Sprintf("!variables.inUse || (%s)", c.Valid), MessageExpression: fmt.Sprintf("(%s) + ' (%s)'", c.Message, c.Rule),
+			Expression: fmt.Sprintf("!variables.inUse || (%s)", c.Valid), MessageExpression: c.Message,
 		})
 	}
 	return out

@@ -1,9 +1,11 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -26,9 +28,6 @@ const (
 	// leftOut after a key is the value that a field gets when it is left out.
 	leftOut = " (left out)"
 )
-
-// once is what is wrong with everything else during a change of the MTU, and the way out.
-const once = "nothing else may change during an MTU migration" + putBack + ", and change it once spec.migration is removed and the migration has ended"
 
 // migrationData adds what the API server has to know to judge the change of an MTU, and what must not change meanwhile.
 func migrationData(d map[string]string, registry pipeline.Registry, fields []provider.Field, a Applied) error {
@@ -70,7 +69,7 @@ func stillData(d map[string]string, registry pipeline.Registry, fields []provide
 		if err != nil {
 			return err
 		}
-		d[l.Path], d[l.Path+leftOut] = l.Text(values), l.Text(provider.ValuesOf(filled))
+		d[l.Path], d[l.Path+leftOut] = l.Text(values), cmp.Or(provider.FieldOf(fields, l.Path).LeftOut, l.Text(provider.ValuesOf(filled)))
 	}
 	return nil
 }
@@ -101,23 +100,19 @@ func (p *problems) migration(fields []provider.Field) {
 	p.variable("turned", "variables.to == "+applied(keyFrom)+" && variables.from == "+applied(keyTo))
 	p.variable("newAnnouncement", "variables.own && variables.announced && variables.both && !variables.sameAnnouncement")
 	p.variable("underWay", applied(keyTo)+" != '' && "+applied(keyReached)+" != 'true'")
-	p.problem("variables.own && object.?spec.?migration.?mtu.?machine.hasValue()",
-		fmt.Sprintf("%q", at+".machine: "+pipeline.NoMachines+" ("+pipeline.RuleMigrationMTU+")"))
-	p.problem("variables.own && variables.announced && !variables.both",
-		fmt.Sprintf("%q + "+applied(keyMTU)+" + %q", at+".network: from and to are both needed: the MTU that is applied (", "), and the one that is wanted ("+pipeline.RuleMigrationMTU+")"))
+	p.problem("variables.own && object.?spec.?migration.?mtu.?machine.hasValue()", saying(at+".machine: ", rules.MigrationMachines))
+	p.problem("variables.own && variables.announced && !variables.both", saying(at+".network: ", rules.MigrationBothEnds))
 	p.problem("variables.own && variables.announced && variables.both && variables.from == variables.to",
-		fmt.Sprintf("%q + variables.to + %q", at+".network.to: ", " "+pipeline.SameMTU+" ("+pipeline.RuleMigrationMTU+")"))
+		saying(at+".network.to: %s ", rules.MigrationSame, "variables.to"))
 	p.variable("least", fmt.Sprintf("variables.cidrs.contains(':') ? %d : %d", pipeline.LeastMTU6, pipeline.LeastMTU4))
 	p.problem(fmt.Sprintf("variables.own && variables.announced && variables.both && (int(variables.to) < variables.least || int(variables.to) > %d)", pipeline.MostMTU),
-		fmt.Sprintf("%q + variables.to + %q + string(variables.least) + %q", at+".network.to: ", " is out of range; it must be ", fmt.Sprintf(" to %d (%s)", pipeline.MostMTU, pipeline.RuleMigrationMTU)))
+		saying(at+".network.to: %s ", rules.MigrationRange, "variables.to", "variables.least"))
 	p.problem("variables.newAnnouncement && !variables.turned && variables.underWay",
-		fmt.Sprintf("%q + %s + ' -> ' + %s + '\" -> \"' + variables.from + ' -> ' + variables.to + %q", at+".network: \"", applied(keyFrom), applied(keyTo),
-			"\": cannot be changed during a migration; "+pipeline.TurnBack+" ("+pipeline.RuleDuringMigration+")"))
+		saying(at+`.network: "%s -> %s" -> "%s -> %s": `, rules.MigrationTurn, applied(keyFrom), applied(keyTo), "variables.from", "variables.to"))
 	p.problem("variables.newAnnouncement && !variables.turned && !variables.underWay && variables.from != "+applied(keyMTU),
-		fmt.Sprintf("%q + variables.from + %q + %s + %q", at+".network.from: ", " is not the MTU that is applied; set it to ", applied(keyMTU), " ("+pipeline.RuleMigrationMTU+")"))
+		saying(at+".network.from: %s ", rules.MigrationFrom, "variables.from", "int("+applied(keyMTU)+")"))
 	p.problem(fmt.Sprintf("variables.newAnnouncement && %[1]s != '' && int(variables.to) > int(variables.from) && int(variables.to) > int(%[1]s)", applied(keyMost)),
-		fmt.Sprintf("%q + %s + '\" -> \"' + variables.to + %q + %s + %q", at+".network.to: \"", applied(keyMTU), "\": is more than the MTU of the nodes' links, less the overhead of the network; use ", applied(keyMost),
-			" or less, "+pipeline.AskAgain+" ("+pipeline.RuleMigrationMTU+")"))
+		saying(at+`.network.to: "%s" -> "%s": `, rules.MigrationLinks, applied(keyMTU), "variables.to", "int("+applied(keyMost)+")"))
 	p.fittingMTU(fields)
 }
 
@@ -129,7 +124,6 @@ func (p *problems) fittingMTU(fields []provider.Field) {
 		}
 		mtu := single(f.Path)
 		p.problem(fmt.Sprintf("%q in params.data && variables.own && variables.announced && variables.from != '' && variables.to != '' && !(%s in ['', '0', variables.from, variables.to])", f.Path, mtu),
-			fmt.Sprintf("%q + %s + '\" -> \"' + %s + %q + variables.from + ' or ' + variables.to + %q", f.Path+": \"", applied(keyMTU), mtu,
-				"\": must be left out, or be ", ", while spec.migration.mtu goes from the one to the other ("+pipeline.RuleMigrationMTU+")"))
+			saying(f.Path+`: "%s" -> "%s": `, rules.MigrationFitting, applied(keyMTU), mtu, "int(variables.from)", "int(variables.to)"))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
+	"github.com/cluster-network-operator/cno/internal/networks/randomedittest"
 )
 
 func announce(from, to uint32) func(*operatorv1.NetworkSpec) {
@@ -66,7 +66,7 @@ func TestAMigrationIsJudgedAtTheDoor(t *testing.T) {
 	}
 	away := func(s *operatorv1.NetworkSpec) { s.Migration = nil }
 	mtu := func(v uint32) func(*operatorv1.NetworkSpec) {
-		return func(s *operatorv1.NetworkSpec) { randomedit.Flannel(s).MTU = new(v) }
+		return func(s *operatorv1.NetworkSpec) { randomedittest.Flannel(s).MTU = new(v) }
 	}
 	type edit struct {
 		why    string

@@ -14,6 +14,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // shortForm is the NetworkConfig of the applied network.
@@ -85,10 +86,10 @@ func TestNothingIsRefusedBeforeThereIsANetwork(t *testing.T) {
 	if err := d.Client.Delete(t.Context(), guard); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error {
+	eventually.Succeeds(t, "the API server decides so", func() error {
 		return d.edit(func(s *operatorv1.NetworkSpec) { s.ClusterNetwork[0].CIDR = "10.200.0.0/16" })
 	})
-	eventually(t, func() error { return d.Client.Delete(t.Context(), d.network, client.DryRunAll) })
+	eventually.Succeeds(t, "the API server decides so", func() error { return d.Client.Delete(t.Context(), d.network, client.DryRunAll) })
 }
 
 // BenchmarkAdmission is what the policies cost a request: the same dry run of an edit with and without them.

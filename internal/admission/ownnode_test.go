@@ -14,6 +14,7 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 const networkStatus = "k8s.v1.cni.cncf.io/network-status"
@@ -30,7 +31,7 @@ func TestAnAgentAnnotatesObjectsOfItsNodeOnly(t *testing.T) {
 	s.Create(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}})
 	policies, bindings := permissions(provider.Operands{Annotators: []provider.Annotator{{
-		Namespace: namespace, Name: name, Resources: []string{"pods/status"}, Annotation: networkStatus, OwnNode: true,
+		Namespace: namespace, Name: name, Resources: []string{"pods/status"}, Annotation: networkStatus, OwnPod: "example.com/about-the-node", OwnNode: true,
 	}}})
 	last := len(policies) - 1
 	s.Create(t, &policies[last])
@@ -61,7 +62,7 @@ func TestAnAgentAnnotatesObjectsOfItsNodeOnly(t *testing.T) {
 		return by.Status().Patch(t.Context(), o.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(body)), client.DryRunAll)
 	}
 	const status = `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/network-status":"[]"}}}`
-	eventually(t, func() error { // the policy is in effect, and the role was before
+	eventually.Succeeds(t, "the policies are in effect", func() error { // the policy is in effect, and the role was before
 		if err := patch(agent, foreign, status); err == nil || !strings.Contains(err.Error(), "annotations-own-node") {
 			return fmt.Errorf("the policy is not in effect: %v", err)
 		}
@@ -80,6 +81,8 @@ func TestAnAgentAnnotatesObjectsOfItsNodeOnly(t *testing.T) {
 		{"with a token that is bound to no pod, as an administrator can request it", unbound, own, status, "annotations-own-node"},
 		{"with the token of a pod that is on no node, on a pod that is on none either", unscheduled, waits, status, "annotations-own-node"},
 		{"by the operator, which has the rules that it grants", operatorItself, own, status, "annotations-own-node"},
+		{"the report about the node, on its own pod", agent, daemon, `{"metadata":{"annotations":{"example.com/about-the-node":"{}"}}}`, ""},
+		{"... on another pod of its node", agent, own, `{"metadata":{"annotations":{"example.com/about-the-node":"{}"}}}`, "annotations-only"},
 		{"another annotation", agent, own, `{"metadata":{"annotations":{"other":"2"}}}`, "annotations-only"},
 		{"an annotation that only begins like it", agent, own, `{"metadata":{"annotations":{"k8s.v1.cni.cncf.io/network-status-2":"[]"}}}`, "annotations-only"},
 		{"a label, by which policies and Services select", agent, own, `{"metadata":{"labels":{"a":"c"}}}`, "annotations-only"},

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 	"github.com/cluster-network-operator/cno/internal/dayone/machineconfig"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
@@ -100,7 +101,7 @@ func (n names) ownWorkloads() admissionv1.ValidatingAdmissionPolicy {
 		admissionv1.Variable{Name: "router", Expression: `request.resource.resource == "deployments" && variables.meta.name.startsWith("egress-router-") && variables.harmless`})
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`request.namespace in %s || request.namespace == "openshift-multus" && variables.meta.name == "cni-sysctl-allowlist-ds" || variables.router`, list(n.namespaces)),
-		Message:    "the network operator writes workloads of its operands and of EgressRouters only (own-workloads)",
+		Message:    rules.OwnWorkloads.Message(),
 	}}
 	return p
 }
@@ -112,7 +113,7 @@ func (n names) ownPods() admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.Variables = nil
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`request.namespace == %q || request.namespace in %s && oldObject.spec.?hostNetwork.orValue(false)`, operatorNamespace, list(n.namespaces)),
-		Message:    "the network operator deletes pods of its operands on the network of their node, and its own, only (own-pods)",
+		Message:    rules.OwnPods.Message(),
 	}}
 	return p
 }
@@ -130,16 +131,16 @@ func (n names) ownBindings() admissionv1.ValidatingAdmissionPolicy {
 	add("operands", fmt.Sprintf(`variables.subjects.all(s, s.kind == "ServiceAccount" && s.?namespace.orValue("") in %s)`, list(n.namespaces)))
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`variables.everywhere ? variables.meta.name in %s : request.namespace in %s || variables.meta.name == %q`, list(n.clusterBindings), list(n.namespaces), pkiRole),
-		Message:    "the network operator writes bindings of its operands only (own-bindings)",
+		Message:    rules.OwnBindings.Message(),
 	}, {
 		Expression: fmt.Sprintf(`variables.role != %q || !variables.everywhere && variables.onlyItself && request.namespace in %s`, secretsRole, list(n.secrets)),
-		Message:    "the network operator binds " + secretsRole + " only to itself, by a RoleBinding in " + strings.Join(n.secrets, " or ") + " (own-bindings)",
+		Message:    rules.OwnBindingsOfSecrets.Message(secretsRole, strings.Join(n.secrets, " or ")),
 	}, {
 		Expression: fmt.Sprintf(`variables.role != %[1]q || !variables.everywhere && variables.onlyItself && variables.meta.name == %[1]q`, pkiRole),
-		Message:    "the network operator binds " + pkiRole + " only to itself, by a RoleBinding of that name (own-bindings)",
+		Message:    rules.OwnBindingsOfPKI.Message(pkiRole),
 	}, {
 		Expression: fmt.Sprintf(`object == null || variables.role in %s || variables.role in %s && variables.operands`, list([]string{secretsRole, pkiRole}), list(n.roleRefs)),
-		Message:    "the network operator gives roles of its operands only, and only to service accounts of its operands (own-bindings)",
+		Message:    rules.OwnBindingsOfRoles.Message(),
 	}}
 	return p
 }
@@ -152,7 +153,7 @@ func (n names) ownObjects() admissionv1.ValidatingAdmissionPolicy {
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf(`request.resource.resource == "clusterroles" ? variables.meta.name in %s : (request.resource.resource == "namespaces" ? variables.meta.name in %[2]s :`+
 			` (request.namespace in %[2]s || request.resource.resource == "configmaps" && request.namespace == "openshift-config-managed"))`, list(n.clusterRoles), list(n.namespaces)),
-		Message: "the network operator writes namespaces, service accounts, services, network policies, OperatorPKIs and cluster roles of its operands only, and deletes no ConfigMaps elsewhere (own-objects)",
+		Message: rules.OwnObjects.Message(),
 	}}
 	return p
 }
@@ -166,7 +167,7 @@ func (n names) ownSecrets() admissionv1.ValidatingAdmissionPolicy {
 		Expression: fmt.Sprintf(`variables.meta.name == %q ? object.type == "kubernetes.io/dockerconfigjson" && request.namespace in %s`+
 			` : object.type in ["Opaque", "kubernetes.io/tls"] && (variables.secrets.check("update").allowed() || variables.secrets.check("patch").allowed())`,
 			facts.PullSecretName, list(n.namespaces)),
-		Message: "the network operator writes certificates, keys and host networks where a role lets it update Secrets, and copies of its pull secret in the namespaces of its operands (own-secrets)",
+		Message: rules.OwnSecrets.Message(),
 	}}
 	return p
 }
@@ -176,7 +177,7 @@ func (n names) ownDefinitions() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("definitions", on("apiextensions.k8s.io", "customresourcedefinitions", writes))
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: "variables.meta.name in " + list(n.definitions),
-		Message:    "the network operator writes CustomResourceDefinitions of its operands only (own-definitions)",
+		Message:    rules.OwnDefinitions.Message(),
 	}}
 	return p
 }
@@ -187,7 +188,7 @@ func ownPKIs() admissionv1.ValidatingAdmissionPolicy {
 	p := ownPolicy("pkis", on("rbac.authorization.k8s.io", "rolebindings", []admissionv1.OperationType{admissionv1.Create, admissionv1.Update}, pkiRole))
 	p.Spec.ParamKind = &admissionv1.ParamKind{APIVersion: networkv1.GroupVersion.String(), Kind: "OperatorPKI"}
 	p.Spec.Variables = nil
-	p.Spec.Validations = []admissionv1.Validation{{Expression: "params != null", Message: "the network operator reads the Secrets of a namespace only where an OperatorPKI is (own-pkis)"}}
+	p.Spec.Validations = []admissionv1.Validation{{Expression: "params != null", Message: rules.OwnPKIs.Message()}}
 	return p
 }
 
@@ -204,18 +205,18 @@ func ownMachineConfigs() admissionv1.ValidatingAdmissionPolicy {
 	add("units", "object == null ? [] : object.spec.config.?systemd.?units.orValue([])")
 	p.Spec.Validations = []admissionv1.Validation{{
 		Expression: "variables.documents || variables.program",
-		Message:    "the network operator writes MachineConfigs of HostNetworkConfigs only (own-machineconfigs)",
+		Message:    rules.OwnMachineConfigs.Message(),
 	}, {
 		Expression: fmt.Sprintf("variables.files.all(f, f.path.matches(%q) || variables.program && f.path == %q)", "^"+placement.Dir+"/[^/]+$", "/"+hostprogram.Config+"/host-network.conf"),
-		Message:    "the network operator gives nodes files in " + placement.Dir + " only, and host-network.conf (own-machineconfigs)",
+		Message:    rules.OwnMachineConfigFiles.Message(placement.Dir),
 	}, {
 		Expression: fmt.Sprintf("variables.units.all(u, variables.program && (u.name.matches(%q) || u.name == %q && u.?mask.orValue(false) && u.?contents.orValue('') == ''))",
 			`^host-network(-[a-z]+)?\.(service|path)$`, hostprogram.StockUnit),
-		Message: "the network operator gives nodes the units of host-network only, and masks " + hostprogram.StockUnit + " (own-machineconfigs)",
+		Message: rules.OwnMachineConfigUnits.Message(hostprogram.StockUnit),
 	}, {
 		Expression: "object == null || object.spec.all(k, k == 'config') && object.spec.config.all(k, k in ['ignition', 'storage', 'systemd'])" +
 			" && object.spec.config.ignition.all(k, k == 'version') && object.spec.config.?storage.orValue({}).all(k, k == 'files') && object.spec.config.?systemd.orValue({}).all(k, k == 'units')",
-		Message: "the network operator gives nodes files and units only: no users, kernel arguments or other configurations (own-machineconfigs)",
+		Message: rules.OwnMachineConfigParts.Message(),
 	}}
 	return p
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // AllowDeletion is the annotation with which someone says that what a network in use stands on may be deleted.
-const AllowDeletion = "networkoperator.openshift.io/allow-deletion"
+const AllowDeletion = pipeline.AllowDeletionAnnotation
 
 // AllowUnsafe is the annotation with which someone says that an unsafe change of an object may be stored. It is not
 // applied before it is forced: the operator checks it, too.

@@ -5,6 +5,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -22,17 +23,25 @@ func (p *problems) variable(name, expression string) {
 
 // changed adds the problem that a value is not the one that is applied. field is how users write its path, key that of
 // the applied value, value an expression for the new one as text, unless one that holds when nothing is wrong.
-func (p *problems) changed(field, key, value, unless, why, rule string) {
-	p.told(field, key, value, unless, told(why, rule))
+func (p *problems) changed(field, key, value, unless string, why rules.Sentence) {
+	p.told(field, key, value, unless, told(why))
 }
 
 // movable is changed for what may change in some way, but not during a change of the MTU, which then is the reason.
-func (p *problems) movable(field, key, value, unless, why, rule string) {
-	p.told(field, key, value, unless, fmt.Sprintf("(variables.moving ? %s : %s)", told(once, pipeline.RuleDuringMigration), told(why, rule)))
+func (p *problems) movable(field, key, value, unless string, why rules.Sentence) {
+	p.told(field, key, value, unless, fmt.Sprintf("(variables.moving ? %s : %s)", told(rules.DuringMigration), told(why)))
 }
 
 // told is the end of a problem's text.
-func told(why, rule string) string { return fmt.Sprintf("%q", fmt.Sprintf("\": %s (%s)", why, rule)) }
+func told(why rules.Sentence) string { return fmt.Sprintf("%q", "\": "+ending(why)) }
+
+// ending is a sentence without arguments, and its rule.
+func ending(s rules.Sentence) string { return fmt.Sprintf("%s (%s)", s.Detail(), s.Rule()) }
+
+// saying is a CEL expression for a sentence after a text, and its rule. args are the CEL expressions of its verbs.
+func saying(before string, s rules.Sentence, args ...string) string {
+	return fmt.Sprintf("%s + %q", s.CEL(before, args...), " ("+s.Rule()+")")
+}
 
 // told adds a problem whose text ends with an expression.
 func (p *problems) told(field, key, value, unless, end string) {
@@ -46,8 +55,8 @@ func (p *problems) problem(condition, text string) {
 }
 
 const (
-	putBack     = "; " + provider.PutBack
-	acknowledge = putBack + ", or acknowledge the change with the annotation " + pipeline.AcknowledgeAnnotation + ", for which cno plan prints the hash"
+	putBack       = "; " + provider.PutBack
+	orAcknowledge = ", or acknowledge the change with the annotation " + pipeline.AcknowledgeAnnotation + ", for which cno plan prints the hash"
 )
 
 // networkProblems are those of Network/cluster.
@@ -91,7 +100,7 @@ func configProblems(fields []provider.Field) problems {
 	p.pools("spec.clusterNetwork", "spec.clusterNetwork[].hostPrefix", "spec.serviceNetwork")
 	p.variable("networkType", "object.?spec.?networkType.orValue('')")
 	p.changed("spec.networkType", keyType, "variables.networkType",
-		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", provider.FieldOf(fields, keyType).Reason+putBack, pipeline.RuleTypeChange)
+		"variables.networkType.lowerAscii() == params.data['spec.defaultNetwork.type'].lowerAscii()", provider.FieldOf(fields, keyType).Sentence(putBack))
 	return p
 }
 
@@ -115,18 +124,16 @@ func (p *problems) pools(cidrs, prefixes, services string) {
 	p.variable("grows", "variables.growable && "+grownFrom("variables.pools[0]", "variables.poolsBefore[0]")+
 		" && variables.pools.all(c, variables.poolsBefore.exists(o, "+grownFrom("c", "o")+"))")
 	corrected := fmt.Sprintf("!variables.moving && variables.services == params.data[?%q].orValue('')", keyServiceCIDR)
-	p.movable(services, keyServices, "variables.services", converts+" || "+corrected, pipeline.ServicesStay+putBack, pipeline.RuleServiceChange)
-	p.movable(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts,
-		pipeline.PodsStay+putBack+", or, where the network's pools can grow, write a shorter prefix that begins at the same address", pipeline.RuleClusterChange)
+	p.movable(services, keyServices, "variables.services", converts+" || "+corrected, rules.ServiceNetworkChange)
+	p.movable(cidrs, keyCIDRs, "variables.cidrs", "variables.grows || "+converts, rules.ClusterNetworkGrow)
 	p.movable(prefixes, keyHostPrefixes, "variables.hostPrefixes",
-		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1",
-		pipeline.BlocksStay+putBack, pipeline.RuleHostPrefixChange)
+		converts+" || variables.pools.size() != variables.poolsBefore.size() || variables.growable && variables.pools.size() > 1", rules.HostPrefixChange)
 }
 
 // unserved adds the problem that kube-proxy is removed and nothing else serves Services.
 func (p *problems) unserved() {
 	p.problem(fmt.Sprintf("params.data[?%q].orValue('') == 'true' && string(object.?spec.?deployKubeProxy.orValue('')) == 'false' && !variables.acknowledged", keyUnserved),
-		fmt.Sprintf("%q", fmt.Sprintf("%s: %s%s (%s)", pipeline.ServiceProxyPath, pipeline.Unserved, acknowledge, pipeline.RuleUnserved)))
+		fmt.Sprintf("%q", fmt.Sprintf("%s: %s%s (%s)", pipeline.ServiceProxyPath, rules.KubeProxyRemoved.Detail(), orAcknowledge, rules.KubeProxyRemoved.Rule())))
 }
 
 // grownFrom is an expression for whether a pool is another one, or that with a shorter prefix.
@@ -168,10 +175,10 @@ func (p *problems) fixedLeaf(f provider.Field, l provider.Leaf) {
 		unless += fmt.Sprintf(" || %s.lowerAscii() == params.data[%q].lowerAscii()", value, l.Path)
 	}
 	if f.Acknowledge {
-		p.movable(l.Path, l.Path, value, unless+" || variables.acknowledged && !variables.moving", f.Refusal()+acknowledge, f.Fixed)
+		p.movable(l.Path, l.Path, value, unless+" || variables.acknowledged && !variables.moving", f.Sentence(putBack+orAcknowledge))
 		return
 	}
-	p.changed(l.Path, l.Path, value, unless, f.Refusal()+putBack, f.Fixed)
+	p.changed(l.Path, l.Path, value, unless, f.Sentence(putBack))
 }
 
 // choice adds the problem that another field of a choice is used. If none is set, it stays what it was.
@@ -183,5 +190,5 @@ func (p *problems) choice(f provider.Field) {
 		unset += fmt.Sprintf(" && !%s.hasValue()", at(f.Path+"."+other))
 	}
 	p.variable(name, used)
-	p.changed(f.Path, f.Path, "variables."+name, unset, f.Refusal()+putBack, f.Fixed)
+	p.changed(f.Path, f.Path, "variables."+name, unset, f.Sentence(putBack))
 }

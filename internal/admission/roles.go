@@ -36,15 +36,15 @@ func WriteRoles(w io.Writer, operands provider.Operands) error {
 		})
 	}
 	all = append(all,
-		&rbacv1.ClusterRole{TypeMeta: meta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: networksRole}, Rules: rules(operands)},
+		&rbacv1.ClusterRole{TypeMeta: meta("ClusterRole"), ObjectMeta: metav1.ObjectMeta{Name: networksRole}, Rules: rulesFor(operands)},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta: meta("ClusterRoleBinding"), ObjectMeta: metav1.ObjectMeta{Name: networksRole}, RoleRef: role(networksRole), Subjects: subjects,
 		})
 	return write(w, rolesHead, all)
 }
 
-// rules are those of the networks, each once, and the ConfigMaps by name.
-func rules(operands provider.Operands) []rbacv1.PolicyRule {
+// rulesFor returns those of the networks, each once, and the ConfigMaps by name.
+func rulesFor(operands provider.Operands) []rbacv1.PolicyRule {
 	var out []rbacv1.PolicyRule
 	if names := slices.Compact(slices.Sorted(slices.Values(operands.ConfigMaps))); len(names) > 0 {
 		out = append(out, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: names, Verbs: []string{"update", "patch", "delete"}})

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+
+	"github.com/cluster-network-operator/cno/api/rules"
 )
 
 // serviceCIDRs refuses ServiceCIDRs beyond spec.serviceNetwork where the network does not serve them. A kube-proxy forwards
@@ -25,9 +27,8 @@ func serviceCIDRs() admissionv1.ValidatingAdmissionPolicy {
 	}
 	out.Spec.Validations = []admissionv1.Validation{{
 		Expression: fmt.Sprintf("params.data[?%q].orValue('') != 'true' || size(variables.outside) == 0", keyFixedCIDRs),
-		MessageExpression: fmt.Sprintf("'spec.cidrs: ' + variables.outside.join(', ') + ' is outside spec.serviceNetwork of Network/cluster (' + params.data[%[1]q] + '), and a network of type ' + params.data['spec.defaultNetwork.type'] + "+
-			"' serves that range only: NO_PROXY, the status of the cluster network and the check for overlap with pods and nodes would not include it. Use a range inside ' + params.data[%[1]q] + "+
-			"'. To store it nevertheless, annotate it with %[2]s=true (service-cidr-outside)'", keyServices, AllowUnsafe),
+		MessageExpression: rules.ServiceCIDROutside.MessageCEL("spec.cidrs: %s ",
+			"variables.outside.join(', ')", param(keyServices), param(keyType), param(keyServices), quoted(AllowUnsafe)),
 	}}
 	return out
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -42,7 +42,7 @@ func (p *problems) nothingElse(fields []provider.Field, has has) {
 		default:
 			name := variable(l.Path)
 			p.variable(name, fmt.Sprintf("%[1]s == '' ? %[2]s : %[1]s", text(l), applied(l.Path+leftOut)))
-			p.changed(l.Path, l.Path, "variables."+name, "!variables.moving || !variables.own"+unused(fields, l.Path), once, pipeline.RuleDuringMigration)
+			p.changed(l.Path, l.Path, "variables."+name, "!variables.moving || !variables.own"+unused(fields, l.Path), rules.DuringMigration)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func unused(fields []provider.Field, path string) string {
 func (p *problems) opaque(l provider.Leaf) {
 	old := "oldObject" + at(l.Path)[len("object"):]
 	p.problem(fmt.Sprintf("variables.moving && variables.own && oldObject != null && %s != %s", at(l.Path), old),
-		fmt.Sprintf("%q", l.Path+": "+once+" ("+pipeline.RuleDuringMigration+")"))
+		fmt.Sprintf("%q", l.Path+": "+ending(rules.DuringMigration)))
 }
 
 // lists compares the lists of a map by their names, in any order. One that is left out, or is empty, may be filled in.
@@ -76,5 +76,5 @@ func (p *problems) lists(l provider.Leaf) {
 	p.variable(name, fmt.Sprintf("%[1]s.map(k, k + '=' + %[1]s[k].join(',')).filter(a, !(a.endsWith('=') && variables.%[2]s_leftOut.exists(o, o.startsWith(a))))", all, name))
 	p.problem(fmt.Sprintf("%[2]q in params.data && variables.moving && variables.own && !(variables.%[1]s.all(a, a in variables.%[1]s_before) && variables.%[1]s_before.all(b, b in variables.%[1]s || "+
 		"b in variables.%[1]s_leftOut && !variables.%[1]s.exists(a, a.startsWith(b.split('=')[0] + '='))))", name, l.Path),
-		fmt.Sprintf("%q + variables.%[2]s_before.join(' ') + '\" -> \"' + variables.%[2]s.join(' ') + %[3]q", l.Path+": \"", name, "\": "+once+" ("+pipeline.RuleDuringMigration+")"))
+		fmt.Sprintf("%q + variables.%[2]s_before.join(' ') + '\" -> \"' + variables.%[2]s.join(' ') + %[3]q", l.Path+": \"", name, "\": "+ending(rules.DuringMigration)))
 }

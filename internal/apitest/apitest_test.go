@@ -19,6 +19,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // victimVariable makes the test binary a process that starts a server and waits to be killed.
@@ -82,7 +83,7 @@ func TestRBACHoldsForUsersAndServiceAccounts(t *testing.T) {
 			{Kind: "ServiceAccount", Namespace: namespace, Name: "reader"},
 		}})
 	for name, c := range map[string]client.Client{"user": user, "service account": account} {
-		eventually(t, name+" with a role may list", func() bool { return list(c) == nil })
+		eventually.Is(t, name+" with a role may list", func() bool { return list(c) == nil })
 	}
 }
 
@@ -136,7 +137,7 @@ func TestServerDiesWithItsTestBinary(t *testing.T) {
 	if err := victim.Start(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the server is up", func() bool {
+	eventually.Is(t, "the server is up", func() bool {
 		content, err := os.ReadFile(started)
 		return err == nil && len(content) > 0
 	})
@@ -147,7 +148,7 @@ func TestServerDiesWithItsTestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = victim.Wait() // says that it was killed
-	eventually(t, "the programs are gone", func() bool { return len(runningFrom(t, dir)) == 0 })
+	eventually.Is(t, "the programs are gone", func() bool { return len(runningFrom(t, dir)) == 0 })
 }
 
 // runningFrom returns the command lines of the API servers and etcds that use files below a directory.
@@ -167,13 +168,4 @@ func runningFrom(t *testing.T, dir string) []string {
 		}
 	}
 	return found
-}
-
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }

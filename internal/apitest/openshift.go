@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/internal/openshift"
+	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
 // serveTimeout is how long the server may take to serve a kind after its definition came, or to stop after it went.

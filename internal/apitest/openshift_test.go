@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/openshift"
+	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
 func TestServerServesEveryKindOfOpenShift(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// wrongType is how the schema validator reports a value of the wrong type.
-	wrongType = regexp.MustCompile(`in body must be of type (\w+): "(\w+)"$`)
+	// wrongType is how the schema validator reports a value of the wrong type, which it does not always name.
+	wrongType = regexp.MustCompile(`in body must be of type (\w+): "(\w*)"$`)
 	// inBody is what it writes in front of other sentences, and pattern a sentence with a regular expression in it.
 	inBody = regexp.MustCompile(`^\S+ in body `)
 	// outOfFormat is how it reports a number that its format cannot hold.
@@ -70,6 +70,9 @@ func typeSentence(want, found string) string {
 	}
 	if found == "number" && want == "integer" {
 		return "a number with a fraction, or one that is too large, is not allowed here; write a whole number"
+	}
+	if found == "" {
+		return "must be " + types[want]
 	}
 	got, ok := types[found]
 	if !ok {

@@ -7,10 +7,10 @@ import (
 
 // Workload overrides how one workload of the network runs. Omitted fields stay as the operator renders them.
 type Workload struct {
-	// name is the workload: flanneld, flannel-etcd, flannel-etcd-snapshots, flannel-metrics, ovnkube, ovnkube-master, ovnkube-metrics, ovs, sdn, sdn-controller,
-	// sdn-metrics, kube-proxy, kube-proxy-metrics, multus,
+	// name is the workload: flanneld, flannel-etcd, flannel-etcd-snapshots, flannel-metrics, ovn-ipsec, ovnkube, ovnkube-master, ovnkube-metrics, ovs, sdn, sdn-controller,
+	// sdn-metrics, kube-proxy, kube-proxy-metrics, multus, multus-metrics,
 	// network-check-source, network-check-target, egress-router-cni (the pods of all EgressRouters) or cni-sysctl-allowlist-ds.
-	// +kubebuilder:validation:Enum=cni-sysctl-allowlist-ds;egress-router-cni;flanneld;flannel-etcd;flannel-etcd-snapshots;flannel-metrics;kube-proxy;kube-proxy-metrics;multus;network-check-source;network-check-target;ovnkube;ovnkube-master;ovnkube-metrics;ovs;sdn;sdn-controller;sdn-metrics
+	// +kubebuilder:validation:Enum=cni-sysctl-allowlist-ds;egress-router-cni;flanneld;flannel-etcd;flannel-etcd-snapshots;flannel-metrics;kube-proxy;kube-proxy-metrics;multus;multus-metrics;network-check-source;network-check-target;ovn-ipsec;ovnkube;ovnkube-master;ovnkube-metrics;ovs;sdn;sdn-controller;sdn-metrics
 	Name string `json:"name"`
 
 	// resources replaces the requests and limits of the workload's main container, each resource on its own.
