@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/cluster-network-operator/cno/internal/netpolicy/meanings"
+	"github.com/cluster-network-operator/cno/internal/netpolicy/netpolicytest"
 )
 
-var match, port, portRange, of = meanings.Match, meanings.Port, meanings.Range, meanings.Of
+var match, port, portRange, of = netpolicytest.Match, netpolicytest.Port, netpolicytest.Range, netpolicytest.Of
 
 func policy(name string, spec networkingv1.NetworkPolicySpec) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: spec}
@@ -27,9 +27,9 @@ func policy(name string, spec networkingv1.NetworkPolicySpec) *networkingv1.Netw
 // cluster is the model of the table of meanings.
 func cluster(policies ...*networkingv1.NetworkPolicy) Input {
 	in := Input{Policies: policies}
-	for i, ns := range meanings.Namespaces {
+	for i, ns := range netpolicytest.Namespaces {
 		in.Namespaces = append(in.Namespaces, Namespace{ns, map[string]string{"ns": ns, "kubernetes.io/metadata.name": ns}})
-		for j, name := range meanings.Pods {
+		for j, name := range netpolicytest.Pods {
 			http, admin := uint16(80), uint16(81)
 			if name == "c" {
 				http, admin = admin, http
@@ -59,7 +59,7 @@ func end(t testing.TB, in Input, name string) End {
 }
 
 func TestTheSemanticsOfKubernetes(t *testing.T) {
-	for _, row := range meanings.Table() {
+	for _, row := range netpolicytest.Table() {
 		t.Run(row.Why, func(t *testing.T) {
 			in := cluster()
 			for i, spec := range row.Policies {

@@ -24,7 +24,7 @@ import (
 const module = "github.com/cluster-network-operator/cno/"
 
 // refusedWhole are fields that Validate refuses with everything below them.
-var refusedWhole = []string{"spec.migration.features", "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig", "spec.defaultNetwork.ovnKubernetesConfig.ipsecConfig.full"}
+var refusedWhole = []string{"spec.migration.features", "spec.defaultNetwork.ovnKubernetesConfig.hybridOverlayConfig"}
 
 // declared is an entry of the tables of fields with the directory of what reads it.
 type declared struct {
@@ -199,13 +199,11 @@ func TestAFieldWithoutEffectIsNamed(t *testing.T) {
 			s.DefaultNetwork.Type = "Calico"
 			s.ExportNetworkFlows = &osv1.ExportNetworkFlows{NetFlow: &osv1.NetFlowConfig{Collectors: []osv1.IPPort{"192.0.2.1:2055"}}}
 		}, []string{"spec.exportNetworkFlows: has no effect with network type Calico; remove it (no-effect)"}},
-		{"what the API server fills in of audit messages that OVN-Kubernetes does not write yet", func(s *operatorv1.NetworkSpec) {
+		{"audit messages, which OVN-Kubernetes writes", func(s *operatorv1.NetworkSpec) {
 			s.DefaultNetwork = operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeOVNKubernetes, OVNKubernetesConfig: &osv1.OVNKubernetesConfig{
 				PolicyAuditConfig: &osv1.PolicyAuditConfig{RateLimit: new(uint32(20))},
 			}}
-		}, []string{
-			"spec.defaultNetwork.ovnKubernetesConfig.policyAuditConfig: has no effect: audit messages of NetworkPolicies are not part of this version; remove it (no-effect)",
-		}},
+		}, nil},
 		{"several networks per pod", func(s *operatorv1.NetworkSpec) {
 			s.UseMultiNetworkPolicy = new(true)
 			s.AdditionalNetworks = []osv1.AdditionalNetworkDefinition{{Name: "a", Type: osv1.NetworkTypeRaw, RawCNIConfig: `{"type":"x"}`}}

@@ -122,7 +122,7 @@ func TestEveryProblemOfWorkloadsIsReportedAtOnce(t *testing.T) {
 	)
 	_, err := pipeline.Pipeline{Registry: Registry()}.Run(t.Context(), pipeline.Input{Desired: spec, Cluster: known()}, pipeline.Check)
 	want := []string{
-		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of cni-sysctl-allowlist-ds, egress-router-cni, flannel-etcd, flannel-etcd-snapshots, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, multus, network-check-source, network-check-target, ovnkube, ovnkube-master, ovnkube-metrics, ovs, sdn, sdn-controller, sdn-metrics (workload-name)`,
+		`spec.workloads[0].name: "coredns" is not a workload of the operator; use one of cni-sysctl-allowlist-ds, egress-router-cni, flannel-etcd, flannel-etcd-snapshots, flannel-metrics, flanneld, kube-proxy, kube-proxy-metrics, multus, multus-metrics, network-check-source, network-check-target, ovn-ipsec, ovnkube, ovnkube-master, ovnkube-metrics, ovs, sdn, sdn-controller, sdn-metrics (workload-name)`,
 		`spec.workloads[1].nodeSelector: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].affinity: must not be set for flanneld: the operator decides which nodes it runs on; remove it (workload-placement)`,
 		`spec.workloads[1].resources.requests[cpu]: "2" is more than its limit, 1; lower it, or raise the limit (workload-resources)`,
@@ -256,7 +256,7 @@ func TestTheRulesOfWorkloadsNameThemAll(t *testing.T) {
 	named := regexp.MustCompile(`'([a-z-]+)'`)
 	checked := 0
 	for _, r := range rules.All() {
-		want, concerned := map[string][]string{"workload-placement": placed, "workload-update-strategy": fixed}[r.ID]
+		want, concerned := map[string][]string{"workload-placement": placed, "workload-update-strategy": fixed}[r.Says.Rule()]
 		if !concerned || !strings.Contains(r.Valid, "self.name in") {
 			continue
 		}
@@ -267,7 +267,7 @@ func TestTheRulesOfWorkloadsNameThemAll(t *testing.T) {
 		}
 		slices.Sort(names)
 		if diff := cmp.Diff(want, names); diff != "" {
-			t.Errorf("rule %s for %s (-the networks say +the rule has):\n%s", r.ID, r.Field, diff)
+			t.Errorf("rule %s for %s (-the networks say +the rule has):\n%s", r.Says.Rule(), r.Field, diff)
 		}
 	}
 	if checked != 3 {

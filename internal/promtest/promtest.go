@@ -29,6 +29,8 @@ type Case struct {
 	After time.Duration
 	// Firing are the names of the alerts that fire; all others must not.
 	Firing []string
+	// Records are the values of recording rules, by their names with labels.
+	Records map[string]float64
 }
 
 // healthy are the metrics without which an alert fires.
@@ -43,7 +45,9 @@ func Alerts(t testing.TB) []string {
 	var names []string
 	for _, g := range groups(t).Groups {
 		for _, r := range g.Rules {
-			names = append(names, r.Alert)
+			if r.Alert != "" {
+				names = append(names, r.Alert)
+			}
 		}
 	}
 	return names
@@ -85,6 +89,10 @@ func (c Case) test(alerts []string) map[string]any {
 		}
 		expressions = append(expressions, map[string]any{"eval_time": fmt.Sprintf("%ds", int(c.After.Seconds())),
 			"expr": fmt.Sprintf("clamp_max(count(ALERTS{alertname=%q,alertstate=\"firing\"}), 1)", name), "exp_samples": samples})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Records)) {
+		expressions = append(expressions, map[string]any{"eval_time": fmt.Sprintf("%ds", int(c.After.Seconds())), "expr": name,
+			"exp_samples": []map[string]any{{"labels": name, "value": c.Records[name]}}})
 	}
 	return map[string]any{"name": c.Name, "interval": "1m", "input_series": series, "promql_expr_test": expressions}
 }

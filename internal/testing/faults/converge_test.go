@@ -16,8 +16,8 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/applied"
-	"github.com/cluster-network-operator/cno/internal/faults"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/testing/faults"
 )
 
 // quiet is how long no call was made when an operator has nothing more to do.
@@ -133,15 +133,16 @@ func (c *cluster) reaches(p *process, want map[string]string, after string) {
 // TestEachCallOfAnInstallFailsOnce has all calls of an install fail the first time that they are made, in every way that
 // calls fail.
 func TestEachCallOfAnInstallFailsOnce(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []faults.Fault{faults.Error, faults.Conflict, faults.Busy, faults.Reset, faults.Lost} {
 		t.Run(fault.String(), func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
-			c.create(newNetwork())
+			c.create(withFurtherNetworks())
 			want, p := c.undisturbed()
 			c.stop(p)
 			c.clear()
-			c.create(newNetwork())
+			c.create(withFurtherNetworks())
 			p = c.startAgain(faults.NewLine(faults.EachOnce(fault)))
 			c.reaches(p, want, "each call failed once: "+fault.String())
 			t.Logf("%d calls", len(p.line.Calls()))
@@ -181,8 +182,8 @@ const apart = 8
 
 var first = flag.Int("first-death", -1, "after how many writes the first operator dies; below 0 is a random number")
 
-// firstDeath returns after how many writes the first operator dies.
-func (c *cluster) firstDeath() int {
+// firstDeath returns after how many writes the first operator dies, if the next ones die at distances of apart.
+func (c *cluster) firstDeath(apart int) int {
 	k := *first
 	if k < 0 {
 		k = rand.IntN(apart)
@@ -191,18 +192,30 @@ func (c *cluster) firstDeath() int {
 	return k
 }
 
-// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after every eighth of its writes, and looks
-// at what it has left and at where the next one ends. Package operator's own test does so after each, with a smaller network.
+// TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges kills an operator after every eighth of its writes, with further networks
+// of pods after every 24th, and looks at what it has left and at where the next one ends. Package operator's own test does so after each, with a
+// smaller network.
 func TestOperatorThatDiesWhileItInstallsIsFollowedByOneThatConverges(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
-	c.create(newNetwork())
-	want, p := c.undisturbed()
-	for k, died := c.firstDeath(), true; died; k += apart {
-		c.stop(p)
-		c.clear()
-		c.create(newNetwork())
-		p, died = c.succeed(k, nil, want)
+	for name, row := range map[string]struct {
+		network func() *operatorv1.Network
+		apart   int
+	}{
+		"the network alone": {newNetwork, apart},
+		"further networks":  {withFurtherNetworks, 3 * apart},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t)
+			c.create(row.network())
+			want, p := c.undisturbed()
+			for k, died := c.firstDeath(row.apart), true; died; k += row.apart {
+				c.stop(p)
+				c.clear()
+				c.create(row.network())
+				p, died = c.succeed(k, nil, want)
+			}
+		})
 	}
 }
 
@@ -219,7 +232,7 @@ func TestOperatorThatDiesWhileItChangesIsFollowedByOneThatConverges(t *testing.T
 	if len(want) >= len(before) {
 		t.Fatalf("%d objects before, and %d without kube-proxy", len(before), len(want))
 	}
-	for k, died := c.firstDeath(), true; died; k += apart {
+	for k, died := c.firstDeath(apart), true; died; k += apart {
 		c.stop(p)
 		c.clear()
 		before = c.goTo(install)

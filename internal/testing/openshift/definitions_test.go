@@ -6,7 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/cluster-network-operator/cno/internal/openshift"
+	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
 func TestEveryKindHasItsDefinition(t *testing.T) {

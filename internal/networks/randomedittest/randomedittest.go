@@ -1,6 +1,6 @@
-// Package randomedit puts together random edits of a network's specification, harmless and harmful ones, valid and invalid
+// Package randomedittest puts together random edits of a network's specification, harmless and harmful ones, valid and invalid
 // ones, so that tests can hold against each other what judges an edit: the API server, the plan, the operator.
-package randomedit
+package randomedittest
 
 import (
 	"maps"

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/applied"
-	"github.com/cluster-network-operator/cno/internal/faults"
 	"github.com/cluster-network-operator/cno/internal/operator"
+	"github.com/cluster-network-operator/cno/internal/testing/faults"
 )
 
 // lease is a quarter of the timing of the program: what is tested is the order of what happens, not how long it takes.
@@ -36,6 +36,7 @@ const podName = "network-operator-0"
 // ends when it cannot renew its lease and is started again; it asks seldom meanwhile, calls nothing Degraded that is not,
 // and does at once what was asked for when the server is back.
 func TestAPIServerThatIsGoneIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name string
 		how  faults.Fault

@@ -23,9 +23,9 @@ import (
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
-	"github.com/cluster-network-operator/cno/internal/faults"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/operator"
+	"github.com/cluster-network-operator/cno/internal/testing/faults"
 	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 )
 
@@ -181,11 +181,12 @@ func firstLine(text string) string {
 
 type spec = operatorv1.NetworkSpec
 
+// newNetwork is a network without further networks of pods: their six CRDs cost the API server as much as all else together.
 func newNetwork() *operatorv1.Network {
 	return &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: operatorv1.NetworkSpec{
 		ClusterNetwork: []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/14", HostPrefix: 23}},
 		ServiceNetwork: []string{"10.96.0.0/16"},
-		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel},
+		DefaultNetwork: operatorv1.DefaultNetworkDefinition{Type: operatorv1.NetworkTypeFlannel}, DisableMultiNetwork: new(true),
 	}}
 }
 
@@ -234,4 +235,11 @@ func (c *cluster) startAgain(line *faults.Line, settings ...func(*operator.Optio
 	p := &process{line: line, end: sync.OnceValue(func() error { cancel(); return <-ended })}
 	c.Cleanup(func() { _ = p.end() })
 	return p
+}
+
+// withFurtherNetworks is the network with all that is deployed by default.
+func withFurtherNetworks() *operatorv1.Network {
+	n := newNetwork()
+	n.Spec.DisableMultiNetwork = nil
+	return n
 }

@@ -13,7 +13,7 @@ import (
 
 // TestEveryTestOfTheDocumentExists keeps docs/reliability.md true.
 func TestEveryTestOfTheDocumentExists(t *testing.T) {
-	const root = "../.."
+	const root = "../../.."
 	document, err := os.ReadFile(filepath.Join(root, "docs", "reliability.md"))
 	if err != nil {
 		t.Fatal(err)

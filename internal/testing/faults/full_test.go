@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/faults"
+	"github.com/cluster-network-operator/cno/internal/testing/faults"
 )
 
 // ballast is where the keys are that fill an etcd.

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/controller/network"
-	"github.com/cluster-network-operator/cno/internal/faults"
+	"github.com/cluster-network-operator/cno/internal/testing/faults"
 )
 
 // condition returns the status, the reason and the message of a condition of the network.
@@ -65,6 +65,7 @@ func agents() *corev1.ConfigMap {
 }
 
 func TestWhoKeepsChangingAnObjectIsNamedAndNotFoughtWith(t *testing.T) {
+	t.Parallel()
 	for _, other := range []struct{ manager, sentence string }{
 		{"kubectl-edit", "ConfigMap openshift-flannel/flannel-config is being modified by kubectl-edit; "},
 		// OpenShift's operator uses this very name.

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/internal/faults"
+	"github.com/cluster-network-operator/cno/internal/testing/faults"
 )
 
 // webhook makes a webhook of a third party that judges DaemonSets and Deployments.
@@ -51,6 +51,7 @@ func (c *cluster) webhook(handler http.HandlerFunc) *admissionregistrationv1.Val
 }
 
 func TestWebhookOfOthersIsNamedAndHoldsUpNothingElse(t *testing.T) {
+	t.Parallel()
 	for _, row := range []struct {
 		name, condition, sentence string
 		handler                   http.HandlerFunc

@@ -1,9 +1,9 @@
-// Package meanings is Kubernetes' own table of what NetworkPolicies mean, for tests of everything that enforces them.
+// Package netpolicytest is Kubernetes' own table of what NetworkPolicies mean, for tests of everything that enforces them.
 //
 // The table is about a model: namespaces x, y and z with the label ns, and in each the pods a, b and c with the label pod, which serve port 80 as
 // "http" and 81 as "admin". Pod c gives these names to each other's numbers. The address of a pod is 10.N.P.5, with the numbers of the
 // namespace and of the pod, which begin at 0.
-package meanings
+package netpolicytest
 
 import (
 	"fmt"

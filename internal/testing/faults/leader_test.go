@@ -21,8 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/faults"
 	"github.com/cluster-network-operator/cno/internal/operator"
+	"github.com/cluster-network-operator/cno/internal/testing/faults"
 )
 
 // asChild names the kubeconfig with which this program is an operator, and stopAt the write before which it stops itself.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
-	"github.com/cluster-network-operator/cno/internal/openshift"
+	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{OpenShift: openshift.Kinds()}) }

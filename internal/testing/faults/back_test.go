@@ -13,6 +13,7 @@ import (
 // and kills an operator after none of its writes on either way, then in one cluster after two, four..., in another one after one, three..., on
 // one way and the other in turn. Unlike after an install there is a history, and what was deleted may still be on its way out.
 func TestOperatorThatDiesWhileItGoesBackAndForthIsFollowedByOneThatConverges(t *testing.T) {
+	t.Parallel()
 	for begin, which := range []string{"even", "odd"} {
 		t.Run(which, func(t *testing.T) {
 			t.Parallel()
