@@ -11,11 +11,19 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// ErrSyntax is wrapped by the error of ParseCIDR for text that is not a CIDR.
-var ErrSyntax = errors.New("is not a CIDR")
+// SyntaxError is the error of ParseCIDR for text that is not a CIDR.
+type SyntaxError struct {
+	// Remedy is what to write instead.
+	Remedy string
+}
+
+// Error says what to write instead, in words that go on from the written value.
+func (e *SyntaxError) Error() string { return rules.CIDRSyntax.Detail(e.Remedy) }
 
 // HostBitsError is the error of ParseCIDR for a CIDR whose address lies inside the network that it names.
 type HostBitsError struct {
@@ -25,24 +33,35 @@ type HostBitsError struct {
 
 // Error says what is wrong and names the network, in words that go on from the written value.
 func (e *HostBitsError) Error() string {
-	return rules.Detail("cidr-host-bits", e.Network)
+	return rules.CIDRHostBits.Detail(e.Network)
 }
 
 // ParseCIDR reads a network in CIDR notation, strictly: no leading zeros, no zone, no IPv4 address in IPv6
-// notation, no host bits. The error goes on from the written value ("is not a CIDR; write ..."); it wraps
-// ErrSyntax or is a *HostBitsError.
+// notation, no host bits. The error goes on from the written value ("is not a CIDR; write ..."); it is a
+// *SyntaxError or a *HostBitsError.
 func ParseCIDR(s string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(s)
 	if err != nil {
-		return netip.Prefix{}, fmt.Errorf("%w; %s", ErrSyntax, remedy(s))
+		return netip.Prefix{}, &SyntaxError{remedy(s)}
 	}
 	if p.Addr().Is4In6() {
-		return netip.Prefix{}, fmt.Errorf("%w; write the IPv4 network without its ::ffff: prefix", ErrSyntax)
+		return netip.Prefix{}, &SyntaxError{"write the IPv4 network without its ::ffff: prefix"}
 	}
 	if network := p.Masked(); network != p {
 		return netip.Prefix{}, &HostBitsError{Prefix: p, Network: network}
 	}
 	return p, nil
+}
+
+// Invalid returns the field error for an error of ParseCIDR.
+func Invalid(at *field.Path, value string, err error) *field.Error {
+	if e, ok := errors.AsType[*HostBitsError](err); ok {
+		return rules.CIDRHostBits.Invalid(at, value, e.Network)
+	}
+	if e, ok := errors.AsType[*SyntaxError](err); ok {
+		return rules.CIDRSyntax.Invalid(at, value, e.Remedy)
+	}
+	return field.Invalid(at, value, err.Error())
 }
 
 // remedy says what to write instead of something that is not a CIDR, with the closest example there is.

@@ -45,7 +45,8 @@ func TestParseCIDRSaysWhatToWrite(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("ParseCIDR(%q): error %v, want %q in it", tc.in, err, tc.want)
 			}
-			if _, hostBits := errors.AsType[*HostBitsError](err); hostBits == errors.Is(err, ErrSyntax) {
+			_, hostBits := errors.AsType[*HostBitsError](err)
+			if _, syntax := errors.AsType[*SyntaxError](err); hostBits == syntax {
 				t.Errorf("ParseCIDR(%q): error %v is neither of the two kinds, or both", tc.in, err)
 			}
 		})
@@ -151,9 +152,9 @@ func TestInvalidPrefixesAreNothing(t *testing.T) {
 func TestFamilies(t *testing.T) {
 	v4, v6 := netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")
 	for want, list := range map[string][]netip.Prefix{
-		"empty": {{}}, "IPv4-only": {v4, {}, v4}, "IPv6-only": {v6}, "dual-stack": {v6, v4},
+		"empty": {{}}, "IPv4": {v4, {}, v4}, "IPv6": {v6}, "IPv4 and IPv6": {v6, v4},
 	} {
-		if got := FamiliesOf(list); got.String() != want || got.Dual() != (want == "dual-stack") {
+		if got := FamiliesOf(list); got.String() != want || got.Dual() != (want == "IPv4 and IPv6") {
 			t.Errorf("FamiliesOf(%v) = %s, want %s", list, got, want)
 		}
 	}

@@ -53,17 +53,25 @@ func FamiliesOf(prefixes []netip.Prefix) Families {
 // Dual reports whether both families are there.
 func (f Families) Dual() bool { return f.IPv4 && f.IPv6 }
 
-// String is "IPv4-only", "IPv6-only", "dual-stack" or "empty".
+// String is "IPv4", "IPv6", "IPv4 and IPv6" or "empty".
 func (f Families) String() string {
 	switch f {
 	case Families{IPv4: true}:
-		return "IPv4-only"
+		return "IPv4"
 	case Families{IPv6: true}:
-		return "IPv6-only"
+		return "IPv6"
 	case Families{IPv4: true, IPv6: true}:
-		return "dual-stack"
+		return "IPv4 and IPv6"
 	}
 	return "empty"
+}
+
+// Version returns the version of IP of a network, 4 or 6.
+func Version(network netip.Prefix) int {
+	if network.Addr().Is4() {
+		return 4
+	}
+	return 6
 }
 
 // SameFamily reports whether two valid prefixes are of the same IP family.

@@ -40,6 +40,9 @@ type Probe struct {
 	// Patient is true for what may not be there yet, such as a service that was made a moment ago: it is tried again for
 	// some seconds.
 	Patient bool `json:"patient,omitempty"`
+	// Denied is true for what must not be reached. The result is the same, an error if it is not reached; but it is tried
+	// again while it is reached, if Patient is true, and has to fail several times in a row, as one packet may always be lost.
+	Denied bool `json:"denied,omitempty"`
 }
 
 // Result is what became of it. Error is empty if it succeeded.
@@ -53,6 +56,8 @@ const (
 	// limit is how long one try may take, tries how often it is tried: one packet may always be lost.
 	limit = 2 * time.Second
 	tries = 3
+	// failures is how often in a row a probe has to fail that must not reach its target.
+	failures = 2
 	// atOnce is how many probes run at the same time.
 	atOnce = 16
 	few    = 32
@@ -82,6 +87,9 @@ func Run(ctx context.Context, probes []Probe) []Result {
 }
 
 func run(ctx context.Context, p Probe) Result {
+	if p.Denied {
+		return runDenied(ctx, p)
+	}
 	res := Result{ID: p.ID}
 	begun := time.Now()
 	for i := 0; i < tries || p.Patient && time.Since(begun) < patient && ctx.Err() == nil; i++ {
@@ -97,6 +105,31 @@ func run(ctx context.Context, p Probe) Result {
 			case <-ctx.Done():
 			case <-time.After(pause):
 			}
+		}
+	}
+	return res
+}
+
+// runDenied tries until it fails several times in a row.
+func runDenied(ctx context.Context, p Probe) Result {
+	res := Result{ID: p.ID}
+	begun := time.Now()
+	for failed := 0; failed < failures; {
+		begin := time.Now()
+		err := try(ctx, p)
+		res.Milliseconds = time.Since(begin).Milliseconds()
+		if err != nil {
+			res.Error = err.Error()
+			failed++
+			continue
+		}
+		res.Error, failed = "", 0
+		if !p.Patient || time.Since(begun) >= patient || ctx.Err() != nil {
+			return res
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
 		}
 	}
 	return res

@@ -69,3 +69,28 @@ func TestWhatIsNotThereIsSaid(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestWhatMustNotBeReachedIsTriedUntilItIsNot: a policy takes a moment to be effective.
+func TestWhatMustNotBeReachedIsTriedUntilItIsNot(t *testing.T) {
+	port := serve(t)
+	if r := Run(t.Context(), []Probe{{ID: "open", Way: TCP, Host: "127.0.0.1", Port: port, Denied: true}}); r[0].Error != "" || r[0].ID != "open" {
+		t.Errorf("%+v", r)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		// It serves two connections, and no more.
+		for range 2 {
+			if conn, err := listener.Accept(); err == nil {
+				_ = conn.Close()
+			}
+		}
+		_ = listener.Close()
+	}()
+	r := Run(t.Context(), []Probe{{Way: Connect, Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Denied: true, Patient: true}})
+	if !strings.Contains(r[0].Error, "refused") {
+		t.Errorf("%+v", r)
+	}
+}

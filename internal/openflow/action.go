@@ -63,8 +63,11 @@ func Conjunction(id uint32, dimension, dimensions int) Action {
 	return Action(fmt.Sprintf("conjunction(%d,%d/%d)", id, dimension, dimensions))
 }
 
-// Group treats the packet by a group.
-func Group(id uint32) Action { return Action(fmt.Sprintf("group:%d", id)) }
+// Multipath puts a number below buckets into a register, the same for all packets of a TCP connection, and for all other packets between two addresses:
+// fragments of UDP have no ports.
+func Multipath(buckets uint16, register int) Action {
+	return Action(fmt.Sprintf("multipath(symmetric_l3l4,50,modulo_n,%d,0,NXM_NX_REG%d[0..15])", buckets, register))
+}
 
 // Meter drops the packet if it exceeds the rate of a meter.
 func Meter(id uint32) Action { return Action(fmt.Sprintf("meter:%d", id)) }

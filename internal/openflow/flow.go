@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -79,6 +80,7 @@ type Set struct {
 	flows []Flow
 	notes map[uint64]string
 	text  string
+	rates []Rate
 }
 
 // Verbatim returns the set whose String is a text. Its flows cannot be looked at: it is for a set that an earlier process had.
@@ -119,17 +121,34 @@ func NewSet(flows ...Flow) (Set, error) {
 }
 
 // Len is the number of flows.
-func (s Set) Len() int { return max(len(s.flows), strings.Count(s.text, "\n")) }
+func (s Set) Len() int {
+	if s.text == "" {
+		return len(s.flows)
+	}
+	return strings.Count(s.text, "\n") - strings.Count(s.text, rateComment)
+}
+
+// Notes are the notes of flows by cookie.
+func (s Set) Notes() map[uint64]string { return maps.Clone(s.notes) }
+
+// WithNotes returns the set with other notes: those of a set that another process has made.
+func (s Set) WithNotes(notes map[uint64]string) Set {
+	s.notes = maps.Clone(notes)
+	return s
+}
 
 // Note returns the note of the flows with a cookie, empty if none has it.
 func (s Set) Note(cookie uint64) string { return s.notes[cookie] }
 
-// String is the set as a file of ovs-ofctl(8), a flow a line.
+// String is the set as a file of ovs-ofctl(8), a flow a line, after comments with its meters.
 func (s Set) String() string {
 	if s.text != "" {
 		return s.text
 	}
 	var b strings.Builder
+	for _, r := range s.rates {
+		fmt.Fprintf(&b, "%s%d %d %d\n", rateComment, r.ID, r.Kilobits, r.Burst)
+	}
 	for _, f := range s.flows {
 		b.WriteString(f.String())
 		b.WriteByte('\n')
@@ -141,6 +160,9 @@ func (s Set) String() string {
 // cookie.
 func (s Set) Explained() string {
 	var b strings.Builder
+	for _, r := range s.rates {
+		fmt.Fprintf(&b, "%s\n", r)
+	}
 	for i, f := range s.flows {
 		if i == 0 || s.flows[i-1].Table != f.Table {
 			fmt.Fprintf(&b, "table %d\n", f.Table)

@@ -41,6 +41,7 @@ func (t Trace) Reason() string {
 }
 
 var (
+	bridgeLine = regexp.MustCompile(`^\s*bridge\("([^"]*)"\)`)
 	stepLine   = regexp.MustCompile(`^\s*(\d+)\. (.*)$`)
 	cookieText = regexp.MustCompile(`,? ?cookie (0x[0-9a-f]+)`)
 )
@@ -49,12 +50,24 @@ var (
 // further in, and at the end "Datapath actions: drop".
 func ParseTrace(text string, s Set) Trace {
 	t := Trace{Text: text}
-	below := false // lines further in are actions of the last step
+	below := false                 // lines further in are actions of the last step
+	bridge, elsewhere := "", false // the bridge in which the packet begins
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\n")
+		if m := bridgeLine.FindStringSubmatch(line); m != nil {
+			// A packet that leaves by a tunnel or a patch port goes on in another bridge, whose flows are not of the set.
+			if bridge == "" {
+				bridge = m[1]
+			}
+			elsewhere, below = m[1] != bridge, false
+			continue
+		}
 		if actions, found := strings.CutPrefix(line, "Datapath actions: "); found {
 			// After connection tracking the packet comes back: the last line is what counts.
 			t.Datapath, below = actions, false
+			continue
+		}
+		if elsewhere {
 			continue
 		}
 		if m := stepLine.FindStringSubmatch(line); m != nil {

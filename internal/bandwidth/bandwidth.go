@@ -1,0 +1,51 @@
+// Package bandwidth reads the annotations by which pods limit their own bandwidth. It is pure.
+package bandwidth
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// The annotations, as Kubernetes has them: bits a second, such as 10M.
+const (
+	AnnotationIngress = "kubernetes.io/ingress-bandwidth"
+	AnnotationEgress  = "kubernetes.io/egress-bandwidth"
+)
+
+// The values that annotations may have, in bits a second.
+const (
+	least = 1_000
+	most  = 1_000_000_000_000_000
+)
+
+// Limits are the limits of a pod in kilobits a second; 0 is none.
+type Limits struct {
+	// Ingress is what the pod gets, Egress what it sends.
+	Ingress, Egress uint64
+}
+
+// Read returns the limits of a pod with these annotations. The error has all values that are none.
+func Read(annotations map[string]string) (l Limits, err error) {
+	var errs []error
+	for _, a := range []struct {
+		name string
+		to   *uint64
+	}{{AnnotationIngress, &l.Ingress}, {AnnotationEgress, &l.Egress}} {
+		text, set := annotations[a.name]
+		if !set {
+			continue
+		}
+		q, err := resource.ParseQuantity(text)
+		if err != nil || q.CmpInt64(least) < 0 || q.CmpInt64(most) > 0 {
+			errs = append(errs, fmt.Errorf("annotation %s is %q, and must be 1k to 1P bits a second; write for example 10M", a.name, text))
+			continue
+		}
+		*a.to = uint64((q.Value() + 999) / 1000)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Limits{}, err
+	}
+	return l, nil
+}
