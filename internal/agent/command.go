@@ -42,13 +42,13 @@ type Program[C Validator] struct {
 	Libraries func(*slog.Logger)
 }
 
-// Further is an agent that runs beside the main one, in a container of its own.
+// Further is a subcommand beside those that every agent has: an agent that runs in a container of its own, or a question to the running one.
 type Further[C Validator] struct {
 	// Name is that of the subcommand, Short a sentence about it.
 	Name, Short string
 	// Optional is true if the agent has the defaults where there is no configuration file.
 	Optional bool
-	// Run is the agent; it ends with its context.
+	// Run ends with its context.
 	Run func(ctx context.Context, p Process, config C) error
 }
 

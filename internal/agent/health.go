@@ -39,6 +39,8 @@ type Health struct {
 	Beat    *Beat
 	Now     func() time.Time
 	Metrics prometheus.Gatherer
+	// Further are what the agent answers beside, by path. It may be nil.
+	Further map[string]http.HandlerFunc
 }
 
 // Handler serves /healthz (the program works: before the first beat, and for two minutes after each), /readyz (pods can be started; the
@@ -60,6 +62,9 @@ func (h Health) Handler() http.Handler {
 		}
 		answer(w, code, strings.Join(append([]string{first}, problems.Sentences()...), "\n"))
 	})
+	for path, handler := range h.Further {
+		mux.HandleFunc("GET "+path, handler)
+	}
 	mux.Handle("GET /metrics", promhttp.HandlerFor(h.Metrics, promhttp.HandlerOpts{}))
 	return mux
 }

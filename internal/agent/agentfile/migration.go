@@ -1,6 +1,7 @@
 package agentfile
 
 import (
+	"cmp"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,17 +14,22 @@ type MTUMigration struct {
 	Step int `json:"step"`
 	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means the MTU of the configuration.
 	RoutableMTU int `json:"routableMTU,omitempty"`
-	// PodNamespaces is the directory of the pods' network namespaces, as the agent sees it.
-	PodNamespaces string `json:"podNamespaces"`
+	// PodNamespaces is the directory of the pods' network namespaces, as the agent sees it; empty for agents that know the namespace of each pod.
+	PodNamespaces string `json:"podNamespaces,omitempty"`
+}
+
+// Routable is RoutableMTU; 0 without a step.
+func (m *MTUMigration) Routable() int {
+	if m == nil {
+		return 0
+	}
+	return m.RoutableMTU
 }
 
 // PodMTU is the MTU in bytes of the interfaces of pods that are started now: what they may send. mtu is that of
 // the configuration, or what the backend of the network offers.
 func (m *MTUMigration) PodMTU(mtu int) int {
-	if m == nil || m.RoutableMTU == 0 {
-		return mtu
-	}
-	return m.RoutableMTU
+	return cmp.Or(m.Routable(), mtu)
 }
 
 // Validate returns everything that is wrong with a step. mtu is that of the configuration.
@@ -38,5 +44,8 @@ func (m *MTUMigration) Validate(at *field.Path, mtu int) field.ErrorList {
 	if m.RoutableMTU != 0 && (m.RoutableMTU < 576 || m.RoutableMTU > mtu) {
 		errs = append(errs, field.Invalid(at.Child("routableMTU"), m.RoutableMTU, fmt.Sprintf("must be 576 to %d bytes, which is mtu, or 0", mtu)))
 	}
-	return append(errs, ValidatePath(at.Child("podNamespaces"), m.PodNamespaces)...)
+	if m.PodNamespaces != "" {
+		errs = append(errs, ValidatePath(at.Child("podNamespaces"), m.PodNamespaces)...)
+	}
+	return errs
 }

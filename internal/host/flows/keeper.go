@@ -25,6 +25,8 @@ type Keeper struct {
 	// waiting are closed once the desired set is applied, certain is the text of the set that the bridge has; empty if that is not known.
 	waiting []chan struct{}
 	certain string
+	// metered is true if the bridge may have meters.
+	metered bool
 	// doubts counts how often the bridge may have lost its flows.
 	doubts int
 }
@@ -126,8 +128,18 @@ func (k *Keeper) apply(ctx context.Context) error {
 	if k.MatchFragments && certain == "" {
 		err = k.Bridge.MatchFragments(ctx)
 	}
+	rates := desired.Rates()
+	// Flows name meters, which must exist before and may go afterwards.
+	if err == nil && len(rates) > 0 {
+		k.metered = true
+		err = k.Bridge.addMeters(ctx, rates)
+	}
 	if err == nil {
 		err = k.Bridge.Replace(ctx, *desired)
+	}
+	if err == nil && (k.metered || certain == "") {
+		err = k.Bridge.removeMeters(ctx, rates)
+		k.metered = len(rates) > 0
 	}
 	k.finish(*desired, waiting, doubts, err)
 	if k.Applied != nil && ctx.Err() == nil {

@@ -50,26 +50,51 @@ func noDAD(p netip.Prefix) int {
 // Protocol marks the routes of agents. The kernel gives it no meaning.
 const Protocol = 118
 
-// SetRoutes gives an interface exactly these routes, by destination, besides those of the kernel and of third parties. Without a next hop a
-// destination is on the link. With an MTU of 0 it is that of the link.
-func SetRoutes(link netlink.Link, want map[netip.Prefix]netip.Addr, mtu int) error {
-	have, err := netlinkdump.All(func() ([]netlink.Route, error) {
+// standard is the priority that the kernel gives routes without one.
+func standard(to netip.Prefix) int {
+	if to.Addr().Is6() {
+		return 1024
+	}
+	return 0
+}
+
+// Routes returns the routes of agents by an interface.
+func Routes(link netlink.Link) ([]netlink.Route, error) {
+	all, err := netlinkdump.All(func() ([]netlink.Route, error) {
 		return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: Protocol, LinkIndex: link.Attrs().Index}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_OIF)
 	})
 	if err != nil {
-		return fmt.Errorf("list routes: %w", err)
+		return nil, fmt.Errorf("list routes: %w", err)
+	}
+	return all, nil
+}
+
+// SetRoutes gives an interface exactly these routes, by destination, besides those of the kernel and of third parties. Without a next hop a
+// destination is on the link. With an MTU of 0 it is that of the link.
+func SetRoutes(link netlink.Link, want map[netip.Prefix]netip.Addr, mtu int) error {
+	have, err := Routes(link)
+	if err != nil {
+		return err
 	}
 	var errs []error
-	right := map[netip.Prefix]bool{}
+	right, replaced := map[netip.Prefix]bool{}, map[netip.Prefix]*netlink.Route{}
 	for i := range have {
 		to, ok := netaddr.FromIPNet(have[i].Dst)
 		via, _ := netip.AddrFromSlice(have[i].Gw) // the zero value without a next hop
-		if next, wanted := want[to]; ok && wanted && next == via.Unmap() && have[i].MTU == mtu {
+		next, wanted := want[to]
+		wanted = ok && wanted && next == via.Unmap()
+		switch {
+		case wanted && have[i].MTU == mtu:
 			right[to] = true
-			continue
+		case wanted && have[i].Priority == standard(to):
+			replaced[to] = &have[i] // packets have a route all the time
+		default:
+			errs = append(errs, remove(to, &have[i]))
 		}
-		if err := netlink.RouteDel(&have[i]); err != nil && !errors.Is(err, unix.ESRCH) {
-			errs = append(errs, fmt.Errorf("remove the route to %s: %w", to, err))
+	}
+	for to, old := range replaced {
+		if right[to] {
+			errs = append(errs, remove(to, old))
 		}
 	}
 	for to, via := range want {
@@ -87,4 +112,11 @@ func SetRoutes(link netlink.Link, want map[netip.Prefix]netip.Addr, mtu int) err
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func remove(to netip.Prefix, route *netlink.Route) error {
+	if err := netlink.RouteDel(route); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("remove the route to %s: %w", to, err)
+	}
+	return nil
 }

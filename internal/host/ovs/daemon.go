@@ -31,7 +31,9 @@ type Daemon struct {
 	Started func(pid int) error
 	// End asks the process to end; nil stands for SIGTERM, which also follows when it returns an error.
 	End func(context.Context) error
-	Log *slog.Logger
+	// Level returns the level of a line that the process writes; nil is that of Open vSwitch's format.
+	Level func(line string) slog.Level
+	Log   *slog.Logger
 }
 
 // Keep runs the process until the context ends, and again whenever it has ended, with a growing pause. It returns nil.
@@ -94,16 +96,24 @@ func (d Daemon) end(ctx context.Context, cmd *exec.Cmd) error {
 func (d Daemon) copyLog(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
-		level := slog.LevelDebug
-		switch parts := strings.SplitN(lines.Text(), "|", 5); {
-		case len(parts) != 5: // not written as a log: the last words of a process that gives up
-			level = slog.LevelError
-		case parts[3] == "ERR" || parts[3] == "EMER":
-			level = slog.LevelError
-		case parts[3] == "WARN":
-			level = slog.LevelWarn
+		level := levelOf
+		if d.Level != nil {
+			level = d.Level
 		}
-		d.Log.Log(context.Background(), level, lines.Text(), "process", d.Name)
+		d.Log.Log(context.Background(), level(lines.Text()), lines.Text(), "process", d.Name)
 	}
 	_, _ = io.Copy(io.Discard, output) // a line that is too long must not block the process
+}
+
+// levelOf is the level of a line of a process of Open vSwitch or OVN.
+func levelOf(line string) slog.Level {
+	switch parts := strings.SplitN(line, "|", 5); {
+	case len(parts) != 5: // not written as a log: the last words of a process that gives up
+		return slog.LevelError
+	case parts[3] == "ERR" || parts[3] == "EMER":
+		return slog.LevelError
+	case parts[3] == "WARN":
+		return slog.LevelWarn
+	}
+	return slog.LevelDebug
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
@@ -74,6 +75,22 @@ func (d *Database) Interfaces() map[string]Interface {
 		out[row.Text("name")] = Interface{ExternalIDs: row.Map("external_ids"), Port: row.Int("ofport"), Error: row.Text("error")}
 	}
 	return out
+}
+
+// WithoutLink returns the interfaces whose link does not exist in a namespace.
+func (d *Database) WithoutLink(at Place) (map[string]Interface, error) {
+	return withoutLink(d.Interfaces, at.Links)
+}
+
+// withoutLink asks for interfaces first: who adds one creates its link before it.
+func withoutLink(interfaces func() map[string]Interface, links func() (map[string]bool, error)) (map[string]Interface, error) {
+	out := interfaces()
+	exist, err := links()
+	if err != nil {
+		return nil, err
+	}
+	maps.DeleteFunc(out, func(name string, _ Interface) bool { return exist[name] })
+	return out, nil
 }
 
 // Interface returns an interface by name.

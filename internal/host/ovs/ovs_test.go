@@ -174,6 +174,7 @@ func TestPodsOfTwoNodesTalkThroughTunnels(t *testing.T) {
 			t.Errorf("there are entries:\n%s", out)
 		}
 	})
+	t.Run("records of flows are exported", func(t *testing.T) { exportsRecords(t, one, a, "10.0.0.2") })
 	t.Run("ovs-vswitchd is killed", func(t *testing.T) {
 		before := pid(t, one.vswitch)
 		run(t, "kill", "-9", before)

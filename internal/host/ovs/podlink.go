@@ -15,9 +15,13 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/host/podmtu"
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
+
+// procSys is where the kernel's settings of a pod are.
+const procSys = "/proc/sys"
 
 // PodLinkName names the node's end of a pod's link: always the same for an interface of a sandbox. The kernel admits 15 characters; the
 // prefix may have 5.
@@ -30,7 +34,8 @@ func PodLinkName(prefix, containerID, ifName string) string {
 type PodLink struct {
 	// Name is the node's end. Pod is the path of the pod's network namespace, and PodName the interface in it.
 	Name, Pod, PodName string
-	MTU                int
+	// MTU is the longest packet in bytes that both ends take; RoutableMTU the longest that is sent, 0 for the same.
+	MTU, RoutableMTU int
 	// MAC, Addresses and Routes are those of the pod's interface.
 	MAC       net.HardwareAddr
 	Addresses []netip.Prefix
@@ -90,7 +95,7 @@ func (l PodLink) configurePod() error {
 	}
 	for _, a := range l.Addresses {
 		if a.Addr().Is6() {
-			errs = append(errs, sysctl.Set("/proc/sys", "net/ipv6/conf/"+l.PodName+"/disable_ipv6", "0"))
+			errs = append(errs, sysctl.Set(procSys, "net/ipv6/conf/"+l.PodName+"/disable_ipv6", "0"))
 		}
 	}
 	errs = append(errs, netlink.LinkSetUp(far))
@@ -110,7 +115,57 @@ func (l PodLink) configurePod() error {
 		}
 		errs = append(errs, netlink.RouteReplace(route))
 	}
+	if l.RoutableMTU != 0 && errors.Join(errs...) == nil {
+		here, err := netlink.NewHandle()
+		if err != nil {
+			return err
+		}
+		defer here.Close()
+		errs = append(errs, podmtu.LimitRoutes(here, far, l.RoutableMTU))
+	}
 	return errors.Join(errs...)
+}
+
+// SetMTU changes the MTU of a link that exists, as podmtu does: Name, Pod, PodName and Place name it. Without Pod it is that of the node to its bridge.
+func (l PodLink) SetMTU(mtu, routable int) error {
+	outside, err := l.Place.Handle()
+	if err != nil {
+		return err
+	}
+	defer outside.Close()
+	inside, err := l.inside()
+	if err != nil {
+		return err
+	}
+	defer inside.Close()
+	near, err := outside.LinkByName(l.Name)
+	if err != nil {
+		return fmt.Errorf("find interface %s: %w", l.Name, err)
+	}
+	far, err := inside.LinkByName(l.PodName)
+	if err != nil {
+		return fmt.Errorf("find interface %s: %w", l.PodName, err)
+	}
+	enter := func(f func() error) error {
+		if l.Pod == "" {
+			return f()
+		}
+		return ns.WithNetNSPath(l.Pod, func(ns.NetNS) error { return f() })
+	}
+	return podmtu.Link{Outside: outside, Inside: inside, Near: near, Far: far, Enter: enter, ProcSys: procSys}.Set(mtu, routable)
+}
+
+// inside returns a netlink socket in the namespace of the far end.
+func (l PodLink) inside() (*netlink.Handle, error) {
+	if l.Pod == "" {
+		return netlink.NewHandle()
+	}
+	at, err := netns.GetFromPath(l.Pod)
+	if err != nil {
+		return nil, fmt.Errorf("open the pod's network namespace %s: %w", l.Pod, err)
+	}
+	defer at.Close()
+	return netlink.NewHandleAt(at)
 }
 
 // PodAddresses returns the addresses of an interface of a pod, by the path of its network namespace.

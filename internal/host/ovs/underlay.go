@@ -25,7 +25,7 @@ import (
 
 const (
 	// nodeEnd and tunnelEnd are the ends of the pair of interfaces between the node and Open vSwitch.
-	nodeEnd   = "ovs-underlay"
+	nodeEnd   = UnderlayLink
 	tunnelEnd = "underlay"
 	// namespaces is where network namespaces have names.
 	namespaces = "/run/netns"
@@ -39,6 +39,12 @@ var (
 	tunnelAddress = netip.MustParsePrefix("169.254.100.1/30")
 	nodeAddress   = netip.MustParsePrefix("169.254.100.2/30")
 )
+
+// UnderlayLink is the node's end of the pair.
+const UnderlayLink = "ovs-underlay"
+
+// TunnelAddress is the source of packets that leave Open vSwitch, until they get the node's address.
+func TunnelAddress() netip.Addr { return tunnelAddress.Addr() }
 
 // UnderlayNetwork has the addresses of the pair. Pods have no business there.
 var UnderlayNetwork = tunnelAddress.Masked()
@@ -214,6 +220,9 @@ func (u Underlay) prepareInside(ctx context.Context) error {
 	})
 	return errors.Join(append(errs, nft.Run(ctx, tx))...)
 }
+
+// SwitchAddress is the address with which ovs-vswitchd itself sends packets from its namespace.
+func (Underlay) SwitchAddress() netip.Addr { return tunnelAddress.Addr() }
 
 // translate replaces the tunnel endpoint's address by the node's and back, packet by packet. Connection tracking would cost an entry for
 // each flow between nodes, and lose those that it forgets.

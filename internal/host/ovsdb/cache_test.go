@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // proxy stands between a client and a server: it can end connections, and answers some methods as servers without them do.
@@ -218,7 +220,7 @@ func TestCacheFollowsOverGaps(t *testing.T) {
 					}
 					if gap == 0 || i%gap == gap-1 {
 						p.drop(true)
-						eventually(t, fmt.Sprintf("step %d with gaps of %d", i, gap), func() bool { return m.same(c, writer) })
+						eventually.Is(t, fmt.Sprintf("step %d with gaps of %d", i, gap), func() bool { return m.same(c, writer) })
 					}
 				}
 			}
@@ -230,7 +232,7 @@ func TestCacheFollowsOverGaps(t *testing.T) {
 			if _, err := writer.Transact(t.Context(), db, newBridge("br5")...); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the state after a kill", func() bool { return m.same(c, writer) })
+			eventually.Is(t, "the state after a kill", func() bool { return m.same(c, writer) })
 			if tt.resumes != (before > 0) || tt.resumes != (p.resumed.Load() > before) {
 				t.Errorf("%d replies continue from a transaction, %d before the kill", p.resumed.Load(), before)
 			}

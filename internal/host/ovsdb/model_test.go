@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 type failMode string
@@ -66,7 +68,7 @@ func TestTypedRowsComeBackAsTheyWereWritten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the cache has the bridge", func() bool { return c.Snapshot().Len("Bridge") > 0 })
+	eventually.Is(t, "the cache has the bridge", func() bool { return c.Snapshot().Len("Bridge") > 0 })
 	p.UUID, p.Interfaces, p.Trunks = results[1].UUID, []UUID{results[0].UUID}, []int{10, 20}
 	b.UUID, b.Ports = results[2].UUID, []UUID{p.UUID}
 	gotB, errB := bridges.Rows(c.Snapshot())

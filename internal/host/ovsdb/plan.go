@@ -59,6 +59,7 @@ func plan(schema Schema, owner string, desired []Desired, have Snapshot) (*plann
 	for _, r := range slices.SortedFunc(maps.Keys(p.existing), Ref.compare) {
 		if _, keep := p.names[r]; !keep {
 			p.operations = append(p.operations, Delete(r.Table, Is(p.existing[r])))
+			p.differ(Stale, r, p.existing[r])
 		}
 	}
 	p.operations = append(p.operations, p.copies...)
@@ -82,6 +83,8 @@ type planner struct {
 	// copies delete rows that have the same mark as another one.
 	copies   []Operation
 	problems []error
+	// differences are what the operations change.
+	differences []Difference
 }
 
 // find finds the owner's rows by their marks.
@@ -94,6 +97,7 @@ func (p *planner) find() {
 			case !owned:
 			case p.existing[r] != "":
 				p.copies = append(p.copies, Delete(table, Is(id)))
+				p.differ(Duplicate, r, id)
 			default:
 				p.existing[r] = id
 			}
@@ -177,8 +181,10 @@ func (p *planner) row(w Desired) {
 	switch {
 	case !exists:
 		p.operations = append(p.operations, Insert(w.Table, string(p.names[w.Ref]), changes))
+		p.differ(Missing, w.Ref, "")
 	case len(changes) > 0:
 		p.operations = append(p.operations, Update(w.Table, changes, Is(id)))
+		p.differ(Changed, w.Ref, id, slices.Sorted(maps.Keys(changes))...)
 	}
 }
 

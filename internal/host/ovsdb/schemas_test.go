@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // TestRealSchemas does the same with each database that networks use: typed rows that fit its schema, a transaction with a guard, an
@@ -66,7 +68,7 @@ func TestRealSchemas(t *testing.T) {
 			}
 			stop := follow()
 			want := 2 + strings.Count(tt.database, "South") // the chassis has an encapsulation from the start
-			eventually(t, "the cache has the rows", func() bool { return rows() == want })
+			eventually.Is(t, "the cache has the rows", func() bool { return rows() == want })
 			s.kill()
 			stop()
 			s.start()
@@ -75,7 +77,7 @@ func TestRealSchemas(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer follow()()
-			eventually(t, "the cache has the rows of the server that was started again", func() bool { return rows() == want-1 })
+			eventually.Is(t, "the cache has the rows of the server that was started again", func() bool { return rows() == want-1 })
 		})
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // realServer is a process of ovsdb-server that can be killed and started again.
@@ -73,27 +74,13 @@ func (s *realServer) start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, "ovsdb-server accepts connections", func() bool {
+	eventually.Is(s.t, "ovsdb-server accepts connections", func() bool {
 		conn, err := net.Dial("unix", s.socket)
 		if err == nil {
 			_ = conn.Close()
 		}
 		return err == nil
 	})
-}
-
-// eventually polls until something holds, for at most a minute.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	limit, ticker := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
-	defer ticker.Stop()
-	for !holds() {
-		select {
-		case <-limit:
-			t.Fatalf("not within a minute: %s", what)
-		case <-ticker.C:
-		}
-	}
 }
 
 // rowOf returns a row as the server would send it.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // running starts a session, and checks at the end of the test that it ends with its context.
@@ -34,7 +35,7 @@ func running(t *testing.T, s *Session) {
 func (s *Session) after(t *testing.T, before *Client) *Client {
 	t.Helper()
 	var c *Client
-	eventually(t, "a new connection", func() bool {
+	eventually.Is(t, "a new connection", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		var err error

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestRefusalsNameTheOperation(t *testing.T) {
@@ -69,7 +71,7 @@ func TestCanceledTransactionIsUnknownAndDoesNotHappenLater(t *testing.T) {
 			Insert("Queue", "", map[string]any{"dscp": 1}))
 		outcome <- err
 	}()
-	eventually(t, "the server has the transaction", func() bool { return between.passed.Load() == 2 })
+	eventually.Is(t, "the server has the transaction", func() bool { return between.passed.Load() == 2 })
 	cancel()
 	if err := <-outcome; !errors.Is(err, context.Canceled) || !errors.As(err, new(*UnknownOutcomeError)) {
 		t.Errorf("a canceled transaction: %v", err)

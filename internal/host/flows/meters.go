@@ -1,0 +1,114 @@
+package flows
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/cluster-network-operator/cno/internal/openflow"
+)
+
+// meterText is a meter as ovs-ofctl prints it, with one band.
+var meterText = regexp.MustCompile(`meter=(\d+) kbps burst[^\n]*\n\s*type=drop rate=(\d+) burst_size=(\d+)`)
+
+// anyMeter is a meter of any kind.
+var anyMeter = regexp.MustCompile(`(?m)^meter=(\d+) `)
+
+// meters returns the meters of the bridge by ID. Those of another kind than this package makes have no rate.
+func (b Bridge) meters(ctx context.Context) (map[uint32]openflow.Rate, error) {
+	out, err := b.ofctl(ctx, "", "dump-meters", "unix:"+b.management())
+	if err != nil {
+		return nil, err
+	}
+	all := map[uint32]openflow.Rate{}
+	number := func(text string) uint32 {
+		n, _ := strconv.ParseUint(text, 10, 32) // it consists of digits; one that is too long is no rate of this package
+		return uint32(n)
+	}
+	for _, m := range anyMeter.FindAllStringSubmatch(out, -1) {
+		all[number(m[1])] = openflow.Rate{ID: number(m[1])}
+	}
+	for _, m := range meterText.FindAllStringSubmatch(out, -1) {
+		all[number(m[1])] = openflow.Rate{ID: number(m[1]), Kilobits: number(m[2]), Burst: number(m[3])}
+	}
+	return all, nil
+}
+
+// MeterDifferences compares the meters of the bridge with those of a set. Each is a clause.
+func (b Bridge) MeterDifferences(ctx context.Context, s openflow.Set) ([]string, error) {
+	have, err := b.meters(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, r := range s.Rates() {
+		switch other, exists := have[r.ID]; {
+		case !exists:
+			all = append(all, fmt.Sprintf("meter %d is missing", r.ID))
+		case other != r:
+			all = append(all, fmt.Sprintf("meter %d has %d kbit/s, not %d", r.ID, other.Kilobits, r.Kilobits))
+		}
+		delete(have, r.ID)
+	}
+	for _, id := range slices.Sorted(maps.Keys(have)) {
+		all = append(all, fmt.Sprintf("meter %d is one that no flow uses", id))
+	}
+	return all, nil
+}
+
+// groupText is a group as ovs-ofctl prints it.
+var groupText = regexp.MustCompile(`group_id=(\d+)`)
+
+// Groups returns the IDs of the groups of the bridge. A set has none.
+func (b Bridge) Groups(ctx context.Context) ([]string, error) {
+	out, err := b.ofctl(ctx, "", "dump-groups", "unix:"+b.management())
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for _, m := range groupText.FindAllStringSubmatch(out, -1) {
+		ids = append(ids, m[1])
+	}
+	return ids, nil
+}
+
+// addMeters makes the bridge have meters. Those that it has already are not touched, and go on to measure.
+func (b Bridge) addMeters(ctx context.Context, want []openflow.Rate) error {
+	have, err := b.meters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range want {
+		verb := "add-meter"
+		if other, exists := have[r.ID]; exists {
+			if other == r {
+				continue
+			}
+			verb = "mod-meter"
+		}
+		if _, err := b.ofctl(ctx, "", verb, "unix:"+b.management(), r.String()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeMeters removes all meters but those that are wanted. Open vSwitch removes flows that name them, too.
+func (b Bridge) removeMeters(ctx context.Context, want []openflow.Rate) error {
+	have, err := b.meters(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range want {
+		delete(have, r.ID)
+	}
+	for id := range have {
+		if _, err := b.ofctl(ctx, "", "del-meter", "unix:"+b.management(), "meter="+strconv.FormatUint(uint64(id), 10)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

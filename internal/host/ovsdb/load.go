@@ -1,0 +1,27 @@
+package ovsdb
+
+import (
+	"context"
+	"fmt"
+)
+
+// Load reads the schema of a database, and once the columns of tables as NewCache takes them, by a connection of its own.
+func Load(ctx context.Context, client *Client, database string, columns map[string][]string) (Schema, Snapshot, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	schema, err := client.Schema(ctx, database)
+	if err != nil {
+		return schema, Snapshot{}, fmt.Errorf("read the schema of %s: %w", database, err)
+	}
+	cache := NewCache(database, columns, nil)
+	ended := make(chan error, 1)
+	go func() { ended <- cache.Follow(ctx, client) }()
+	select {
+	case <-cache.Synced():
+		cancel()
+		<-ended //nolint:errcheck // it ends because of that
+		return schema, cache.Snapshot(), nil
+	case err := <-ended:
+		return schema, Snapshot{}, fmt.Errorf("read %s: %w", database, err)
+	}
+}
