@@ -10,7 +10,7 @@ import (
 )
 
 // Listen listens at a unix socket that only the process' own user may use: the directory is 0700, the socket 0600. A socket that an
-// earlier process left is replaced, anything else is not.
+// earlier process left, or still has, is replaced, anything else is not. The socket stays when the listener is closed.
 func Listen(path string) (*net.UnixListener, error) {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -40,6 +40,8 @@ func Listen(path string) (*net.UnixListener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
+	// While agents are replaced, another one may have the path when this one ends: it must not remove the other's socket.
+	l.SetUnlinkOnClose(false)
 	if err := os.Chmod(path, 0o600); err != nil {
 		return nil, errors.Join(fmt.Errorf("protect socket: %w", err), l.Close())
 	}

@@ -310,7 +310,8 @@ func (s *Server) collect(ctx context.Context, network string, valid []attachment
 	return late(errors.Join(errs...))
 }
 
-// removeOf removes the attachment of a record in the turn of its sandbox, unless it has changed meanwhile.
+// removeOf removes the attachment of a record in the turn of its sandbox, unless it has changed meanwhile: an ADD that ran when the record was read may have
+// succeeded.
 func (s *Server) removeOf(ctx context.Context, r record) error {
 	leave, err := s.queue.enter(ctx, r.Call.ContainerID)
 	if err != nil {
@@ -318,77 +319,13 @@ func (s *Server) removeOf(ctx context.Context, r record) error {
 	}
 	defer leave()
 	now, err := s.store.get(r.Call.key())
-	if err != nil || now == nil || now.NetNSID != r.NetNSID {
+	if err != nil || now == nil || now.NetNSID != r.NetNSID || (now.Result == nil) != (r.Result == nil) {
 		return err
 	}
 	if err := s.undo(ctx, r.Call); err != nil {
 		return fmt.Errorf("remove interface %s of container %s: %w", r.Call.IfName, r.Call.ContainerID, err)
 	}
 	return nil
-}
-
-// Sweep removes attachments whose ADD did not finish, or whose network namespace is gone, for example after a restart of the
-// node. What cannot be removed is logged, and removed by a later DEL, GC or start.
-func (s *Server) Sweep(ctx context.Context) {
-	records, err := s.store.all()
-	if err != nil {
-		s.Log.Error("some records of attachments cannot be read", "error", err)
-	}
-	for _, r := range records {
-		id, err := nsid.Of(r.Call.NetNS)
-		if r.Result != nil && err == nil && id == r.NetNSID {
-			continue
-		}
-		if err := s.removeOf(ctx, r); err != nil {
-			s.Log.Error("an attachment of an earlier process is not removed", "container", r.Call.ContainerID, "interface", r.Call.IfName, "error", err)
-		}
-	}
-}
-
-// Serving reports whether the server accepts requests.
-func (s *Server) Serving() bool { return s.serving.Load() }
-
-// Containers returns the sandboxes with attachments, also those whose ADD runs.
-func (s *Server) Containers() (map[string]bool, error) {
-	records, err := s.store.all()
-	out := map[string]bool{}
-	for _, r := range records {
-		out[r.Call.ContainerID] = true
-	}
-	return out, err
-}
-
-// Each calls visit with every attachment for which match is true, whose ADD has succeeded and whose network namespace exists, in the turn of its
-// sandbox: no request of it runs meanwhile. It does not wait for an ADD that runs. Before the server serves there are no attachments. The
-// error has all errors.
-func (s *Server) Each(ctx context.Context, match func(Call) bool, visit func(context.Context, Call) error) error {
-	if !s.serving.Load() {
-		return nil
-	}
-	records, err := s.store.all()
-	errs := []error{err}
-	for _, r := range records {
-		if r.Result != nil && match(r.Call) {
-			errs = append(errs, s.each(ctx, r.Call, visit))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (s *Server) each(ctx context.Context, call Call, visit func(context.Context, Call) error) error {
-	leave, err := s.queue.enter(ctx, call.ContainerID)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	r, err := s.store.get(call.key())
-	if err != nil || r == nil || r.Result == nil {
-		return err
-	}
-	if id, err := nsid.Of(r.Call.NetNS); err != nil || id != r.NetNSID {
-		return nil //nolint:nilerr // the sandbox is gone, which Sweep, DEL or GC notice
-	}
-	return visit(ctx, r.Call)
 }
 
 // parse reads what the runtime passes. All that is wrong with it is reported at once.

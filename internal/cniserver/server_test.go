@@ -19,6 +19,7 @@ import (
 	current "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // toy is a network in memory. Its functions replace what it does.
@@ -287,6 +288,32 @@ func TestARestartKeepsAttachmentsAndARebootRemovesThem(t *testing.T) {
 	}
 }
 
+// TestASweepLeavesAnAttachmentWhoseADDRan has the server look for what is left over while an ADD runs.
+func TestASweepLeavesAnAttachmentWhoseADDRan(t *testing.T) {
+	n := newNode(t)
+	n.netns("one")
+	runs, goOn := make(chan struct{}), make(chan struct{})
+	n.toy.add = func(context.Context, Call) error { close(runs); <-goOn; return nil }
+	answered := make(chan cniproto.Response, 1)
+	go func() { answered <- n.ask(n.request(cniproto.Add, "one")) }()
+	<-runs
+	swept := make(chan struct{})
+	go func() { defer close(swept); n.server.Sweep(t.Context()) }()
+	eventually.Is(t, "the sweep waits for the turn of the sandbox", func() bool {
+		n.server.queue.mu.Lock()
+		defer n.server.queue.mu.Unlock()
+		return n.server.queue.sandboxes["one"].users == 2
+	})
+	close(goOn)
+	if r := <-answered; r.Error != nil {
+		t.Fatal(r.Error)
+	}
+	<-swept
+	if n.toy.counted("del") != 0 || n.records() != 1 {
+		t.Errorf("%d DELs, %d records: the attachment is removed", n.toy.counted("del"), n.records())
+	}
+}
+
 func TestADELThatFailsIsAnErrorAndIsRepeated(t *testing.T) {
 	n := newNode(t)
 	n.netns("a")
@@ -542,5 +569,36 @@ func TestTheSocketIsForItsUserAlone(t *testing.T) {
 	}
 	if _, err := Listen(filepath.Join(n.dir, "link", "s")); err == nil {
 		t.Error("a link is followed")
+	}
+}
+
+// TestAnAgentThatEndsLeavesTheSocketOfItsSuccessor: both run for a time during a rollout.
+func TestAnAgentThatEndsLeavesTheSocketOfItsSuccessor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "agent", "cni.sock")
+	first, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatalf("the successor cannot be reached: %v", err)
+	}
+	if err := errors.Join(conn.Close(), second.Close()); err != nil {
+		t.Fatal(err)
+	}
+	// What is left is replaced by the next one.
+	third, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := third.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -100,11 +100,20 @@ func (s store) remove(key string) error {
 // all returns all records in the order of their files. A file that cannot be read is renamed and returned as an error: the
 // others count.
 func (s store) all() ([]record, error) {
+	records, unreadable, err := s.scan()
+	errs := []error{err}
+	for _, file := range unreadable {
+		errs = append(errs, os.Rename(file, file+damaged))
+	}
+	return records, errors.Join(errs...)
+}
+
+// scan reads all records, and returns the files that cannot be read.
+func (s store) scan() (records []record, unreadable []string, err error) {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
-		return nil, fmt.Errorf("list attachments: %w", err)
+		return nil, nil, fmt.Errorf("list attachments: %w", err)
 	}
-	var records []record
 	var errs []error
 	for _, e := range entries {
 		if !strings.HasSuffix(e.Name(), suffix) {
@@ -115,10 +124,32 @@ func (s store) all() ([]record, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
-			errs = append(errs, err, os.Rename(file, file+damaged))
+			unreadable = append(unreadable, file)
+			errs = append(errs, err)
 		default:
 			records = append(records, *r)
 		}
 	}
-	return slices.Clip(records), errors.Join(errs...)
+	return slices.Clip(records), unreadable, errors.Join(errs...)
+}
+
+// Recorded is an attachment of which a server has a file.
+type Recorded struct {
+	Call Call
+	// Added is whether its ADD has succeeded.
+	Added bool
+}
+
+// Records returns the attachments of which a server has files in its directory, for those who look at them while it runs. Nothing is changed. Without
+// the directory there are none; files that cannot be read are the error.
+func Records(dir string) ([]Recorded, error) {
+	records, _, err := store{dir}.scan()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var out []Recorded
+	for _, r := range records {
+		out = append(out, Recorded{r.Call, r.Result != nil})
+	}
+	return out, err
 }
