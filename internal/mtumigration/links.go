@@ -1,9 +1,9 @@
 package mtumigration
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/api/rules"
 )
 
 // CheckLinks refuses an MTU that, with the overhead of what carries packets between nodes (by), is more than a link of a node takes. All
@@ -12,6 +12,5 @@ func CheckLinks(at *field.Path, mtu, overhead int, by string, link int) field.Er
 	if link == 0 || mtu+overhead <= link {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, mtu, fmt.Sprintf("needs links of at least %d (%s adds %d), and a node has one of %d; use %d or less, or leave it out, or raise the links first and delete the ConfigMap mtu, so that nodes are asked again",
-		mtu+overhead, by, overhead, link, link-overhead)).WithOrigin("mtu-links")}
+	return field.ErrorList{rules.LinkMTU.Invalid(at, mtu, mtu+overhead, by, overhead, link, link-overhead)}
 }

@@ -9,18 +9,37 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
 // State is what the configuration of a network's agents has of the MTU.
 type State struct {
 	// MTU is the MTU in bytes of interfaces: the longest packet that pods accept.
-	MTU int
+	MTU int `json:"mtu"`
 	// Step counts the steps of all migrations, so that what was reported of another one is not taken for this one; 0 while there is no
 	// migration.
-	Step int
+	Step int `json:"step,omitempty"`
 	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means MTU.
-	RoutableMTU int
+	RoutableMTU int `json:"routableMTU,omitempty"`
+}
+
+// StateOf is the state that the configuration of agents has.
+func StateOf(mtu int, m *agentfile.MTUMigration) State {
+	s := State{MTU: mtu, RoutableMTU: m.Routable()}
+	if m != nil {
+		s.Step = m.Step
+	}
+	return s
+}
+
+// Migration is the step for the configuration of agents; nil while there is no migration. namespaces is where agents have the network namespaces of
+// pods; empty for those that know the namespace of each pod.
+func (s State) Migration(namespaces string) *agentfile.MTUMigration {
+	if s.Step == 0 {
+		return nil
+	}
+	return &agentfile.MTUMigration{Step: s.Step, RoutableMTU: s.RoutableMTU, PodNamespaces: namespaces}
 }
 
 // Change is a change of the MTU, in bytes.
