@@ -64,6 +64,7 @@ type Controller struct {
 	// reported is what was last reported of each definition.
 	reported map[client.ObjectKey]string
 	limit    limiter
+	unused   unused
 }
 
 // Specs returns the controller as data.
@@ -79,10 +80,11 @@ func (c *Controller) setup(mgr manager.Manager) error {
 		return err
 	}
 	c.client = uncached{mgr.GetClient(), mgr.GetAPIReader()}
+	c.unused.defined = anyDefinition(mgr.GetCache())
 	c.Wake.Fire()
 	// A node that is new waits for its slices.
 	return loop.Add(mgr, Name, c.Reconcile, loop.Options{FirstRetry: retryFirst, LastRetry: retryLast},
-		c.Wake.Source(), loop.On(mgr, &corev1.Node{}, loop.Once(), created()))
+		c.Wake.Source(), loop.On(mgr, &corev1.Node{}, loop.Once(), created()), loop.On(mgr, definition(), loop.Once(), c.unused.first()))
 }
 
 // uncached is a client that reads from the API server.
@@ -112,10 +114,21 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		c.Metrics.forget()
 		return reconcile.Result{}, nil
 	}
+	switch rest, err := c.unused.rest(ctx, c.Now()); {
+	case err != nil:
+		return reconcile.Result{}, err
+	case rest == forever:
+		c.since = nil
+		c.Metrics.forget()
+		return reconcile.Result{}, nil
+	case rest > 0:
+		return reconcile.Result{RequeueAfter: rest}, nil
+	}
 	w, err := c.gather(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	c.unused.found(w)
 	due := c.due(find(w))
 	err = errors.Join(c.release(ctx, w, due), c.divide(ctx, w))
 	c.report(w)

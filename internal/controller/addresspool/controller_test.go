@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/yaml"
 
@@ -415,5 +416,56 @@ func TestTheControllerWaitsForItsKinds(t *testing.T) {
 	}
 	if len(needs) != 4 {
 		t.Errorf("%v", slices.Collect(maps.Keys(needs)))
+	}
+}
+
+// TestAClusterWithoutDefinitionsIsReadOnce: nothing is read while there is no definition, but for what earlier ones may have left.
+func TestAClusterWithoutDefinitionsIsReadOnce(t *testing.T) {
+	c := newCluster(t)
+	defined, left, reads := false, false, 0
+	c.unused.defined = func(context.Context) (bool, error) { return defined, nil }
+	c.intercept(interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, l client.ObjectList, o ...client.ListOption) error {
+		reads++
+		return w.List(ctx, l, o...)
+	}})
+	for _, step := range []struct {
+		why             string
+		after           time.Duration
+		defined, left   bool
+		reads, wakes    bool
+		reconcilesAgain bool
+	}{
+		{why: "after the start there is time", wakes: true, reconcilesAgain: true},
+		{why: "a node that is created changes nothing", after: time.Second, wakes: true, reconcilesAgain: true},
+		{why: "addresses may be left", after: interval, left: true, reads: true, wakes: true, reconcilesAgain: true},
+		{why: "they are, and are watched", after: interval, left: true, reads: true, wakes: true, reconcilesAgain: true},
+		{why: "they were released", after: interval, reads: true, wakes: true, reconcilesAgain: true},
+		{why: "nothing is left", after: interval, wakes: true},
+		{why: "a configuration is applied", after: time.Hour, wakes: true},
+		{why: "a definition is created", defined: true, reads: true, reconcilesAgain: true},
+		{why: "definitions stay", after: interval, defined: true, reads: true, reconcilesAgain: true},
+		{why: "the last one is deleted", after: interval, wakes: true, reconcilesAgain: true},
+	} {
+		switch {
+		case step.left && !left:
+			c.assign("192.0.2.0/28", c.owner("gone", "uid"))
+		case !step.left:
+			for _, kind := range []schema.GroupVersionKind{store.KindPool, store.KindReservation} {
+				if err := c.Client.DeleteAllOf(t.Context(), unstructuredOf(kind, ""), client.InNamespace(c.Controller.Namespace)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		left = step.left
+		defined, reads = step.defined, 0
+		c.now = c.now.Add(step.after)
+		result, err := c.Reconcile(t.Context(), reconcile.Request{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wakes := c.unused.first().Create(event.CreateEvent{Object: definition()})
+		if reads > 0 != step.reads || wakes != step.wakes || result.RequeueAfter > 0 != step.reconcilesAgain {
+			t.Errorf("%s: %d reads, a definition wakes: %t, again after %s", step.why, reads, wakes, result.RequeueAfter)
+		}
 	}
 }

@@ -19,11 +19,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -49,6 +51,10 @@ const (
 type Controller struct {
 	// Live reads what no cache has.
 	Live client.Reader
+	// Applied reads an object that the operator has applied from their cache.
+	Applied interface {
+		Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error
+	}
 	// Image is Multus's own, MULTUS_IMAGE; any with a shell would do.
 	Image   string
 	Version string
@@ -63,18 +69,19 @@ type Controller struct {
 
 	// client reads from the loop's caches, and writes. setup sets it.
 	client client.Client
-	// follow has the loop's own workload watched. setup sets it: where there is no Multus, there is nothing to watch.
-	follow func() error
+	// follow has the loop's own workload watched, followPods its pods. setup sets them: where there is no Multus, or no workload, there
+	// is nothing to watch.
+	follow, followPods func() error
 	// told is what was told last, so that it is not told twice.
 	told string
 }
 
-// owns are the kinds that the controller reads from a cache of its own: nothing outside of the namespace of Multus.
+// owns are the kinds that the controller reads from a cache of its own: nothing outside of the namespace of Multus. ConfigMaps of that
+// namespace are in the cache that controllers share.
 func owns() map[client.Object]cache.ByObject {
 	there := map[string]cache.Config{Namespace: {}}
 	ours := labels.SelectorFromSet(labels.Set{"app": workload})
 	return map[client.Object]cache.ByObject{
-		&corev1.ConfigMap{}: {Namespaces: there},
 		&appsv1.DaemonSet{}: {Namespaces: there},
 		&corev1.Pod{}:       {Namespaces: there, Label: ours},
 	}
@@ -91,11 +98,11 @@ func (c *Controller) setup(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	c.follow = sync.OnceValue(func() error {
-		return l.Watch(loop.On(mgr, &appsv1.DaemonSet{}, loop.Once()), loop.On(mgr, &corev1.Pod{}, loop.Once()))
-	})
+	c.follow = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &appsv1.DaemonSet{}, loop.Once())) })
+	c.followPods = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &corev1.Pod{}, loop.Once())) })
 	// Every namespace has a ConfigMap, that of the cluster's authority, by which it is seen that there is one.
-	return l.Watch(c.Wake.Source(), loop.On(mgr, &corev1.ConfigMap{}, loop.Once()))
+	there := predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() == Namespace })
+	return l.Watch(c.Wake.Source(), loop.On(mgr, &corev1.ConfigMap{}, loop.Once(), there))
 }
 
 // Reconcile looks how far the list is, and does the next step.
@@ -119,14 +126,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 // gather reads what there is.
 func (c *Controller) gather(ctx context.Context) (w world, err error) {
 	w.Image, w.Now = c.Image, c.Now()
-	namespace := &metav1.PartialObjectMetadata{}
-	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	err = c.Live.Get(ctx, client.ObjectKey{Name: Namespace}, namespace)
-	if client.IgnoreNotFound(err) != nil {
-		return w, fmt.Errorf("read namespace %s: %w", Namespace, err)
-	}
-	if w.Multus = err == nil && namespace.DeletionTimestamp == nil; !w.Multus {
-		return w, nil
+	if w.Multus, err = c.multus(ctx); err != nil || !w.Multus {
+		return w, err
 	}
 	if c.follow != nil {
 		if err := c.follow(); err != nil {
@@ -142,12 +143,42 @@ func (c *Controller) gather(ctx context.Context) (w world, err error) {
 	if w.DaemonSet, err = get(ctx, c.client, workload, &appsv1.DaemonSet{}); err != nil {
 		return w, err
 	}
+	if w.DaemonSet == nil {
+		return w, nil
+	}
+	if c.followPods != nil {
+		if err := c.followPods(); err != nil {
+			return w, err
+		}
+	}
 	var pods corev1.PodList
 	if err := c.client.List(ctx, &pods, client.InNamespace(Namespace), client.MatchingLabels{"app": workload}); err != nil {
 		return w, fmt.Errorf("list pods: %w", err)
 	}
 	w.Pods = pods.Items
 	return w, nil
+}
+
+// multus reports whether there is the namespace of Multus. One that a third party has created is not in the cache of what was applied.
+func (c *Controller) multus(ctx context.Context) (bool, error) {
+	kind, key := corev1.SchemeGroupVersion.WithKind("Namespace"), client.ObjectKey{Name: Namespace}
+	ours := &unstructured.Unstructured{}
+	ours.SetGroupVersionKind(kind)
+	err := c.Applied.Get(ctx, key, ours)
+	if err == nil {
+		return ours.GetDeletionTimestamp() == nil, nil
+	}
+	if apierrors.IsNotFound(err) {
+		theirs := &metav1.PartialObjectMetadata{}
+		theirs.SetGroupVersionKind(kind)
+		if err = c.Live.Get(ctx, key, theirs); err == nil {
+			return theirs.DeletionTimestamp == nil, nil
+		}
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read namespace %s: %w", Namespace, err)
+	}
+	return false, nil
 }
 
 // get reads an object of the namespace into o, and returns nil if there is none.

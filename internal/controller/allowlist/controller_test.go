@@ -37,7 +37,7 @@ func (c *cluster) Eventf(regarding, _ runtime.Object, kind, reason, _, note stri
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{Server: apitest.Shared(t), t: t}
-	c.Controller = &Controller{Live: c.Client, client: c.Client, Image: "multus:v1", Version: "v1", Board: &report.Board{}, Events: c, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	c.Controller = &Controller{Live: c.Client, Applied: c.Client, client: c.Client, Image: "multus:v1", Version: "v1", Board: &report.Board{}, Events: c, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 	return c
 }
 

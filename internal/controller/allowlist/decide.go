@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -117,13 +118,10 @@ func laggards(w world) string {
 		}
 	}
 	slices.Sort(all)
-	if len(all) > named {
-		all = append(all[:named], fmt.Sprintf("and %d more", len(all)-named))
-	}
 	if len(all) == 0 {
 		return ""
 	}
-	return " (" + strings.Join(all, ", ") + ")"
+	return " (" + strings.Join(phrase.First(all, named), ", ") + ")"
 }
 
 func (d *decision) degraded(reason, message string) {

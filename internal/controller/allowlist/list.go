@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/multinet/sysctls"
 )
 
 const (
@@ -45,9 +47,5 @@ func parse(data map[string]string) (string, error) {
 
 // shipped returns the list that new ConfigMaps get: settings that affect nothing but the interface of the pod.
 func shipped() (string, error) {
-	content, err := assets.ReadFile("assets/" + key)
-	if err != nil {
-		return "", fmt.Errorf("read default list: %w", err)
-	}
-	return parse(map[string]string{key: string(content)})
+	return parse(map[string]string{key: sysctls.Default()})
 }

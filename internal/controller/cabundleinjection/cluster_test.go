@@ -31,6 +31,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{Audit: true}) }
@@ -175,18 +176,9 @@ func (c *cluster) edit(name string, change func(*corev1.ConfigMap)) {
 	}
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func (c *cluster) awaitInjected(name, pem string) {
 	c.t.Helper()
-	eventually(c.t, name+" has the certificates", func() bool { return c.get(name).Data["ca-bundle.crt"] == pem })
+	eventually.Is(c.t, name+" has the certificates", func() bool { return c.get(name).Data["ca-bundle.crt"] == pem })
 }
 
 // awaitEvent waits for an event on a ConfigMap.
@@ -198,7 +190,7 @@ func (c *cluster) awaitEvent(name, words string) {
 			c.t.Logf("events: %q", last)
 		}
 	}()
-	eventually(c.t, "an event on "+name+" with "+words, func() bool {
+	eventually.Is(c.t, "an event on "+name+" with "+words, func() bool {
 		last = c.events(name)
 		return strings.Contains(strings.Join(last, "\n"), words)
 	})

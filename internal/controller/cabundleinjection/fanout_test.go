@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // fanOut makes ConfigMaps that ask, in namespaces of two each, and returns how long the loop takes from a change of the
@@ -54,12 +56,10 @@ func fanOut(tb testing.TB, configMaps, certificates, rounds int) []time.Duration
 		before := c.metric("cluster_network_operator_trusted_ca_writes_total", "injected")
 		begin := time.Now()
 		c.trust(text)
-		for deadline := begin.Add(2 * time.Minute); c.metric("cluster_network_operator_trusted_ca_writes_total", "injected")-before < float64(configMaps); {
-			if time.Now().After(deadline) {
-				tb.Fatal("the certificates do not arrive")
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
+		eventually.HoldsWithin(tb, 2*time.Minute, "the certificates arrive", func() (string, bool) {
+			injected := c.metric("cluster_network_operator_trusted_ca_writes_total", "injected") - before
+			return fmt.Sprintf("in %v of %d ConfigMaps", injected, configMaps), injected >= float64(configMaps)
+		})
 		// The first round is that of the start.
 		if round > 0 {
 			took = append(took, time.Since(begin))

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestWhoAsksGetsTheCertificatesAndKeepsEverythingElse(t *testing.T) {
@@ -92,18 +93,18 @@ func TestWhoStopsAskingLosesTheCertificatesAndNothingElse(t *testing.T) {
 		}
 	}
 	c.edit("watched", func(cm *corev1.ConfigMap) { delete(cm.Labels, InjectLabel) })
-	eventually(t, "the key is gone, and the rest is there", gone("watched"))
+	eventually.Is(t, "the key is gone, and the rest is there", gone("watched"))
 	c.awaitEvent("watched", "Normal CABundleRemoved")
 	// What its owner has written since is theirs.
 	c.edit("own", func(cm *corev1.ConfigMap) { cm.Data["ca-bundle.crt"], cm.Labels[InjectLabel] = "mine", "false" })
-	eventually(t, "the mark is gone", func() bool { return c.get("own").Labels[markLabel] == "" })
+	eventually.Is(t, "the mark is gone", func() bool { return c.get("own").Labels[markLabel] == "" })
 	if got := c.get("own").Data["ca-bundle.crt"]; got != "mine" {
 		t.Errorf("the owner's key is %q", got)
 	}
 	c.stop()
 	c.edit("meanwhile", func(cm *corev1.ConfigMap) { delete(cm.Labels, InjectLabel) })
 	c.start()
-	eventually(t, "who stopped asking while no one looked is found", gone("meanwhile"))
+	eventually.Is(t, "who stopped asking while no one looked is found", gone("meanwhile"))
 	c.edit("watched", func(cm *corev1.ConfigMap) { cm.Labels = map[string]string{InjectLabel: "true"} })
 	c.awaitInjected("watched", first)
 }
@@ -127,7 +128,7 @@ func TestWhatCannotBeWrittenIsSaidThereAndNotTriedAgain(t *testing.T) {
 	c.edit("large", func(cm *corev1.ConfigMap) { cm.Data["mine"] = "small" })
 	c.awaitInjected("large", first)
 	// The metric follows the write.
-	eventually(t, "one is refused", func() bool { return c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused) == 1 })
+	eventually.Is(t, "one is refused", func() bool { return c.metric("cluster_network_operator_trusted_ca_configmaps", stateRefused) == 1 })
 	if n := len(c.events("immutable")); n != 1 {
 		t.Errorf("%d events", n)
 	}
@@ -149,7 +150,7 @@ func TestRefusingAdmissionIsSaidOnTheConfigMap(t *testing.T) {
 		PolicyName: "guard", ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
 	c.Create(t, policy)
 	c.Create(t, binding)
-	eventually(t, "the policy is in effect", func() bool {
+	eventually.Is(t, "the policy is in effect", func() bool {
 		cm := c.get("guarded")
 		cm.Data = map[string]string{"x": time.Now().String()}
 		return c.Client.Update(t.Context(), cm, client.DryRunAll) != nil
@@ -193,7 +194,7 @@ func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
 		"has no END line":                {"ca-bundle.crt": first + first[:50]},
 	} {
 		c.origin(data)
-		eventually(t, "a finding with "+why, func() bool {
+		eventually.Is(t, "a finding with "+why, func() bool {
 			findings, _, _ := c.board.Snapshot()
 			return len(findings) == 1 && findings[0].Component == "InjectorConfig" && findings[0].Reason == "InvalidInjectorConfig" &&
 				findings[0].Effect == status.Degraded && strings.Contains(findings[0].Message, why)
@@ -203,7 +204,7 @@ func TestSourceThatIsMissingIsQuietAndOneThatIsNoGoodIsReported(t *testing.T) {
 		}
 	}
 	c.trust(first)
-	eventually(t, "the finding is gone", func() bool { findings, _, _ := c.board.Snapshot(); return len(findings) == 0 })
+	eventually.Is(t, "the finding is gone", func() bool { findings, _, _ := c.board.Snapshot(); return len(findings) == 0 })
 }
 
 func TestWhoKeepsWritingTheKeyIsNamedAndNotFoughtWith(t *testing.T) {
@@ -321,7 +322,7 @@ func TestANamespaceGetsCertificatesInTheOldestConfigMapsOnly(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), c.get(name(0))); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is forgotten", func() bool { return states(stateInjected) == perNamespace-1 })
+	eventually.Is(t, "it is forgotten", func() bool { return states(stateInjected) == perNamespace-1 })
 	ahead.Add(int64(limitKept))
 	c.trust(second)
 	for i := range perNamespace {

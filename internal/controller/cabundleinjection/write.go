@@ -3,7 +3,6 @@ package cabundleinjection
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/cluster-network-operator/cno/internal/cabundle"
+	"github.com/cluster-network-operator/cno/internal/eventaction"
 )
 
 // verify compares the certificates in a ConfigMap with the right ones. Its metadata says that it has them, which any client can write that
@@ -137,7 +137,7 @@ func (c *Controller) release(ctx context.Context, key types.NamespacedName) erro
 	}
 	c.Metrics.wrote("removed")
 	c.Log.Info("trusted certificates removed", "namespace", m.Namespace, "configmap", m.Name)
-	c.Events.Eventf(about(m), nil, corev1.EventTypeNormal, reasonRemoved, action(reasonRemoved), "the label %s was removed, and with it the trusted certificates", InjectLabel)
+	c.Events.Eventf(about(m), nil, corev1.EventTypeNormal, reasonRemoved, eventaction.Of("Inject", reasonRemoved), "the label %s was removed, and with it the trusted certificates", InjectLabel)
 	return nil
 }
 
@@ -172,15 +172,7 @@ func (c *Controller) tell(m *metav1.PartialObjectMetadata, reason, message strin
 	if len(message) > longestNote {
 		message = message[:longestNote] + "..."
 	}
-	c.Events.Eventf(about(m), nil, corev1.EventTypeWarning, reason, action(message), "%s", message)
-}
-
-// action is what the loop was doing, for events. The recorder takes events that differ only in their text for repetitions,
-// and shows the first text for all; so the action distinguishes texts.
-func action(text string) string {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(text)) // a hash takes everything
-	return fmt.Sprintf("Inject-%08x", sum.Sum32())
+	c.Events.Eventf(about(m), nil, corev1.EventTypeWarning, reason, eventaction.Of("Inject", message), "%s", message)
 }
 
 // about refers to a ConfigMap.

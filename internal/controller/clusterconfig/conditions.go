@@ -44,7 +44,7 @@ func troubleOf(v verdict) trouble {
 	case len(v.invalid) > 0:
 		lines := make([]string, len(v.invalid))
 		for i, e := range v.invalid {
-			lines[i] = e.Field + ": " + e.Detail
+			lines[i] = e.Field + ": " + pipeline.Message(e)
 			if e.Detail == "" {
 				lines[i] = e.Error()
 			}

@@ -10,6 +10,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
@@ -45,7 +46,7 @@ func validate(spec *configv1.NetworkSpec, around surroundings) field.ErrorList {
 	}
 	errs = append(errs, serviceCount(service)...)
 	if strings.TrimSpace(spec.NetworkType) == "" {
-		errs = append(errs, field.Required(typePath, "spec.networkType is required; write the plug-in of the pod network, e.g. Flannel"))
+		errs = append(errs, rules.TypeRequired.Required(typePath, "Flannel, OVNKubernetes, OpenShiftSDN"))
 	}
 	errs = append(errs, families(service, cluster, around)...)
 	errs = append(errs, externalIP(spec.ExternalIP)...)
@@ -62,14 +63,14 @@ type pool struct {
 // readServices reads the networks of services.
 func readServices(list []string) ([]pool, field.ErrorList) {
 	if len(list) == 0 {
-		return nil, field.ErrorList{field.Required(servicePath, "spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16")}
+		return nil, field.ErrorList{rules.ServiceNetworkRequired.Required(servicePath)}
 	}
 	var pools []pool
 	var errs field.ErrorList
 	for i, text := range list[:min(len(list), mostPools)] {
 		p := pool{path: servicePath.Index(i), text: text}
 		var err *field.Error
-		if p.prefix, err = readCIDR("spec.serviceNetwork", p.path, text); err != nil {
+		if p.prefix, err = readCIDR(p.path, text); err != nil {
 			errs = append(errs, err)
 		}
 		pools = append(pools, p)
@@ -80,7 +81,7 @@ func readServices(list []string) ([]pool, field.ErrorList) {
 // readPools reads the networks of pods.
 func readPools(list []configv1.ClusterNetworkEntry) ([]pool, field.ErrorList) {
 	if len(list) == 0 {
-		return nil, field.ErrorList{field.Required(clusterPath, "spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23")}
+		return nil, field.ErrorList{rules.ClusterNetworkRequired.Required(clusterPath)}
 	}
 	var pools []pool
 	var errs field.ErrorList
@@ -90,7 +91,7 @@ func readPools(list []configv1.ClusterNetworkEntry) ([]pool, field.ErrorList) {
 	for i, entry := range list[:min(len(list), mostPools)] {
 		p := pool{path: clusterPath.Index(i), text: entry.CIDR}
 		var err *field.Error
-		if p.prefix, err = readCIDR("spec.clusterNetwork", p.path.Child("cidr"), entry.CIDR); err != nil {
+		if p.prefix, err = readCIDR(p.path.Child("cidr"), entry.CIDR); err != nil {
 			errs = append(errs, err)
 		}
 		if err := hostPrefix(p, entry.HostPrefix); err != nil {
@@ -103,12 +104,12 @@ func readPools(list []configv1.ClusterNetworkEntry) ([]pool, field.ErrorList) {
 }
 
 // readCIDR reads a network. One with host bits is an error too, and the network that was meant is returned.
-func readCIDR(list string, path *field.Path, text string) (netip.Prefix, *field.Error) {
+func readCIDR(path *field.Path, text string) (netip.Prefix, *field.Error) {
 	p, err := netaddr.ParseCIDR(text)
 	if err == nil {
 		return p, nil
 	}
-	wrong := field.Invalid(path, shorten(text), fmt.Sprintf("could not parse %s %s: %v", list, shorten(text), err))
+	wrong := netaddr.Invalid(path, shorten(text), err)
 	if lenient, err := netip.ParsePrefix(text); err == nil && !lenient.Addr().Is4In6() {
 		return lenient.Masked(), wrong
 	}
@@ -133,9 +134,9 @@ func hostPrefix(p pool, length uint32) *field.Error {
 	lo, hi := netaddr.BlockRange(p.prefix)
 	switch {
 	case uint64(length) < uint64(max(lo, 0)):
-		return field.Invalid(path, length, fmt.Sprintf("%d must be between %d and %d for a /%d", length, lo, hi, p.prefix.Bits()))
+		return rules.HostPrefixRange.Invalid(path, length, lo, hi, p.prefix.Bits())
 	case uint64(length) > uint64(max(hi, 0)):
-		return field.Invalid(path, length, fmt.Sprintf("%d leaves no usable pod address per node; use %d to %d for a /%d", length, lo, hi, p.prefix.Bits()))
+		return rules.HostPrefixUnusable.Invalid(path, length, fmt.Sprintf("%d or less", hi))
 	}
 	return nil
 }
@@ -144,20 +145,18 @@ func hostPrefix(p pool, length uint32) *field.Error {
 func overlaps(pools []pool, machines []string) field.ErrorList {
 	byName, list := map[string]pool{}, []netaddr.Pool(nil)
 	for _, p := range pools {
-		byName[p.path.String()] = p
-		list = append(list, netaddr.Pool{Name: p.path.String(), Prefix: p.prefix})
+		byName[p.path.String()+" "+p.prefix.String()] = p
+		list = append(list, netaddr.Pool{Name: p.path.String() + " " + p.prefix.String(), Prefix: p.prefix})
 	}
 	var errs field.ErrorList
 	for _, o := range netaddr.Overlaps(list) {
-		errs = append(errs, field.Invalid(byName[o.Second.Name].path, byName[o.Second.Name].text, fmt.Sprintf("CIDRs %s and %s overlap (%s); choose ranges that do not overlap",
-			o.First.Prefix, o.Second.Prefix, o.Sentence())))
+		errs = append(errs, rules.PoolOverlap.Invalid(byName[o.Second.Name].path, byName[o.Second.Name].text, o.Sentence()))
 	}
 	for _, text := range machines[:min(len(machines), mostPools)] {
 		machine, err := netip.ParsePrefix(text)
 		for _, p := range pools {
 			if err == nil && p.prefix.IsValid() && machine.Overlaps(p.prefix) {
-				errs = append(errs, field.Invalid(p.path, p.text, fmt.Sprintf("CIDRs %s and %s overlap: %s is a network of machines (spec.platformSpec of the Infrastructure); choose another range",
-					machine, p.prefix, machine)))
+				errs = append(errs, rules.MachineNetworkOverlap.Invalid(p.path, p.text, machine, p.prefix, machine))
 			}
 		}
 	}
@@ -166,12 +165,11 @@ func overlaps(pools []pool, machines []string) field.ErrorList {
 
 // serviceCount allows one network of services, or one of each family.
 func serviceCount(service []pool) field.ErrorList {
-	const core = "spec.serviceNetwork must contain at most one IPv4 and one IPv6 network"
 	if len(service) > 2 {
-		return field.ErrorList{field.Forbidden(servicePath, fmt.Sprintf("%s; it has %d entries", core, len(service)))}
+		return field.ErrorList{rules.ServiceNetworkCount.Forbidden(servicePath, len(service))}
 	}
 	if len(service) == 2 && netaddr.SameFamily(service[0].prefix, service[1].prefix) {
-		return field.ErrorList{field.Invalid(service[1].path, service[1].text, core+"; remove this one")}
+		return field.ErrorList{rules.ServiceNetworkFamily.Invalid(service[1].path, service[1].text, netaddr.Version(service[1].prefix))}
 	}
 	return nil
 }
@@ -184,11 +182,10 @@ func families(service, cluster []pool, around surroundings) field.ErrorList {
 	}
 	var errs field.ErrorList
 	if s != c {
-		errs = append(errs, field.Forbidden(servicePath, fmt.Sprintf(
-			"spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is %s, spec.serviceNetwork is %s", c, s)))
+		errs = append(errs, rules.FamilySymmetry.Forbidden(servicePath, c, s))
 	}
 	if (s.Dual() || c.Dual()) && !dualStack(around) {
-		errs = append(errs, field.Forbidden(clusterPath, fmt.Sprintf("%s is not one of the supported platforms for dual stack; use networks of one family", around.platform)))
+		errs = append(errs, rules.PlatformDualStack.Forbidden(clusterPath, around.platform))
 	}
 	return errs
 }
@@ -224,7 +221,7 @@ func externalIP(config *configv1.ExternalIPConfig) field.ErrorList {
 	check := func(path *field.Path, list []string) {
 		for i, text := range list[:min(len(list), mostPools)] {
 			if _, err := netip.ParsePrefix(text); err != nil {
-				errs = append(errs, field.Invalid(path.Index(i), shorten(text), "is not a CIDR; write an address and a prefix, e.g. 192.0.2.0/24"))
+				errs = append(errs, rules.ExternalIPNetwork.Invalid(path.Index(i), shorten(text)))
 			}
 		}
 	}
@@ -245,5 +242,5 @@ func nodePorts(text string) field.ErrorList {
 	if text == "" || ok && err == nil && err2 == nil && low >= 1 && low <= high && high <= 65535 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(specPath.Child("serviceNodePortRange"), shorten(text), "is not a range of ports; write the lowest and the highest, e.g. 30000-32767")}
+	return field.ErrorList{rules.NodePortRange.Invalid(specPath.Child("serviceNodePortRange"), shorten(text))}
 }

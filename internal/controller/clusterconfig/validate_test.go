@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 )
 
 // good returns a configuration that nothing is wrong with.
@@ -75,36 +77,36 @@ func TestEveryRuleIsToldAtItsField(t *testing.T) {
 		want   []string
 	}{
 		{"services that are no network", good(services("172.30/16")), surroundings{}, []string{
-			"spec.serviceNetwork[0]: could not parse spec.serviceNetwork 172.30/16: is not a CIDR; write four octets and a prefix, e.g. 172.30.0.0/16"}},
+			`spec.serviceNetwork[0]: "172.30/16" is not a CIDR; write four octets and a prefix, e.g. 172.30.0.0/16`}},
 		{"services inside pods", good(services("10.129.0.0/16")), surroundings{}, []string{
-			"spec.clusterNetwork[0].cidr: CIDRs 10.129.0.0/16 and 10.128.0.0/14 overlap (spec.clusterNetwork[0].cidr contains spec.serviceNetwork[0]); choose ranges that do not overlap"}},
+			`spec.clusterNetwork[0].cidr: spec.clusterNetwork[0].cidr 10.128.0.0/14 contains spec.serviceNetwork[0] 10.129.0.0/16; choose non-overlapping ranges`}},
 		{"no services", good(services()), surroundings{}, []string{
-			"spec.serviceNetwork: spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16"}},
+			"spec.serviceNetwork: must have at least 1 entry, e.g. 172.30.0.0/16"}},
 		{"two of a family", good(services("172.30.0.0/16", "172.31.0.0/16")), surroundings{}, []string{
-			"spec.serviceNetwork[1]: spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; remove this one"}},
+			`spec.serviceNetwork[1]: "172.31.0.0/16" is a second IPv4 network; there may be at most one IPv4 and one IPv6 network. Remove it`}},
 		{"three", good(services("172.30.0.0/16", "172.31.0.0/16", "fd02::/112")), surroundings{platform: "None"}, []string{
-			"spec.serviceNetwork: spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; it has 3 entries",
-			"spec.serviceNetwork: spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is IPv4-only, spec.serviceNetwork is dual-stack"}},
+			"spec.serviceNetwork: has 3 entries; there may be at most one IPv4 and one IPv6 network. Remove the others",
+			"spec.serviceNetwork: spec.clusterNetwork is IPv4, spec.serviceNetwork is IPv4 and IPv6; both must have the same IP families. Add or remove a range of the family that only one has"}},
 		{"pods that are no network", good(pods(entry("pods", 23))), surroundings{}, []string{
-			"spec.clusterNetwork[0].cidr: could not parse spec.clusterNetwork pods: is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14"}},
+			`spec.clusterNetwork[0].cidr: "pods" is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14`}},
 		{"host bits, where it is not clear which network is meant", good(pods(entry("10.128.0.5/14", 23))), surroundings{}, []string{
-			"spec.clusterNetwork[0].cidr: could not parse spec.clusterNetwork 10.128.0.5/14: has host bits set; did you mean 10.128.0.0/14?"}},
+			`spec.clusterNetwork[0].cidr: "10.128.0.5/14" has host bits set; did you mean 10.128.0.0/14?`}},
 		{"a block larger than its pool", good(pods(entry("10.128.0.0/14", 13))), surroundings{}, []string{
 			"spec.clusterNetwork[0].hostPrefix: 13 must be between 14 and 30 for a /14"}},
 		{"a block without addresses", good(pods(entry("10.128.0.0/14", 31))), surroundings{}, []string{
-			"spec.clusterNetwork[0].hostPrefix: 31 leaves no usable pod address per node; use 14 to 30 for a /14"}},
+			"spec.clusterNetwork[0].hostPrefix: 31 leaves no usable pod address per node; use 30 or less"}},
 		{"the same in IPv6", good(pods(entry("fd01::/48", 127)), services("fd02::/112")), surroundings{}, []string{
-			"spec.clusterNetwork[0].hostPrefix: 127 leaves no usable pod address per node; use 48 to 126 for a /48"}},
+			"spec.clusterNetwork[0].hostPrefix: 127 leaves no usable pod address per node; use 126 or less"}},
 		{"a figure that no computer should shift by", good(pods(entry("10.128.0.0/14", 1<<32-1))), surroundings{}, []string{
-			"spec.clusterNetwork[0].hostPrefix: 4294967295 leaves no usable pod address per node; use 14 to 30 for a /14"}},
+			"spec.clusterNetwork[0].hostPrefix: 4294967295 leaves no usable pod address per node; use 30 or less"}},
 		{"two pools that overlap", good(pods(entry("10.128.0.0/14", 23), entry("10.128.0.0/14", 23))), surroundings{}, []string{
-			"spec.clusterNetwork[1].cidr: CIDRs 10.128.0.0/14 and 10.128.0.0/14 overlap (spec.clusterNetwork[1].cidr is the same as spec.clusterNetwork[0].cidr); choose ranges that do not overlap"}},
+			`spec.clusterNetwork[1].cidr: spec.clusterNetwork[1].cidr 10.128.0.0/14 is the same as spec.clusterNetwork[0].cidr 10.128.0.0/14; choose non-overlapping ranges`}},
 		{"no pods", good(pods()), surroundings{}, []string{
-			"spec.clusterNetwork: spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23"}},
+			"spec.clusterNetwork: must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23"}},
 		{"families that differ", good(services("fd02::/112")), surroundings{}, []string{
-			"spec.serviceNetwork: spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is IPv4-only, spec.serviceNetwork is IPv6-only"}},
+			"spec.serviceNetwork: spec.clusterNetwork is IPv4, spec.serviceNetwork is IPv6; both must have the same IP families. Add or remove a range of the family that only one has"}},
 		{"no type", good(func(s *configv1.NetworkSpec) { s.NetworkType = " " }), surroundings{}, []string{
-			"spec.networkType: spec.networkType is required; write the plug-in of the pod network, e.g. Flannel"}},
+			"spec.networkType: is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, or the name of a third-party network"}},
 		{"two families in a cloud", good(dual), surroundings{platform: "AWS", gates: []string{"GCPDualStackInstall"}}, []string{
 			"spec.clusterNetwork: AWS is not one of the supported platforms for dual stack; use networks of one family"}},
 		{"two families in a cloud without a gate", good(dual), surroundings{platform: "IBMCloud", gates: []string{"IBMCloudDualStackInstall"}}, []string{
@@ -112,20 +114,20 @@ func TestEveryRuleIsToldAtItsField(t *testing.T) {
 		{"pods where machines are", good(), surroundings{machines: []string{"10.128.1.0/24"}}, []string{
 			"spec.clusterNetwork[0].cidr: CIDRs 10.128.1.0/24 and 10.128.0.0/14 overlap: 10.128.1.0/24 is a network of machines (spec.platformSpec of the Infrastructure); choose another range"}},
 		{"ports that are no range", good(func(s *configv1.NetworkSpec) { s.ServiceNodePortRange = "32767-30000" }), surroundings{}, []string{
-			"spec.serviceNodePortRange: is not a range of ports; write the lowest and the highest, e.g. 30000-32767"}},
+			`spec.serviceNodePortRange: "32767-30000" is not a range of ports; write the lowest and the highest, e.g. 30000-32767`}},
 		{"an external address that is none", good(func(s *configv1.NetworkSpec) {
 			s.ExternalIP = &configv1.ExternalIPConfig{Policy: &configv1.ExternalIPPolicy{RejectedCIDRs: []string{"192.0.2.0/24", "all"}}}
 		}), surroundings{}, []string{
-			"spec.externalIP.policy.rejectedCIDRs[1]: is not a CIDR; write an address and a prefix, e.g. 192.0.2.0/24"}},
+			`spec.externalIP.policy.rejectedCIDRs[1]: "all" is not a CIDR; write an address and a prefix, e.g. 192.0.2.0/24`}},
 		{"an empty one, all at once", &configv1.NetworkSpec{}, surroundings{}, []string{
-			"spec.serviceNetwork: spec.serviceNetwork must have at least 1 entry, e.g. 172.30.0.0/16",
-			"spec.clusterNetwork: spec.clusterNetwork must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23",
-			"spec.networkType: spec.networkType is required; write the plug-in of the pod network, e.g. Flannel"}},
+			"spec.serviceNetwork: must have at least 1 entry, e.g. 172.30.0.0/16",
+			"spec.clusterNetwork: must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23",
+			"spec.networkType: is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, or the name of a third-party network"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			var got []string
 			for _, e := range validate(row.spec, row.around) {
-				got = append(got, e.Field+": "+e.Detail)
+				got = append(got, e.Field+": "+pipeline.Message(e))
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Error(diff)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/connectivity"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
@@ -79,15 +79,7 @@ func group(troubles []connectivity.Trouble, reason string, aside bool, kind stri
 
 // on lists the nodes of sources, which in small clusters may be all there are.
 func on(nodes []string) string {
-	const most = 3
-	if len(nodes) > most {
-		return fmt.Sprintf("%s and %d more", strings.Join(nodes[:most], ", "), len(nodes)-most)
-	}
-	last := len(nodes) - 1
-	if last <= 0 {
-		return strings.Join(nodes, "")
-	}
-	return strings.Join(nodes[:last], ", ") + " and " + nodes[last]
+	return phrase.Names(nodes, 3)
 }
 
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -27,6 +27,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/connectivity"
 	"github.com/cluster-network-operator/cno/internal/report"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -147,11 +148,7 @@ func (w *world) checks() map[string]string {
 
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("never: %s\nchecks: %v\nfindings: %v", what, w.checks(), w.messages())
-		}
-	}
+	eventually.IsOrShow(w.t, eventually.Limit, what, holds, func() string { return fmt.Sprintf("checks: %v\nfindings: %v", w.checks(), w.messages()) })
 }
 
 func (w *world) messages() []string {

@@ -73,12 +73,20 @@ type Controller struct {
 	again atomic.Pointer[func() error]
 	// follow has what is made of routers watched. setup sets it: where there is no router, there is nothing to watch.
 	follow func() error
-	// attachments reads NetworkAttachmentDefinitions. It is nil until setupAttachments, when they are served.
-	attachments atomic.Pointer[client.Reader]
+	// attachments are NetworkAttachmentDefinitions. It is nil until setupAttachments, when they are served.
+	attachments atomic.Pointer[attachments]
 	// known is what the loop remembers of each router, so as not to ask, and not to tell, twice.
 	known map[types.NamespacedName]*known
 	// oldDefinition is true if the definition of the kind has been seen to drop observedGeneration, as OpenShift's does.
 	oldDefinition bool
+}
+
+// attachments are the NetworkAttachmentDefinitions that are served.
+type attachments struct {
+	// Reader reads those of routers.
+	client.Reader
+	// follow has them watched: where there is no router, there is nothing to watch.
+	follow func() error
 }
 
 // known is what the loop remembers of a router while it runs. Nothing is wrong if it is lost.
@@ -156,9 +164,10 @@ func (c *Controller) setup(mgr manager.Manager) error {
 
 // setupAttachments has the controller, which setup has added, create NetworkAttachmentDefinitions now that they are served.
 func (c *Controller) setupAttachments(mgr manager.Manager) error {
-	reader := client.Reader(mgr.GetCache())
-	c.attachments.Store(&reader)
-	return c.loop.Watch(loop.On(mgr, newAttachment(), owner(mgr)), c.all())
+	c.attachments.Store(&attachments{Reader: mgr.GetCache(), follow: sync.OnceValue(func() error {
+		return c.loop.Watch(loop.On(mgr, newAttachment(), owner(mgr)))
+	})})
+	return c.loop.Watch(c.all())
 }
 
 // all starts a reconcile of every router, now and whenever Again is called.
@@ -208,6 +217,11 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if c.follow != nil {
 		if err := c.follow(); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	if served := c.attachments.Load(); served != nil && served.follow != nil {
+		if err := served.follow(); err != nil {
 			return reconcile.Result{}, err
 		}
 	}

@@ -71,7 +71,7 @@ func newClusterOn(t *testing.T, server *apitest.Server) *cluster {
 		client: c.Client, known: map[types.NamespacedName]*known{},
 	}
 	reader := client.Reader(c.Client)
-	c.attachments.Store(&reader)
+	c.attachments.Store(&attachments{Reader: reader})
 	return c
 }
 

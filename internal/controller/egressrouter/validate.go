@@ -1,7 +1,6 @@
 package egressrouter
 
 import (
-	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -24,7 +23,7 @@ func Validate(spec *networkv1.EgressRouterSpec) field.ErrorList {
 	errs = append(errs, validateMacvlan(&spec.NetworkInterface.Macvlan, len(spec.Addresses), root.Child("networkInterface", "macvlan"))...)
 	errs = append(errs, validateAddresses(spec.Addresses, root.Child("addresses"))...)
 	if spec.Redirect == nil {
-		return append(errs, field.Required(root.Child("redirect"), "mode Redirect needs redirectRules, a fallbackIP, or both").WithOrigin("egressrouter-redirect"))
+		return append(errs, rules.EgressRouterRedirect.Required(root.Child("redirect")))
 	}
 	errs = append(errs, validateOwn(spec, root.Child("redirect"))...)
 	return append(errs, validateRedirect(spec.Redirect, familiesOf(spec.Addresses), root.Child("redirect"))...)
@@ -38,12 +37,11 @@ func validateMacvlan(m *networkv1.MacvlanConfig, addresses int, path *field.Path
 		errs = append(errs, field.NotSupported(path.Child("mode"), m.Mode, modes))
 	}
 	if m.Mode == networkv1.MacvlanModePassthru && addresses > 1 {
-		errs = append(errs, field.Invalid(path.Child("mode"), m.Mode,
-			"gives the master to one interface, and each address has its own interface; use Bridge, Private or VEPA, or one address").WithOrigin("egressrouter-passthru"))
+		errs = append(errs, rules.EgressRouterPassthru.Invalid(path.Child("mode"), m.Mode))
 	}
 	// The kernel counts bytes, and the definition's rule characters.
 	if !interfaceName.MatchString(m.Master) || len(m.Master) > 15 || m.Master == "." || m.Master == ".." {
-		errs = append(errs, invalid(path.Child("master"), m.Master, "egressrouter-master"))
+		errs = append(errs, rules.EgressRouterMaster.Invalid(path.Child("master"), m.Master))
 	}
 	return errs
 }
@@ -64,7 +62,7 @@ func (f families) has(a netip.Addr) bool { return a.Is4() && f.ipv4 || a.Is6() &
 
 func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Path) (errs field.ErrorList) {
 	if len(addresses) == 0 {
-		return field.ErrorList{field.Required(path, "the router needs at least one address, e.g. {ip: 192.168.12.99/24, gateway: 192.168.12.1}").WithOrigin("egressrouter-addresses")}
+		return field.ErrorList{rules.EgressRouterAddresses.Required(path)}
 	}
 	first := map[int]string{}
 	for i, a := range addresses {
@@ -75,8 +73,7 @@ func validateAddresses(addresses []networkv1.EgressRouterAddress, path *field.Pa
 		}
 		family := familyOf(prefix.Addr())
 		if other, ok := first[family]; ok {
-			errs = append(errs, field.Invalid(path.Index(i).Child("ip"), a.IP, fmt.Sprintf(
-				"there may be at most one address per family, and %s is not the only one of IPv%d; remove the others, and create a router for each of them", other, family)).WithOrigin("egressrouter-address-families"))
+			errs = append(errs, rules.EgressRouterAddressFamilies.Invalid(path.Index(i).Child("ip"), a.IP, other, family))
 			continue
 		}
 		first[family] = a.IP
@@ -89,67 +86,51 @@ func validateAddress(a *networkv1.EgressRouterAddress, path *field.Path) (netip.
 	var errs field.ErrorList
 	prefix, err := parseCIDR(a.IP)
 	if err != nil {
-		errs = append(errs, field.Invalid(path.Child("ip"), a.IP, err.Error()).WithOrigin("egressrouter-address"))
-	} else if wrong := notAHost(prefix); wrong != nil {
-		errs = append(errs, wrong.at(path.Child("ip"), a.IP))
+		errs = append(errs, rules.EgressRouterAddress.Invalid(path.Child("ip"), a.IP, err.remedy))
+	} else if wrong := notAHost(prefix); wrong != (rules.Sentence{}) {
+		errs = append(errs, wrong.Invalid(path.Child("ip"), a.IP))
 	}
 	if a.Gateway == "" {
-		return prefix, append(errs, field.Required(path.Child("gateway"),
-			fmt.Sprintf("write the address of the router of the network of %s, since everything that the pod sends goes there", a.IP)).WithOrigin("egressrouter-gateway-required"))
+		return prefix, append(errs, rules.EgressRouterGatewayRequired.Required(path.Child("gateway"), a.IP))
 	}
-	gateway, err := parseIP(a.Gateway)
-	if err != nil {
-		return prefix, append(errs, invalid(path.Child("gateway"), a.Gateway, "egressrouter-gateway"))
+	gateway, wrong := parseIP(a.Gateway)
+	if wrong != nil {
+		return prefix, append(errs, rules.EgressRouterGateway.Invalid(path.Child("gateway"), a.Gateway))
 	}
-	if wrong := notAGateway(gateway, prefix); prefix.IsValid() && wrong != nil {
-		errs = append(errs, wrong.at(path.Child("gateway"), a.Gateway))
+	if prefix.IsValid() {
+		errs = append(errs, validateGateway(path.Child("gateway"), a.Gateway, gateway, prefix)...)
 	}
 	return prefix, errs
 }
 
-// violation is a rule that a value does not obey, and what is wrong with it.
-type violation struct{ rule, detail string }
-
-// violated is the violation of a rule of the definition.
-func violated(rule string, args ...any) *violation {
-	return &violation{rule, rules.Detail(rule, args...)}
-}
-
-func (v violation) at(path *field.Path, value any) *field.Error {
-	return field.Invalid(path, value, v.detail).WithOrigin(v.rule)
-}
-
-func invalid(path *field.Path, value any, rule string) *field.Error {
-	return violated(rule).at(path, value)
-}
-
-// notAHost says why a router cannot have an address.
-func notAHost(p netip.Prefix) *violation {
+// notAHost says why a router cannot have an address; the zero Sentence if it can.
+func notAHost(p netip.Prefix) rules.Sentence {
 	hostBits := p.Addr().BitLen() - p.Bits()
 	switch {
 	case !p.Addr().IsGlobalUnicast():
-		return violated("egressrouter-address-special")
+		return rules.EgressRouterAddressSpecial
 	case hostBits > 1 && p == p.Masked():
-		return violated("egressrouter-address-network")
+		return rules.EgressRouterAddressNetwork
 	case hostBits > 1 && p.Addr().Is4() && !p.Contains(p.Addr().Next()):
 		// CEL has no arithmetic on addresses.
-		return &violation{"egressrouter-address-broadcast", "is the broadcast address of the network; write the one that the router is to have"}
+		return rules.EgressRouterAddressBroadcast
 	}
-	return nil
+	return rules.Sentence{}
 }
 
-// notAGateway says why an address cannot be that of the next router of a network.
-func notAGateway(gateway netip.Addr, of netip.Prefix) *violation {
+// validateGateway refuses an address that cannot be that of the next router of a network.
+func validateGateway(path *field.Path, text string, gateway netip.Addr, of netip.Prefix) field.ErrorList {
 	switch {
 	case gateway.Is4() != of.Addr().Is4():
-		return violated("egressrouter-gateway-family", familyOf(gateway), of, familyOf(of.Addr()))
+		return field.ErrorList{rules.EgressRouterGatewayFamily.Invalid(path, text, familyOf(gateway), of, familyOf(of.Addr()))}
 	case gateway == of.Addr():
-		return violated("egressrouter-gateway-own")
+		return field.ErrorList{rules.EgressRouterGatewayOwn.Invalid(path, text)}
 	case gateway.Is6() && gateway.IsLinkLocalUnicast(), of.Contains(gateway):
 		return nil
-	case gateway.Is6():
-		return violated("egressrouter-gateway-outside", of.Masked(), ", or its link-local one")
-	default:
-		return violated("egressrouter-gateway-outside", of.Masked(), "")
 	}
+	or := ""
+	if gateway.Is6() {
+		or = ", or its link-local one"
+	}
+	return field.ErrorList{rules.EgressRouterGatewayOutside.Invalid(path, text, of.Masked(), or)}
 }

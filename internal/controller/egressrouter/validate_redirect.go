@@ -18,7 +18,7 @@ const largestPort = 65535
 
 func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Path) (errs field.ErrorList) {
 	if len(r.RedirectRules) == 0 && r.FallbackIP == "" {
-		return field.ErrorList{field.Required(path, rules.Detail("egressrouter-no-destination")).WithOrigin("egressrouter-no-destination")}
+		return field.ErrorList{rules.EgressRouterNoDestination.Required(path)}
 	}
 	type connection struct {
 		port     int32
@@ -31,21 +31,20 @@ func validateRedirect(r *networkv1.RedirectConfig, have families, path *field.Pa
 		errs = append(errs, validateRule(rule, have, at)...)
 		c := connection{rule.Port, rule.Protocol, strings.Contains(rule.DestinationIP, ":")}
 		if seen[c] {
-			errs = append(errs, field.Invalid(at.Child("port"), rule.Port, fmt.Sprintf(
-				"%s port %d is redirected more than once, and only the first rule counts; remove all but one", rule.Protocol, rule.Port)).WithOrigin("egressrouter-port-twice"))
+			errs = append(errs, rules.EgressRouterPortTwice.Invalid(at.Child("port"), rule.Port, rule.Protocol, rule.Port))
 		}
 		seen[c] = true
 	}
 	if r.FallbackIP != "" {
-		errs = append(errs, validateDestination(r.FallbackIP, have, path.Child("fallbackIP"), "egressrouter-fallback", "remove the fallback")...)
+		errs = append(errs, validateDestination(r.FallbackIP, have, path.Child("fallbackIP"), rules.EgressRouterFallback, rules.EgressRouterFallbackFamily)...)
 	}
 	return errs
 }
 
 func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) field.ErrorList {
-	errs := validateDestination(r.DestinationIP, have, path.Child("destinationIP"), "egressrouter-destination", "remove the rule")
+	errs := validateDestination(r.DestinationIP, have, path.Child("destinationIP"), rules.EgressRouterDestination, rules.EgressRouterDestinationFamily)
 	if r.Port < 1 || r.Port > largestPort {
-		errs = append(errs, invalid(path.Child("port"), r.Port, "egressrouter-port"))
+		errs = append(errs, rules.EgressRouterPort.Invalid(path.Child("port"), r.Port))
 	}
 	protocols := []networkv1.ProtocolType{networkv1.ProtocolTypeTCP, networkv1.ProtocolTypeUDP, networkv1.ProtocolTypeSCTP}
 	if !slices.Contains(protocols, r.Protocol) {
@@ -53,22 +52,22 @@ func validateRule(r *networkv1.L4RedirectRule, have families, path *field.Path) 
 	}
 	// Left out is 0.
 	if r.TargetPort < 0 || r.TargetPort > largestPort {
-		errs = append(errs, invalid(path.Child("targetPort"), r.TargetPort, "egressrouter-target-port"))
+		errs = append(errs, rules.EgressRouterTargetPort.Invalid(path.Child("targetPort"), r.TargetPort))
 	}
 	return errs
 }
 
-// validateDestination checks where packets are sent. rule is what an address must be, otherwise the other way out than another address.
-func validateDestination(value string, have families, path *field.Path, rule, otherwise string) field.ErrorList {
+// validateDestination checks where packets are sent. syntax is for what is no address, family for one of a family
+// that the router does not have.
+func validateDestination(value string, have families, path *field.Path, syntax, family rules.Sentence) field.ErrorList {
 	a, err := parseIP(value)
 	switch {
 	case err != nil:
-		return field.ErrorList{invalid(path, value, rule)}
+		return field.ErrorList{syntax.Invalid(path, value)}
 	case !a.IsGlobalUnicast():
-		return field.ErrorList{invalid(path, value, "egressrouter-unreachable")}
+		return field.ErrorList{rules.EgressRouterUnreachable.Invalid(path, value)}
 	case !have.has(a):
-		return field.ErrorList{field.Invalid(path, value, fmt.Sprintf(
-			"is IPv%d, and the router has no IPv%d address; add one to spec.addresses, or %s", familyOf(a), familyOf(a), otherwise)).WithOrigin(rule + "-family")}
+		return field.ErrorList{family.Invalid(path, value, familyOf(a), familyOf(a))}
 	}
 	return nil
 }
@@ -82,7 +81,7 @@ func validateOwn(spec *networkv1.EgressRouterSpec, path *field.Path) (errs field
 		}
 		for _, address := range spec.Addresses {
 			if own, err := parseCIDR(address.IP); err == nil && own.Addr() == a {
-				errs = append(errs, field.Invalid(at, value, "is the router's own address; write that of the server").WithOrigin("egressrouter-destination-own"))
+				errs = append(errs, rules.EgressRouterDestinationOwn.Invalid(at, value))
 			}
 		}
 	}
@@ -111,8 +110,13 @@ func parseIP(s string) (netip.Addr, error) {
 	return a, nil
 }
 
+// notACIDR is the error of parseCIDR, with what to write instead.
+type notACIDR struct{ remedy string }
+
+func (e *notACIDR) Error() string { return rules.EgressRouterAddress.Detail(e.remedy) }
+
 // parseCIDR reads an address with a prefix. The error goes on from the value, and says what to write.
-func parseCIDR(s string) (netip.Prefix, error) {
+func parseCIDR(s string) (netip.Prefix, *notACIDR) {
 	p, err := netip.ParsePrefix(s)
 	if err == nil && !p.Addr().Is4In6() {
 		return p, nil
@@ -122,7 +126,7 @@ func parseCIDR(s string) (netip.Prefix, error) {
 		if a.Is4() {
 			usual = 24
 		}
-		return netip.Prefix{}, fmt.Errorf("is not a CIDR; add the length of the prefix of its network, e.g. %s/%d", s, usual)
+		return netip.Prefix{}, &notACIDR{fmt.Sprintf("add the length of the prefix of its network, e.g. %s/%d", s, usual)}
 	}
-	return netip.Prefix{}, errors.New("is not a CIDR; write an address and the length of the prefix of its network, e.g. 192.168.12.99/24")
+	return netip.Prefix{}, &notACIDR{"write an address and the length of the prefix of its network, e.g. 192.168.12.99/24"}
 }

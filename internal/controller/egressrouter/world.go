@@ -64,7 +64,7 @@ func (c *Controller) gather(ctx context.Context, r *networkv1.EgressRouter) (wor
 	if w.multus {
 		attachments := &unstructured.UnstructuredList{}
 		attachments.SetGroupVersionKind(kindAttachment.GroupVersion().WithKind(kindAttachment.Kind + "List"))
-		if err := (*c.attachments.Load()).List(ctx, attachments, mine...); err != nil {
+		if err := c.attachments.Load().List(ctx, attachments, mine...); err != nil {
 			return world{}, fmt.Errorf("list NetworkAttachmentDefinitions: %w", err)
 		}
 		for i := range attachments.Items {

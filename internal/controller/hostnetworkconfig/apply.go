@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	mcfgv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,10 +107,18 @@ func (c *Controller) apply(ctx context.Context, w world, d decision) (failed boo
 func (c *Controller) look(ctx context.Context, w world) (map[objectKey]*metav1.PartialObjectMetadata, error) {
 	there := map[objectKey]*metav1.PartialObjectMetadata{}
 	for _, p := range places(w) {
+		if p.kind.Kind == "ConfigMap" && len(w.Configs) == 0 && len(c.made) == 0 {
+			empty, err := c.cachedAsEmpty(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if empty {
+				continue
+			}
+		}
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(p.kind)
-		ours := client.MatchingLabels{manifest.LabelManagedBy: manifest.ManagedBy, manifest.LabelComponent: component}
-		if err := c.Live.List(ctx, list, client.InNamespace(p.namespace), ours); err != nil {
+		if err := c.Live.List(ctx, list, client.InNamespace(p.namespace), ours()); err != nil {
 			return nil, fmt.Errorf("list %ss: %w", p.kind.Kind, err)
 		}
 		for i := range list.Items {
@@ -118,6 +127,21 @@ func (c *Controller) look(ctx context.Context, w world) (map[objectKey]*metav1.P
 		}
 	}
 	return there, nil
+}
+
+// ours selects what the loop has made.
+func ours() client.MatchingLabels {
+	return client.MatchingLabels{manifest.LabelManagedBy: manifest.ManagedBy, manifest.LabelComponent: component}
+}
+
+// cachedAsEmpty reports whether the cache has no ConfigMap that the loop has made. While the loop makes none, that is enough to know: one that
+// comes to the cache late starts a reconcile.
+func (c *Controller) cachedAsEmpty(ctx context.Context) (bool, error) {
+	var list corev1.ConfigMapList
+	if err := c.Client.List(ctx, &list, client.InNamespace(nodereport.Namespace), ours(), client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list ConfigMaps: %w", err)
+	}
+	return len(list.Items) == 0, nil
 }
 
 // applyOne applies an object unless it is what it was when it was applied last, and that is what is wanted.

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // condition sets a condition, and keeps the time of one that has not changed.
@@ -40,16 +41,13 @@ func appliedBy(status *networkv1.HostNetworkConfigStatus, stop string) metav1.Co
 // failures names the first nodes that could not, with what they say.
 func failures(status *networkv1.HostNetworkConfigStatus) string {
 	const most = 3
-	var said []string
+	var messages []string
 	for _, host := range status.Hosts {
 		if host.Result == networkv1.Failed || host.Result == networkv1.RolledBack {
-			said = append(said, fmt.Sprintf("%s: %s", host.Node, host.Message))
+			messages = append(messages, fmt.Sprintf("%s: %s", host.Node, host.Message))
 		}
 	}
-	if len(said) > most {
-		said = append(said[:most], fmt.Sprintf("and %d more", len(said)-most))
-	}
-	return strings.Join(said, "; ")
+	return phrase.Clauses(messages, most)
 }
 
 // rendered says whether the objects are there, and what is to be known of them.

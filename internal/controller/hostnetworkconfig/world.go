@@ -17,6 +17,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 // world is what decisions are made of.
@@ -116,9 +117,7 @@ func (c *Controller) gather(ctx context.Context) (world, error) {
 
 // ready reports whether a node is ready and not about to be deleted.
 func ready(n *corev1.Node) bool {
-	return n.DeletionTimestamp == nil && slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
+	return n.DeletionTimestamp == nil && status.NodeReady(n)
 }
 
 func (c *Controller) readReports(ctx context.Context, w *world) error {

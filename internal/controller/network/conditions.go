@@ -51,9 +51,6 @@ const componentServices = "Services"
 // eventKept is the reason of the event for objects that are kept.
 const eventKept = "ObjectsKept"
 
-// mostErrors is how many errors of one kind a condition names; the others are counted.
-const mostErrors = 10
-
 // findings are the conditions of a reconcile. err is that of run.
 func (r *reconciled) findings(c *Controller, err error) []status.Finding {
 	var found []status.Finding
@@ -221,6 +218,9 @@ func (r *reconciled) renderFindings() []status.Finding {
 		if problems := o.Output.Problems; len(problems) > 0 {
 			found = append(found, status.Finding{Component: o.Name, Effect: status.Degraded, Reason: reasonPartly, Message: status.Sentence(problems, ""), Aside: true, Immediate: true})
 		}
+		for _, f := range o.Output.Failures {
+			found = append(found, status.Finding{Component: o.Name, Effect: status.Degraded, Reason: f.Reason, Message: f.Message, Immediate: true})
+		}
 		if o.Output.Unavailable != "" {
 			found = append(found, status.Finding{Component: o.Name, Effect: status.Unavailable, Reason: reasonNotServed, Message: o.Output.Unavailable, Aside: true})
 		}
@@ -260,22 +260,6 @@ func sentences(err error) (lines []string, permanent bool) {
 		lines = append(lines, fmt.Sprintf("(%d more)", more))
 	}
 	return lines, permanent
-}
-
-// degraded makes the findings of something that needs a person, now.
-func degraded(component, reason, message string) []status.Finding {
-	return []status.Finding{
-		{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Immediate: true},
-		{Component: component, Effect: status.NotUpgradeable, Reason: reason, Message: message, Immediate: true},
-	}
-}
-
-// passing makes the findings of something that is tried again: Progressing, and Degraded once it has failed for long.
-func passing(component, reason, message string) []status.Finding {
-	return []status.Finding{
-		{Component: component, Effect: status.Degraded, Reason: reason, Message: message, Meanwhile: status.Progressing},
-		{Component: component, Effect: status.NotUpgradeable, Reason: reason, Message: message},
-	}
 }
 
 // emit makes events of what is new: a refusal, an error, an object that is kept. What may be temporary is reported by the

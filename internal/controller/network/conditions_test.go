@@ -76,6 +76,9 @@ func TestConditionsOfAReconcile(t *testing.T) {
 		}, []string{
 			"Degraded RenderError Internal error while rendering operator configuration: Render of A: boom",
 			"Progressing RenderProgressing Waiting to render manifests: for etcd", "Available NotServed not here"}},
+		{"what does not work for a reason of its own", func(p given) {
+			p.result.Outputs = []pipeline.ComponentOutput{{Name: "A", Output: provider.Output{Failures: []provider.Failure{{Reason: "SubnetsExhausted", Message: "node a has no block"}}}}}
+		}, []string{"Degraded SubnetsExhausted node a has no block"}},
 		{"what the API server forbids does not pass by itself", func(p given) { p.applyErr = errors.Join(applyError(forbidden)) }, []string{
 			`Degraded ApplyOperatorConfig Error while updating operator configuration: could not apply: create ConfigMap n/c: the operator is not allowed to: configmaps "c" is forbidden: no`}},
 		{"what may pass is progress at first", func(p given) { p.applyErr = errors.Join(applyError(errors.New("boom"))) }, []string{

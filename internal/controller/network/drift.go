@@ -39,19 +39,19 @@ func (c *Controller) drifted(inventory plan.Inventory, todo plan.Plan) map[manif
 
 // reportRepairs counts what was done, and makes an event of what was repaired.
 func (c *Controller) reportRepairs(network *operatorv1.Network, outcomes []apply.Outcome, drifted map[manifest.Key]bool) {
-	var done, repaired []plan.Action
+	var written, repaired []plan.Action
 	var names []string
 	for _, o := range outcomes {
 		if o.Err != nil || !o.Writes() && o.Verb != plan.Delete {
 			continue
 		}
-		done = append(done, o.Action)
+		written = append(written, o.Action)
 		if drifted[o.Key] {
 			repaired = append(repaired, o.Action)
 			names = append(names, o.Key.String())
 		}
 	}
-	c.Metrics.did(done, repaired)
+	c.Metrics.did(written, repaired)
 	if len(names) == 0 {
 		return
 	}

@@ -1,10 +1,12 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -101,4 +103,38 @@ func (c *Controller) mtuMigration(ctx context.Context) (facts.MTUMigration, erro
 		return facts.MTUMigration{}, nil
 	}
 	return facts.DecodeMTUMigration(cm.Data), nil
+}
+
+// platform returns the platform of the cluster: that of the Infrastructure where there is one, and else what is known
+// since the start.
+func (c *Controller) platform(ctx context.Context) (string, error) {
+	if !c.Operands.Serves(kindInfrastructure()) {
+		return c.Facts.Platform, nil
+	}
+	var infra configv1.Infrastructure
+	if err := c.Client.Get(ctx, client.ObjectKey{Name: infrastructureName}, &infra); client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read infrastructure: %w", err)
+	}
+	return cmp.Or(facts.Platform(&infra), c.Facts.Platform), nil
+}
+
+// services returns what the cluster has for Services, as it was at most servicesKept ago, or now. What was read last is good
+// enough while it cannot be read, unless it has to be that of now.
+func (c *Controller) services(ctx context.Context, fresh bool) (facts.Services, error) {
+	c.served.Lock()
+	defer c.served.Unlock()
+	now := c.Now()
+	if !fresh && !c.served.at.IsZero() && now.Sub(c.served.at) < servicesKept {
+		return c.served.services, nil
+	}
+	s, err := ReadServices(ctx, c.Live)
+	switch {
+	case err != nil && fresh:
+		return facts.Services{}, err
+	case err != nil:
+		c.Log.Warn("what the cluster has for Services cannot be read", "error", err)
+		return c.served.services, nil
+	}
+	c.served.services, c.served.at = s, now
+	return s, nil
 }

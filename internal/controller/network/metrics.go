@@ -73,11 +73,11 @@ func (m *Metrics) refusal(reason string) {
 }
 
 // did counts what was done, and what of it repaired something.
-func (m *Metrics) did(done, repaired []plan.Action) {
+func (m *Metrics) did(all, repaired []plan.Action) {
 	if m == nil {
 		return
 	}
-	for _, a := range done {
+	for _, a := range all {
 		m.actions.WithLabelValues(string(a.Verb)).Inc()
 	}
 	for _, a := range repaired {

@@ -145,27 +145,6 @@ func servesServices(ctx context.Context, r client.Reader, d *appsv1.DaemonSet) (
 	return true, nil
 }
 
-// services returns what the cluster has for Services, as it was at most servicesKept ago, or now. What was read last is good
-// enough while it cannot be read, unless it has to be that of now.
-func (c *Controller) services(ctx context.Context, fresh bool) (facts.Services, error) {
-	c.served.Lock()
-	defer c.served.Unlock()
-	now := c.Now()
-	if !fresh && !c.served.at.IsZero() && now.Sub(c.served.at) < servicesKept {
-		return c.served.services, nil
-	}
-	s, err := ReadServices(ctx, c.Live)
-	switch {
-	case err != nil && fresh:
-		return facts.Services{}, err
-	case err != nil:
-		c.Log.Warn("what the cluster has for Services cannot be read", "error", err)
-		return c.served.services, nil
-	}
-	c.served.services, c.served.at = s, now
-	return s, nil
-}
-
 // servedCache is what was read of Services, and when. Several controllers use it.
 type servedCache struct {
 	sync.Mutex

@@ -2,7 +2,6 @@ package network
 
 import (
 	"slices"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,9 +16,6 @@ import (
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
-
-// waiting is a flag that a reconcile sets and the watches read.
-type waiting struct{ atomic.Bool }
 
 // OperandChanged starts a reconcile if the change of an operand requires one. spec is false if only its status has
 // changed, which matters only while something waits for it.

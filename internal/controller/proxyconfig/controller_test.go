@@ -35,6 +35,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/report"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -232,7 +233,7 @@ func (c *cluster) bundle() (content, owner string) {
 
 func (c *cluster) awaitBundle(want string) {
 	c.t.Helper()
-	eventually(c.t, "the bundle has what it should", func() bool {
+	eventually.Is(c.t, "the bundle has what it should", func() bool {
 		got, owner := c.bundle()
 		return got == want && owner == "Networking / cluster-network-operator"
 	})
@@ -247,7 +248,7 @@ func (c *cluster) awaitFinding(reason string, words ...string) {
 			c.t.Logf("findings: %+v", last)
 		}
 	}()
-	eventually(c.t, "finding "+reason+" with "+strings.Join(words, " and "), func() bool {
+	eventually.Is(c.t, "finding "+reason+" with "+strings.Join(words, " and "), func() bool {
 		last, _, _ = c.board.Snapshot()
 		return slices.ContainsFunc(last, func(f status.Finding) bool {
 			missing := slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(f.Message, w) })
@@ -258,7 +259,7 @@ func (c *cluster) awaitFinding(reason string, words ...string) {
 
 func (c *cluster) awaitQuiet() {
 	c.t.Helper()
-	eventually(c.t, "there is no finding", func() bool {
+	eventually.Is(c.t, "there is no finding", func() bool {
 		findings, _, _ := c.board.Snapshot()
 		return len(findings) == 0
 	})
@@ -271,7 +272,7 @@ func (c *cluster) awaitStatus(want configv1.ProxyStatus) {
 			c.t.Logf("status is %+v", c.get().Status)
 		}
 	}()
-	eventually(c.t, "the status is as it should be", func() bool { return c.get().Status == want })
+	eventually.Is(c.t, "the status is as it should be", func() bool { return c.get().Status == want })
 }
 
 // events are the texts of the events on the Proxy that exists now.
@@ -298,7 +299,7 @@ func (c *cluster) awaitEvent(words string) {
 			c.t.Logf("events: %q", last)
 		}
 	}()
-	eventually(c.t, "an event with "+words, func() bool {
+	eventually.Is(c.t, "an event with "+words, func() bool {
 		last = c.events()
 		return strings.Contains(strings.Join(last, "\n"), words)
 	})

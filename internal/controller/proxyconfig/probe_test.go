@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // newFullListener returns the address of a socket that listens, accepts nothing and has no room for another connection:
@@ -58,19 +60,10 @@ func one(endpoint, proxy, roots string) *round {
 	return &round{endpoints: []endpointOf{{at: field.NewPath("spec", "readinessEndpoints").Index(0), url: endpoint, proxy: proxy}}, roots: roots}
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // answersTo waits for the answers of a round.
 func answersTo(t *testing.T, p *prober, r *round) (answers []answer) {
 	t.Helper()
-	eventually(t, "the round ends", func() bool {
+	eventually.Is(t, "the round ends", func() bool {
 		var done bool
 		answers, done = p.ask(r)
 		return done
@@ -130,7 +123,7 @@ func TestEndpointGetsThreeTries(t *testing.T) {
 
 func TestProbesNeverHoldUpWhoAsks(t *testing.T) {
 	p := startProber(t)
-	eventually(t, "it runs", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.base != nil })
+	eventually.Is(t, "it runs", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.base != nil })
 	p.timeout = time.Minute
 	begin := time.Now()
 	if _, done := p.ask(one("http://192.0.2.1", blackHole(t), "")); done || time.Since(begin) > p.timeout/2 {
@@ -164,7 +157,7 @@ func TestAnotherSpecificationEndsTheRoundOfTheFirst(t *testing.T) {
 	p := startProber(t)
 	p.timeout = 30 * time.Second // what is not cancelled lasts longer than the test
 	hole := one("http://192.0.2.1", blackHole(t), "")
-	eventually(t, "the first round begins", func() bool { p.ask(hole); p.mu.Lock(); defer p.mu.Unlock(); return p.current != nil })
+	eventually.Is(t, "the first round begins", func() bool { p.ask(hole); p.mu.Lock(); defer p.mu.Unlock(); return p.current != nil })
 	proxy, endpoint := newForwarder(t, "", false), site(t, http.StatusOK, false)
 	if answers := answersTo(t, p, one(endpoint.URL, proxy.URL, "")); answers[0].problem != "" {
 		t.Errorf("the second round: %q", answers[0].problem)
@@ -199,7 +192,7 @@ func TestFailedRoundIsRepeatedAndItsAnswersStandUntilThen(t *testing.T) {
 	if answers, done := p.ask(r); !done || answers[0].problem == "" {
 		t.Error("the last answers do not stand while it is probed again")
 	}
-	eventually(t, "it recovers", func() bool { answers, _ := p.ask(r); return answers[0].problem == "" })
+	eventually.Is(t, "it recovers", func() bool { answers, _ := p.ask(r); return answers[0].problem == "" })
 	served := proxy.served.Load()
 	offset.Store(int64(10 * probeInterval))
 	p.ask(r)

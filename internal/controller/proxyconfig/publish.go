@@ -2,8 +2,6 @@ package proxyconfig
 
 import (
 	"context"
-	"fmt"
-	"hash/fnv"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/cabundle"
+	"github.com/cluster-network-operator/cno/internal/eventaction"
 )
 
 // publish writes what was decided, where it differs.
@@ -38,7 +37,7 @@ func (c *Controller) publish(ctx context.Context, w *world, d decision) error {
 		return failure{reasonStatus, "write status of proxy", err}
 	}
 	c.Log.Info("proxy is set", "noProxy", d.status.NoProxy)
-	c.Events.Eventf(about(w.proxy), nil, corev1.EventTypeNormal, reasonFollowed, action(followed(d.status)), "%s", followed(d.status))
+	c.Events.Eventf(about(w.proxy), nil, corev1.EventTypeNormal, reasonFollowed, eventaction.Of("Reconcile", followed(d.status)), "%s", followed(d.status))
 	return nil
 }
 
@@ -51,14 +50,6 @@ func followed(s *configv1.ProxyStatus) string {
 
 func bundleIs(cm *corev1.ConfigMap, bundle string) bool {
 	return cm != nil && cm.Data[cabundle.Key] == bundle && cm.Annotations[ownerAnnotation] == owner
-}
-
-// action is what the loop was doing, for events. The recorder takes events that differ only in their text for repetitions,
-// and shows the first text for all; so the action distinguishes texts.
-func action(text string) string {
-	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(text)) // a hash takes everything
-	return fmt.Sprintf("Reconcile-%08x", sum.Sum32())
 }
 
 // longestNote is how many bytes the API server lets the text of an event have, with some room for the mark that it was
@@ -78,7 +69,7 @@ func (c *Controller) tell(proxy *configv1.Proxy, notes []note) {
 	for _, n := range notes {
 		current[n] = true
 		if !c.told[n] {
-			c.Events.Eventf(about(proxy), nil, corev1.EventTypeWarning, n.reason, action(n.message), "%s", short(n.message))
+			c.Events.Eventf(about(proxy), nil, corev1.EventTypeWarning, n.reason, eventaction.Of("Reconcile", n.message), "%s", short(n.message))
 		}
 	}
 	c.told = current

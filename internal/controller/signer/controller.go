@@ -133,12 +133,20 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // admit returns how long a request has to wait for its turn.
 func (c *Controller) admit(csr *certificatesv1.CertificateSigningRequest) time.Duration {
-	wait, fresh := c.ledger.turn(csr, c.Now(), func() time.Time { return c.limiter.reserve(csr.Spec.Username, c.Now()) })
+	wait, fresh := c.ledger.turn(csr, c.Now(), func() time.Time { return c.limiter.reserve(c.requester(csr), c.Now()) })
 	if wait > 0 && fresh {
 		c.Metrics.delayed.Inc()
-		c.tell(csr, true, "CSRDelayed", fmt.Sprintf("%s has made many requests; this one waits for %s", csr.Spec.Username, wait.Round(time.Second)))
+		c.tell(csr, true, "CSRDelayed", fmt.Sprintf("%s has made many requests; this one waits for %s", c.requester(csr), wait.Round(time.Second)))
 	}
 	return wait
+}
+
+// requester is whose turn a request uses: the nodes of one service account do not share turns.
+func (c *Controller) requester(csr *certificatesv1.CertificateSigningRequest) string {
+	if name, ok := c.Policy.NodeOf(csr); ok {
+		return userPrefix + name
+	}
+	return csr.Spec.Username
 }
 
 // decide asks for the facts and decides. What the cache does not know (yet) of a node is never a reason for a refusal.
@@ -147,7 +155,11 @@ func (c *Controller) decide(ctx context.Context, csr *certificatesv1.Certificate
 		return Decision{}, err
 	}
 	c.record.use()
-	node, err := readNode(ctx, c.Client, c.Client, c.record.holder, csr.Spec.Username)
+	name, ok := c.Policy.NodeOf(csr)
+	if !ok {
+		return Decide(csr, Node{}, c.Policy, c.Now()), nil
+	}
+	node, err := readNode(ctx, c.Client, c.Client, c.record.holder, name)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -155,7 +167,7 @@ func (c *Controller) decide(ctx context.Context, csr *certificatesv1.Certificate
 	if !decision.OfNode() {
 		return decision, nil
 	}
-	if node, err = readNode(ctx, c.Live, c.Client, c.record.holder, csr.Spec.Username); err != nil {
+	if node, err = readNode(ctx, c.Live, c.Client, c.record.holder, name); err != nil {
 		return Decision{}, err
 	}
 	return Decide(csr, node, c.Policy, c.Now()), nil

@@ -79,10 +79,19 @@ const longestMessage = 900
 // userPrefix is what comes before a node's name in the name of the user that it is.
 const userPrefix = "system:ovn-node:"
 
-// NodeOf returns the node that a user claims to be; ok is false for a user that is none.
-func NodeOf(username string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(username, userPrefix)
-	return name, ok && isNodeName(name)
+// extraNode is where the API server writes the node of the pod to which a token is bound.
+const extraNode = "authentication.kubernetes.io/node-name"
+
+// NodeOf returns the node that a request comes from, by its user; ok is false for a user that is none.
+func (p Policy) NodeOf(csr *certificatesv1.CertificateSigningRequest) (name string, ok bool) {
+	if slices.Contains(p.Accounts, csr.Spec.Username) {
+		if nodes := csr.Spec.Extra[extraNode]; len(nodes) == 1 {
+			return nodes[0], isNodeName(nodes[0])
+		}
+		return "", false
+	}
+	name, ok = strings.CutPrefix(csr.Spec.Username, userPrefix)
+	return name, ok && isNodeName(name) && slices.Contains(csr.Spec.Groups, p.Group)
 }
 
 // Decide answers a request. It is a function of its arguments alone.
@@ -154,11 +163,15 @@ func (d Decision) OfNode() bool {
 }
 
 func checkUser(csr *certificatesv1.CertificateSigningRequest, node Node, policy Policy) *Refusal {
-	name, ok := NodeOf(csr.Spec.Username)
-	if ok && node.Name == name && slices.Contains(csr.Spec.Groups, policy.Group) {
+	name, ok := policy.NodeOf(csr)
+	switch {
+	case ok && node.Name == name:
 		return nil
+	case slices.Contains(policy.Accounts, csr.Spec.Username):
+		return &Refusal{Reason: reasonUser, OfNode: ok,
+			Message: fmt.Sprintf("user %q has node %.80q, which does not exist; it must have the token of a pod, which is bound to its node", csr.Spec.Username, name)}
 	}
-	return &Refusal{Reason: reasonUser, OfNode: ok && node.Name != name,
+	return &Refusal{Reason: reasonUser, OfNode: ok,
 		Message: fmt.Sprintf("user %q is not %s<existing node> in group %s", csr.Spec.Username, userPrefix, policy.Group)}
 }
 

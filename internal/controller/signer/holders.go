@@ -122,6 +122,22 @@ func (c *Controller) load(ctx context.Context) error {
 	return nil
 }
 
+// unrecorded reports whether there is no record yet, by the cache: before the first request, the record is not read for every start. If the
+// cache is late, the next change of a node is recorded.
+func (c *Controller) unrecorded(ctx context.Context) (bool, error) {
+	c.record.mu.Lock()
+	known := c.record.loaded
+	c.record.mu.Unlock()
+	if known {
+		return false, nil
+	}
+	err := c.Client.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: holdersName}, &corev1.ConfigMap{})
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("look for the record of the nodes' identities: %w", err)
+	}
+	return err != nil, nil
+}
+
 // use begins to record, when the first request comes.
 func (r *record) use() {
 	r.mu.Lock()
@@ -142,6 +158,9 @@ func (r *record) holder(identity string) string {
 
 // keep records who holds what, from the cached nodes.
 func (c *Controller) keep(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
+	if none, err := c.unrecorded(ctx); err != nil || none {
+		return reconcile.Result{}, err
+	}
 	if err := c.load(ctx); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -64,13 +64,9 @@ func identities(node *corev1.Node) (names []string, addresses []netip.Addr) {
 	return names, addresses
 }
 
-// readNode returns what is known of the node that a user is. What a node says of itself counts only as far as no other node says the same,
+// readNode returns what is known of the node of a name. What a node says of itself counts only as far as no other node says the same,
 // or this one had it first: kubelets write their own addresses. holder returns the node that had an identity first.
-func readNode(ctx context.Context, from, cached client.Reader, holder func(string) string, username string) (Node, error) {
-	name, ok := NodeOf(username)
-	if !ok {
-		return Node{}, nil
-	}
+func readNode(ctx context.Context, from, cached client.Reader, holder func(string) string, name string) (Node, error) {
 	var node corev1.Node
 	err := from.Get(ctx, client.ObjectKey{Name: name}, &node)
 	if apierrors.IsNotFound(err) {

@@ -12,8 +12,11 @@ import (
 type Policy struct {
 	// Longest is how long a certificate is valid at most, and if nothing is asked for.
 	Longest time.Duration
-	// Group is what the requester must be a member of.
+	// Group is what the requester must be a member of, if it is the user of a node.
 	Group string
+	// Accounts are the users of service accounts that agents on nodes have. A request of theirs comes from the node of the pod to which the token is bound,
+	// which the API server says.
+	Accounts []string
 	// Organizations may be in the subject of a request.
 	Organizations []string
 	// Usages are those that may be asked for, with what they are in a certificate.
@@ -48,12 +51,13 @@ var (
 
 // Nodes is the policy for nodes of OVN-Kubernetes, whose IPsec asks for "ipsec tunnel". The usages of IPsec are no longer
 // recommended (RFC 4945, section 5.1.3.12); the one that took their place goes with them, so that no implementation of IKE
-// refuses the certificate.
-func Nodes() Policy {
+// refuses the certificate. accounts are those of Policy.Accounts.
+func Nodes(accounts ...string) Policy {
 	ike := []asn1.ObjectIdentifier{oidIPsecIKE}
 	return Policy{
 		Longest:       30 * 24 * time.Hour,
 		Group:         "system:ovn-nodes",
+		Accounts:      accounts,
 		Organizations: []string{"ovnkubernetes", "system:ovn-nodes"},
 		Usages: map[certificatesv1.KeyUsage]Usage{
 			certificatesv1.UsageDigitalSignature: {Key: x509.KeyUsageDigitalSignature},

@@ -26,6 +26,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) {
@@ -201,11 +202,7 @@ func (w *world) start() *Controller {
 // await polls until a condition holds.
 func (w *world) await(limit time.Duration, promise string, holds func() bool) {
 	w.tb.Helper()
-	for deadline := time.Now().Add(limit); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.tb.Fatalf("after %s: not so: %s", limit, promise)
-		}
-	}
+	eventually.HoldsWithin(w.tb, limit, promise, func() (string, bool) { return "not so", holds() })
 }
 
 // of makes a request a node's.

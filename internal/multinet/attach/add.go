@@ -50,8 +50,7 @@ func (c *call) add(ctx context.Context) ([]byte, error) {
 	}
 	result, err := c.attach(ctx, &r, plan)
 	if err == nil {
-		r.Complete = true
-		err = c.write(r)
+		err = c.complete(r)
 	}
 	if err != nil {
 		return nil, c.failed(ctx, r, err)
@@ -99,9 +98,13 @@ func (c *call) newRecord(plan wire.Plan) (record, error) {
 	if plan.Default != nil {
 		first.Name, first.List = plan.Default.Network, plan.Default.List
 	}
-	r := record{ContainerID: c.request.ContainerID, NetNS: c.request.NetNS, NetNSID: id, Args: c.args, Networks: []network{first}}
+	r := record{ContainerID: c.request.ContainerID, NetNS: c.request.NetNS, NetNSID: id, Args: c.args, Networks: []network{first}, Policies: plan.Policies && len(plan.Attachments) > 0}
 	for _, a := range plan.Attachments {
-		r.Networks = append(r.Networks, network{Name: a.Network, Interface: a.Interface, List: a.List, Runtime: a.Runtime})
+		n := network{Name: a.Network, Interface: a.Interface, List: a.List, Runtime: a.Runtime}
+		if err := c.prepareDevice(&n, a); err != nil {
+			return record{}, err
+		}
+		r.Networks = append(r.Networks, n)
 	}
 	return r, nil
 }
@@ -111,14 +114,15 @@ func (c *call) newRecord(plan wire.Plan) (record, error) {
 func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Result, error) {
 	working, stop := keepingBack(ctx)
 	defer stop()
-	if plan.Policies && len(r.Networks) > 1 {
+	if r.Policies {
 		// Rules name interfaces, which need not exist yet: not even the kernel's own packets pass against a policy.
 		if err := c.Ask(working, wire.CommandPolicies, wire.PoliciesRequest{Pod: c.pod(), Sandbox: r.ContainerID}, nil); err != nil {
 			return nil, err
 		}
 	}
-	results := make([]*current.Result, 0, len(r.Networks))
-	for _, n := range r.Networks {
+	results, took := make([]*current.Result, 0, len(r.Networks)), make([]time.Duration, len(r.Networks))
+	for i, n := range r.Networks {
+		start := time.Now()
 		list, rt, err := n.run(*r)
 		if err != nil {
 			return nil, coded(n.label(), err)
@@ -132,6 +136,7 @@ func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Res
 			return nil, coded(n.label(), fmt.Errorf("read the result: %w", err))
 		}
 		results = append(results, converted)
+		took[i] = time.Since(start)
 	}
 	if err := c.reroute(r, plan, results); err != nil {
 		return nil, err
@@ -139,6 +144,9 @@ func (c *call) attach(ctx context.Context, r *record, plan wire.Plan) (types.Res
 	report, err := c.report(*r, plan, results)
 	if err != nil {
 		return nil, err
+	}
+	for i := range took {
+		report.Networks[i].Took = took[i]
 	}
 	if err := c.Ask(working, wire.CommandReport, report, nil); err != nil {
 		return nil, err
@@ -157,6 +165,9 @@ func (c *call) report(r record, plan wire.Plan, results []*current.Result) (wire
 		w := wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: raw, MTU: mtus[n.Interface]}
 		if i > 0 {
 			w.DeviceID = plan.Attachments[i-1].DeviceID
+			if w.DeviceInfo, err = c.deviceInfo(n, plan.Attachments[i-1]); err != nil {
+				return report, coded(n.label(), err)
+			}
 		}
 		report.Networks = append(report.Networks, w)
 	}

@@ -46,7 +46,7 @@ func TestNetworksAreAttachedInOrderAndDetachedInReverse(t *testing.T) {
 	f := newFixture(t)
 	calls := f.scripted(scripts, "")
 	f.must(cniproto.Add, annotated)
-	if diff := cmp.Diff([]string{"c1.json"}, f.files("sandboxes")); diff != "" {
+	if diff := cmp.Diff([]string{"c1.complete", "c1.json"}, f.files("sandboxes")); diff != "" {
 		t.Error(diff)
 	}
 	saved, err := ReadSaved(f.shim.State)
@@ -209,14 +209,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 				f.scripted(scripts, strings.Join([]string{
 					kill("before"), `[ "$CNI_COMMAND" = ADD ] && touch ` + made + `/$CNI_IFNAME`, `[ "$CNI_COMMAND" = DEL ] && rm -f ` + made + `/$CNI_IFNAME`, kill("after"),
 				}, "\n"))
-				plan := filepath.Join(t.TempDir(), "plan")
-				raw, err := json.Marshal(f.plan)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(plan, raw, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				plan := f.planFile()
 				for _, command := range []string{cniproto.Add, cniproto.Delete} {
 					f.process(command, plan)
 				}
@@ -236,18 +229,40 @@ func TestKilledAtEveryStep(t *testing.T) {
 // process runs the shim as a process of its own. How it ends is not its concern.
 func (f *fixture) process(command, plan string) {
 	f.t.Helper()
-	raw, err := json.Marshal(f.request(command, annotated))
-	if err != nil {
-		f.t.Fatal(err)
-	}
 	self, err := os.Executable()
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	cmd := exec.Command(self)
+	_ = f.run(self, f.request(command, annotated), plan)
+}
+
+// run runs a program that is the shim.
+func (f *fixture) run(program string, r cniproto.Request, plan string) error {
+	raw, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), envShim+"="+f.shim.State, envPlan+"="+plan)
 	cmd.Stdin = bytes.NewReader(raw)
-	_ = cmd.Run()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", r.Command, r.ContainerID, err, out)
+	}
+	return nil
+}
+
+// planFile is the plan of the fixture for shims that are processes.
+func (f *fixture) planFile() string {
+	f.t.Helper()
+	file := filepath.Join(f.t.TempDir(), "plan")
+	raw, err := json.Marshal(f.plan)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(file, raw, 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	return file
 }
 
 func TestADamagedRecordIsRebuiltFromTheResults(t *testing.T) {
@@ -319,7 +334,7 @@ func TestGCKeepsWhatTheRuntimeNames(t *testing.T) {
 	if diff := cmp.Diff([]string{"DEL net2", "DEL net1", "DEL eth0"}, calls()[before:]); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"c2.json"}, f.files("sandboxes")); diff != "" {
+	if diff := cmp.Diff([]string{"c2.complete", "c2.json"}, f.files("sandboxes")); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/containernetworking/cni/libcni"
 
@@ -15,7 +16,16 @@ import (
 // del removes a sandbox from its networks. It succeeds when nothing is left, also if there was nothing.
 func (c *call) del(ctx context.Context) error {
 	if !exists(c.file(c.request.ContainerID)) {
-		return c.delDefault(ctx)
+		old, err := c.ofMultus()
+		if err != nil {
+			return err
+		}
+		if old == nil {
+			return c.delDefault(ctx)
+		}
+		if err := c.write(*old); err != nil {
+			return err
+		}
 	}
 	unlock, err := c.lock(ctx, c.request.ContainerID)
 	if err != nil {
@@ -32,7 +42,10 @@ func (c *call) del(ctx context.Context) error {
 	if c.request.NetNS == "" {
 		r.NetNS = "" // it is gone
 	}
-	return c.undo(ctx, *r)
+	if err := c.undo(ctx, *r); err != nil {
+		return err
+	}
+	return c.forgetMultus()
 }
 
 // delDefault removes a sandbox that has only its default network: by the configuration of its ADD if it is known, otherwise by the one that the
@@ -51,6 +64,9 @@ func (c *call) delDefault(ctx context.Context) error {
 	return nil
 }
 
+// removedLimit is how long it may take to tell the daemon how long a removal took.
+const removedLimit = 50 * time.Millisecond
+
 // undo removes all networks of a record in reverse, and then the record. Each is tried; one that fails does not spare the others.
 func (c *call) undo(ctx context.Context, r record) error {
 	if ctx.Err() != nil {
@@ -61,14 +77,24 @@ func (c *call) undo(ctx context.Context, r record) error {
 	}
 	var errs []error
 	missing := true
+	var took []wire.Timing
 	for _, n := range slices.Backward(r.Networks) {
-		if err := c.detach(ctx, r, n); err != nil {
+		start := time.Now()
+		if err := errors.Join(c.detach(ctx, r, n), n.forgetDevice()); err != nil {
 			missing = missing && isMissing(err)
 			errs = append(errs, coded(n.label(), err))
 		}
+		took = append(took, wire.Timing{Name: n.Name, Took: time.Since(start)})
 	}
 	if len(errs) == 0 {
-		return c.forget(r.ContainerID)
+		if err := c.forget(r.ContainerID); err != nil {
+			return err
+		}
+		telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), removedLimit)
+		defer cancel()
+		// It becomes a metric. While the daemon is away, there is none.
+		_ = c.Ask(telling, wire.CommandRemoved, wire.Removal{Networks: took}, nil)
+		return nil
 	}
 	err := joined(errs)
 	if !missing {
@@ -125,6 +151,11 @@ func (c *call) check(ctx context.Context) error {
 	for _, n := range r.Networks {
 		if err := c.checkNetwork(ctx, *r, n); err != nil {
 			errs = append(errs, coded(n.label(), err))
+		}
+	}
+	if r.Policies {
+		if err := c.Ask(ctx, wire.CommandCheckPolicies, wire.PoliciesRequest{Pod: c.pod(), Sandbox: r.ContainerID}, nil); err != nil {
+			errs = append(errs, err)
 		}
 	}
 	if len(errs) > 0 {

@@ -39,15 +39,17 @@ const (
 
 // Shim is what the process needs. All fields must be set; Run sets those of a node.
 type Shim struct {
-	// State is StateDir and Run is RunDir, but for tests. Ask sends a request to the daemon, or to the one of policies.
-	State, Run string
+	// State is StateDir, Run is RunDir and Multus is MultusDir, but for tests. Ask sends a request to the daemon, or to the one of policies.
+	State, Run, Multus string
+	// DeviceInfo is DeviceInfoDir.
+	DeviceInfo string
 	Ask        func(ctx context.Context, command string, message any, into any) error
 	Now        func() time.Time
 }
 
 // Run does one call of the process, and returns its exit status.
 func Run(ctx context.Context, call cnishim.Call) int {
-	s := Shim{State: StateDir, Run: RunDir, Now: time.Now, Ask: func(ctx context.Context, command string, message, into any) error {
+	s := Shim{State: StateDir, Run: RunDir, Multus: MultusDir, DeviceInfo: DeviceInfoDir, Now: time.Now, Ask: func(ctx context.Context, command string, message, into any) error {
 		return ask(ctx, call, command, message, into)
 	}}
 	return call.Print(func(r cniproto.Request) ([]byte, error) { return s.Do(ctx, r) })
@@ -60,7 +62,7 @@ func ask(ctx context.Context, call cnishim.Call, command string, message, into a
 		return err
 	}
 	socket := wire.Socket
-	if command == wire.CommandPolicies {
+	if command == wire.CommandPolicies || command == wire.CommandCheckPolicies {
 		socket = wire.PolicySocket
 	}
 	answer, err := call.Ask(ctx, socket, cniproto.Request{

@@ -4,16 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	current "github.com/containernetworking/cni/pkg/types/100"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/host/cniplugins"
 	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
@@ -23,11 +26,20 @@ import (
 const (
 	envShim = "ATTACH_TEST_SHIM"
 	envPlan = "ATTACH_TEST_PLAN"
+	// envInstall is the environment of a process that installs plugins: from and to, with a colon between them.
+	envInstall = "ATTACH_TEST_INSTALL"
 )
 
 func TestMain(m *testing.M) {
 	if state := os.Getenv(envShim); state != "" {
 		os.Exit(shimProcess(state))
+	}
+	if from, to, ok := strings.Cut(os.Getenv(envInstall), ":"); ok {
+		if err := cniplugins.Install(from, to, slog.New(slog.DiscardHandler)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	os.Exit(m.Run())
 }
@@ -39,7 +51,7 @@ func shimProcess(state string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	s := Shim{State: state, Run: state + "/run", Now: time.Now, Ask: func(_ context.Context, command string, _, into any) error {
+	s := Shim{State: state, Run: state + "/run", Multus: state + "/multus", DeviceInfo: state + "/devinfo", Now: time.Now, Ask: func(_ context.Context, command string, _, into any) error {
 		if command != wire.CommandPlan {
 			return nil
 		}
@@ -75,7 +87,7 @@ func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	dir := t.TempDir()
 	f := &fixture{t: t, pod: netns.New(t, "pod")}
-	f.shim = Shim{State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run"), Now: time.Now, Ask: f.ask}
+	f.shim = Shim{State: filepath.Join(dir, "state"), Run: filepath.Join(dir, "run"), Multus: filepath.Join(dir, "multus"), DeviceInfo: filepath.Join(dir, "devinfo"), Now: time.Now, Ask: f.ask}
 	return f
 }
 
@@ -87,6 +99,9 @@ func (f *fixture) ask(_ context.Context, command string, message, into any) erro
 	}
 	if f.planErr != nil {
 		return f.planErr
+	}
+	if into == nil {
+		return nil
 	}
 	raw, err := json.Marshal(f.plan)
 	if err != nil {
@@ -199,4 +214,16 @@ func newNode(t testing.TB) netns.Namespace {
 		node.Run("ip", "link", "set", link, "up")
 	}
 	return node
+}
+
+// locked lets calls of several goroutines ask a fixture.
+type locked struct {
+	mu  sync.Mutex
+	ask func(ctx context.Context, command string, message, into any) error
+}
+
+func (l *locked) do(ctx context.Context, command string, message, into any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ask(ctx, command, message, into)
 }

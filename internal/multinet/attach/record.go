@@ -30,8 +30,10 @@ type record struct {
 	Args    [][2]string `json:"args,omitempty"`
 	// Networks are the default network and the further ones, in the order in which they are attached.
 	Networks []network `json:"networks"`
-	// Complete is true once the ADD has succeeded.
+	// Complete is true once the ADD has succeeded, in records of earlier versions. Later ones have a file beside the record: see complete.
 	Complete bool `json:"complete,omitempty"`
+	// Policies is true if the rules of MultiNetworkPolicies were written.
+	Policies bool `json:"policies,omitempty"`
 	// MissingSince is when a DEL has first failed since plugins are missing on the node.
 	MissingSince *time.Time `json:"missingSince,omitempty"`
 }
@@ -59,8 +61,9 @@ type sealed struct {
 }
 
 const (
-	suffix  = ".json"
-	damaged = ".damaged"
+	suffix   = ".json"
+	damaged  = ".damaged"
+	finished = ".complete"
 )
 
 // errDamaged is the error of a record that cannot be read.
@@ -68,7 +71,11 @@ var errDamaged = errors.New("the record of the sandbox is damaged")
 
 func (s Shim) sandboxes() string { return filepath.Join(s.State, "sandboxes") }
 
-func (s Shim) file(container string) string { return filepath.Join(s.sandboxes(), container+suffix) }
+func (s Shim) file(container string) string { return s.sandbox(container, suffix) }
+
+func (s Shim) sandbox(container, ending string) string {
+	return filepath.Join(s.sandboxes(), container+ending)
+}
 
 func (s Shim) write(r record) error {
 	if err := os.MkdirAll(s.sandboxes(), 0o700); err != nil {
@@ -143,7 +150,30 @@ func (c *call) known(container string) (*record, error) {
 	return r, c.write(*r)
 }
 
+// complete notes that the ADD of a record has succeeded. It is a file of its own, which is not synced: after a power failure no sandbox lives, and the
+// record, which says what to remove, must not be at risk. A record that has changed meanwhile is written again.
+func (s Shim) complete(r record) error {
+	if slices.ContainsFunc(r.Networks, func(n network) bool { return n.Rerouted }) {
+		if err := s.write(r); err != nil {
+			return err
+		}
+	}
+	f, err := os.OpenFile(s.sandbox(r.ContainerID, finished), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("note that the sandbox is complete: %w", err)
+	}
+	return f.Close()
+}
+
+// isComplete reports whether the ADD of a record has succeeded.
+func (s Shim) isComplete(r record) bool {
+	return r.Complete || exists(s.sandbox(r.ContainerID, finished))
+}
+
 func (s Shim) forget(container string) error {
+	if err := os.Remove(s.sandbox(container, finished)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := os.Remove(s.file(container)); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -151,7 +181,10 @@ func (s Shim) forget(container string) error {
 }
 
 // containers are the sandboxes that have a record.
-func (s Shim) containers() ([]string, error) {
+func (s Shim) containers() ([]string, error) { return s.endingIn(suffix) }
+
+// endingIn are the sandboxes that have a file with an ending.
+func (s Shim) endingIn(ending string) ([]string, error) {
 	entries, err := os.ReadDir(s.sandboxes())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -161,7 +194,7 @@ func (s Shim) containers() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), suffix); ok {
+		if name, ok := strings.CutSuffix(e.Name(), ending); ok {
 			names = append(names, name)
 		}
 	}

@@ -14,8 +14,10 @@ import (
 
 // Saved is what is known on the disk of a sandbox that is attached.
 type Saved struct {
-	Pod      wire.Pod
-	Sandbox  string
+	Pod     wire.Pod
+	Sandbox string
+	// NetNS is the path of the network namespace.
+	NetNS    string
 	Networks []wire.Network
 }
 
@@ -64,9 +66,9 @@ func ReadSaved(state string) ([]Saved, error) {
 // saved puts the results of a sandbox in the order of its record. A sandbox without one has only its default network.
 func (s Shim) saved(container string, found []cached) (Saved, bool) {
 	first := found[0]
-	out := Saved{Pod: podOf(first.Args), Sandbox: container}
+	out := Saved{Pod: podOf(first.Args), Sandbox: container, NetNS: first.NetNS}
 	r, err := s.read(container)
-	if err != nil || r != nil && !r.Complete {
+	if err != nil || r != nil && !s.isComplete(*r) {
 		return out, false
 	}
 	networks := []network{{Name: first.Network, Interface: first.IfName, Default: true}}
@@ -79,7 +81,11 @@ func (s Shim) saved(container string, found []cached) (Saved, bool) {
 		if i < 0 {
 			return out, false
 		}
-		out.Networks = append(out.Networks, wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: found[i].Result, MTU: mtus[n.Interface]})
+		w := wire.Network{Name: n.Name, Interface: n.Interface, Default: n.Default, Result: found[i].Result, MTU: mtus[n.Interface]}
+		if file, ok := n.Runtime[capabilityDeviceInfo].(string); ok {
+			w.DeviceInfo, _ = readDeviceInfo(file) // the daemon's container may not have it
+		}
+		out.Networks = append(out.Networks, w)
 	}
 	return out, true
 }

@@ -58,6 +58,7 @@ func (c *call) sweepAll(ctx context.Context) error {
 	for _, container := range containers {
 		errs = append(errs, c.sweepRecord(ctx, container))
 	}
+	errs = append(errs, c.sweepNotes(ctx))
 	attachments, err := c.cni.GetCachedAttachments("")
 	errs = append(errs, err)
 	for _, a := range attachments {
@@ -88,6 +89,27 @@ func (c *call) sweepRecord(ctx context.Context, container string) error {
 	}
 	r.NetNS = "" // another sandbox may have the path
 	return c.undo(ctx, *r)
+}
+
+// sweepNotes removes notes of ADDs without a record: a version that does not know of them removes records alone.
+func (c *call) sweepNotes(ctx context.Context) error {
+	names, err := c.endingIn(finished)
+	errs := []error{err}
+	for _, container := range names {
+		if exists(c.file(container)) {
+			continue
+		}
+		unlock, err := c.lock(ctx, container)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if !exists(c.file(container)) { // no ADD has begun meanwhile
+			errs = append(errs, c.forget(container))
+		}
+		unlock()
+	}
+	return errors.Join(errs...)
 }
 
 // sweepResult removes a sandbox that had only its default network.

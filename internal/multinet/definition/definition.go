@@ -68,12 +68,13 @@ type Definition struct {
 	rules   Rules
 }
 
-// Parse reads the configuration of a definition. All errors are returned at once.
+// Parse reads the configuration of a definition. All errors are returned at once, with line and column in the configuration.
 func Parse(namespace, name, config string, rules Rules) (*Definition, field.ErrorList) {
 	at := field.NewPath("spec", "config")
 	d := &Definition{Namespace: namespace, Name: name, rules: rules}
-	if errs := d.parse(config, at); len(errs) > 0 {
-		return nil, sorted(errs)
+	if errs := sorted(d.parse(config, at)); len(errs) > 0 {
+		strictjson.Locate(config, at, errs)
+		return nil, errs
 	}
 	return d, nil
 }
@@ -297,6 +298,12 @@ func merged(own any, args map[string]any) map[string]any {
 	maps.Copy(cni, args)
 	all["cni"] = cni
 	return all
+}
+
+// Type returns the first plugin of a definition.
+func (d *Definition) Type() string {
+	name, _ := d.plugins[0]["type"].(string)
+	return name
 }
 
 // Types returns the plugins of a definition and their address managers, each once.

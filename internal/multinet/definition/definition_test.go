@@ -96,9 +96,10 @@ func TestWhatIsRun(t *testing.T) {
 func TestACapabilityThatNoPluginDeclaresIsNotDropped(t *testing.T) {
 	d := parsed(t, `{"type":"macvlan","master":"eth1","capabilities":{"mac":false}}`)
 	_, errs := d.Attach(selection.Selection{Name: "storage", Namespace: "ns", IPs: []string{"192.0.2.9"}, MAC: "02:00:00:00:00:01",
-		PortMappings: []selection.PortMapping{{HostPort: 1, ContainerPort: 2, Protocol: "tcp"}}})
+		PortMappings: []selection.PortMapping{{HostPort: 1, ContainerPort: 2, Protocol: "tcp"}}, Bandwidth: &selection.Bandwidth{IngressRate: 1},
+		InfinibandGUID: "02:00:00:00:00:00:00:01"})
 	text := errs.ToAggregate().Error()
-	for _, want := range []string{"asks for ips", "asks for mac", "asks for portMappings", `"capabilities": {"ips": true}`, "ns/storage"} {
+	for _, want := range []string{"asks for ips", "asks for mac", "asks for portMappings", "asks for bandwidth", "asks for infinibandGUID", `"capabilities": {"ips": true}`, "ns/storage"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing: %s", want, text)
 		}

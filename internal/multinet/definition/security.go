@@ -200,12 +200,32 @@ func checkDevices(p map[string]any, at *field.Path, rules Rules) field.ErrorList
 
 // checkMaster checks that the node has the interface that the first plugin uses. Later plugins may use one that an earlier one creates.
 func checkMaster(p map[string]any, at *field.Path, rules Rules) field.ErrorList {
-	key := map[any]string{"macvlan": "master", "ipvlan": "master", "vlan": "master", "host-device": "device"}[p["type"]]
-	name, _ := p[key].(string)
-	if key == "" || name == "" || rules.Interfaces == nil || p["linkInContainer"] == true || slices.Contains(rules.Interfaces, name) {
+	key, name := masterOf(p)
+	if name == "" || rules.Interfaces == nil || slices.Contains(rules.Interfaces, name) {
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child(key), name, fmt.Sprintf("the node %s has no interface %s", rules.Node, short(name)))}
+}
+
+// masterOf returns the key by which a plugin names the interface of the node that it uses, and its name; empty if it names none.
+func masterOf(p map[string]any) (key, name string) {
+	key = map[any]string{"macvlan": "master", "ipvlan": "master", "vlan": "master", "host-device": "device"}[p["type"]]
+	if key == "" || p["linkInContainer"] == true {
+		return "", ""
+	}
+	name, _ = p[key].(string)
+	return key, name
+}
+
+// Master returns the interface of nodes that the definition uses; empty if it names none.
+func (d *Definition) Master() string {
+	if p := d.plugins[0]; p["type"] != egressrouter.Type {
+		_, name := masterOf(p)
+		return name
+	}
+	args, _ := d.plugins[0]["interfaceArgs"].(map[string]any)
+	name, _ := args["master"].(string)
+	return name
 }
 
 // BridgePrefix begins the names of bridges that definitions of a namespace may use when definitions are restricted.

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
-	"github.com/cluster-network-operator/cno/internal/netpolicy/meanings"
+	"github.com/cluster-network-operator/cno/internal/netpolicy/netpolicytest"
 	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
 
@@ -38,11 +38,11 @@ func some() Cluster {
 	all := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "::/0", Except: []string{"2001:db8::/32"}}}
 	named := networkingv1.NetworkPolicyPort{Port: new(intstr.FromString("http"))}
 	spec := networkingv1.NetworkPolicySpec{
-		PodSelector: *meanings.Match("pod=web"),
+		PodSelector: *netpolicytest.Match("pod=web"),
 		Ingress: []networkingv1.NetworkPolicyIngressRule{
-			{From: peers(networkingv1.NetworkPolicyPeer{PodSelector: meanings.Match("pod=client")}), Ports: []networkingv1.NetworkPolicyPort{named, meanings.Range(90, 99)}},
-			{From: peers(block, all), Ports: []networkingv1.NetworkPolicyPort{meanings.Of(corev1.ProtocolUDP)}},
-			{From: peers(networkingv1.NetworkPolicyPeer{PodSelector: meanings.Match("pod=nosuch")})},
+			{From: peers(networkingv1.NetworkPolicyPeer{PodSelector: netpolicytest.Match("pod=client")}), Ports: []networkingv1.NetworkPolicyPort{named, netpolicytest.Range(90, 99)}},
+			{From: peers(block, all), Ports: []networkingv1.NetworkPolicyPort{netpolicytest.Of(corev1.ProtocolUDP)}},
+			{From: peers(networkingv1.NetworkPolicyPeer{PodSelector: netpolicytest.Match("pod=nosuch")})},
 		},
 		Egress: []networkingv1.NetworkPolicyEgressRule{{Ports: []networkingv1.NetworkPolicyPort{named}}, {To: peers(block), Ports: []networkingv1.NetworkPolicyPort{named}}, {To: peers(block)}},
 	}
@@ -57,7 +57,7 @@ func some() Cluster {
 		Policies: []Policy{
 			{NetworkPolicy: networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "web"}, Spec: spec}, Networks: []string{"ns/lan"}},
 			{NetworkPolicy: networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "egress"}, Spec: networkingv1.NetworkPolicySpec{
-				PodSelector: *meanings.Match("pod=silent"), PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+				PodSelector: *netpolicytest.Match("pod=silent"), PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 			}}, Networks: []string{"ns/lan", "ns/other"}},
 		},
 	}
@@ -192,7 +192,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestAPolicyWithErrorsStaysInItsLastRightForm(t *testing.T) {
-	book := NewBook()
+	book := NewBook(nil)
 	read := func(o *unstructured.Unstructured) (Policy, string) {
 		t.Helper()
 		policies, problems := book.Read([]*unstructured.Unstructured{o})

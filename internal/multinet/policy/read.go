@@ -82,8 +82,11 @@ func networksOf(annotation, namespace string) ([]string, field.ErrorList) {
 // Book knows the policies of a cluster, each in its last right form. Make it with NewBook.
 type Book struct{ right map[types.UID]Policy }
 
-// NewBook returns a book without policies.
-func NewBook() *Book { return &Book{map[types.UID]Policy{}} }
+// NewBook returns a book that knows the valid forms of policies from before; nil for none.
+func NewBook(valid map[types.UID]Policy) *Book { return &Book{valid} }
+
+// Valid are the last valid forms of the policies that were read last, for looking at only.
+func (b *Book) Valid() map[types.UID]Policy { return b.right }
 
 // Problem is what is wrong with a policy.
 type Problem struct {

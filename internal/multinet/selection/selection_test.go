@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 		"every key": {`[{"name":"a","namespace":"ns","interface":"data","ips":["192.0.2.5/24","2001:db8::5"],"mac":"02:00:00:00:00:01",
 			"infiniband-guid":"02:00:00:00:00:00:00:01","cni-args":{"x":{"y":1}},"default-route":["192.0.2.1"],
 			"portMappings":[{"hostPort":8080,"containerPort":80},{"hostPort":53,"containerPort":53,"protocol":"Udp"}],
-			"bandwidth":{"ingressRate":1000,"ingressBurst":2000,"egressRate":0}}]`, []Selection{{
+			"bandwidth":{"ingressRate":1000,"ingressBurst":2000}}]`, []Selection{{
 			Namespace: "ns", Name: "a", Interface: "data", IPs: []string{"192.0.2.5/24", "2001:db8::5"}, MAC: "02:00:00:00:00:01",
 			InfinibandGUID: "02:00:00:00:00:00:00:01", CNIArgs: map[string]any{"x": map[string]any{"y": json.Number("1")}},
 			DefaultRoute: true, Gateways: []netip.Addr{addr("192.0.2.1")},
@@ -105,7 +105,9 @@ func TestParseRefuses(t *testing.T) {
 		in(`"portMappings":[{"hostPort":1,"containerPort":1,"protocol":"ICMP"}]`): `[0].portMappings[0].protocol: Invalid value`,
 		in(`"portMappings":[{"hostport":1,"hostPort":1,"containerPort":1}]`):      `[0].portMappings[0]: Invalid value: "hostport": is not a key; did you mean hostPort?`,
 		in(`"bandwidth":{"ingressBurst":1}`):                                      `[0].bandwidth.ingressRate: Required value`,
-		in(`"bandwidth":{"egressRate":0,"egressBurst":1}`):                        `[0].bandwidth.egressRate: Required value`,
+		in(`"bandwidth":{"egressRate":0}`):                                        `[0].bandwidth.egressRate: Invalid value: "0"`,
+		in(`"bandwidth":{}`):                                                      `[0].bandwidth: Required value`,
+		in(`"portMappings":[]`):                                                   `[0].portMappings: Required value`,
 		in(`"bandwidth":{"egressRate":-1}`):                                       `[0].bandwidth.egressRate: Invalid value`,
 		`[{"name":"a","default-route":["192.0.2.1"]},{"name":"b","default-route":["192.0.2.2"]}]`: `[1].default-route: Invalid value: "192.0.2.2": the network at index 0 has the default route`,
 	} {

@@ -143,6 +143,9 @@ func readPortMappings(s *Selection, value any, at *field.Path) field.ErrorList {
 		return field.ErrorList{strictjson.WrongType(at, value, "a list of port mappings")}
 	}
 	var errs field.ErrorList
+	if len(list) == 0 {
+		errs = append(errs, field.Required(at, "must have at least one port mapping"))
+	}
 	for i, element := range list {
 		o, ok := element.(*strictjson.Object)
 		if !ok {
@@ -201,11 +204,13 @@ func readBandwidth(s *Selection, value any, at *field.Path) field.ErrorList {
 			errs = append(errs, strictjson.UnknownKey(at, key, slices.Collect(maps.Keys(limits))))
 			continue
 		}
-		errs = append(errs, number(limit, o.Values[key], at.Child(key), 0, 1<<62)...)
+		errs = append(errs, number(limit, o.Values[key], at.Child(key), 1, 1<<62)...)
+	}
+	if len(o.Keys) == 0 {
+		errs = append(errs, field.Required(at, "must have at least one of ingressRate and egressRate"))
 	}
 	for _, direction := range []string{"ingress", "egress"} {
-		rate, present := o.Values[direction+"Rate"]
-		if *limits[direction+"Burst"] > 0 && (!present || rate == json.Number("0")) {
+		if _, present := o.Values[direction+"Rate"]; !present && *limits[direction+"Burst"] > 0 {
 			errs = append(errs, field.Required(at.Child(direction+"Rate"), "a burst needs its rate"))
 		}
 	}

@@ -135,13 +135,17 @@ func explain(text string, err error) string {
 // around is how many bytes are shown on each side of a mistake.
 const around = 20
 
-// place is line:column of an offset, both from 1 and the column in characters, and the text around it.
+// place is line:column of an offset, and the text around it.
 func place(text string, offset int64) string {
 	at := int(max(0, min(offset, int64(len(text)))))
 	start := strings.LastIndexByte(text[:at], '\n') + 1
-	line := strings.Count(text[:at], "\n") + 1
-	column := len([]rune(text[start:at])) + 1
 	near := text[max(start, at-around):min(len(text), at+around)]
 	near, _, _ = strings.Cut(near, "\n")
-	return fmt.Sprintf("%d:%d, near %s", line, column, strconv.Quote(strings.ToValidUTF8(near, "")))
+	return fmt.Sprintf("%s, near %s", lineColumn(text, at), strconv.Quote(strings.ToValidUTF8(near, "")))
+}
+
+// lineColumn is line:column of an offset, both from 1 and the column in characters.
+func lineColumn(text string, at int) string {
+	start := strings.LastIndexByte(text[:at], '\n') + 1
+	return fmt.Sprintf("%d:%d", strings.Count(text[:at], "\n")+1, len([]rune(text[start:at]))+1)
 }

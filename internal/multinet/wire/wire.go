@@ -12,8 +12,12 @@ import (
 const (
 	CommandPlan   = "PLAN"
 	CommandReport = "REPORT"
+	// CommandRemoved says how long the removal of a sandbox took. Nothing waits for its answer.
+	CommandRemoved = "REMOVED"
 	// CommandPolicies has the rules of MultiNetworkPolicies written into the network namespace of a sandbox that has a record.
 	CommandPolicies = "POLICIES"
+	// CommandCheckPolicies compares these rules with the policies. Rules that another program has changed are an error.
+	CommandCheckPolicies = "CHECK-POLICIES"
 )
 
 // The annotations of pods.
@@ -105,6 +109,21 @@ type Network struct {
 	MTU int `json:"mtu,omitempty"`
 	// DeviceID is that of Attachment.
 	DeviceID string `json:"deviceID,omitempty"`
+	// DeviceInfo is what a device plugin or the CNI plugin knows of the device, in the form of the Device Information Specification.
+	DeviceInfo json.RawMessage `json:"deviceInfo,omitempty"`
+	// Took is how long its plugins ran.
+	Took time.Duration `json:"took,omitempty"`
+}
+
+// Removal is what CommandRemoved says.
+type Removal struct {
+	Networks []Timing `json:"networks"`
+}
+
+// Timing is how long the plugins of a network ran.
+type Timing struct {
+	Name string        `json:"name"`
+	Took time.Duration `json:"took"`
 }
 
 // Deadline is how long the daemon may take for either request.

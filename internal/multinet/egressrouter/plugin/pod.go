@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/cluster-network-operator/cno/internal/host/addressconflict"
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 	"github.com/cluster-network-operator/cno/internal/multinet/egressrouter"
 )
@@ -17,11 +17,10 @@ import (
 // sysctlRoot shows the settings of the network namespace of the thread that reads them.
 const sysctlRoot = "/proc/sys"
 
-// How an address is asked for, and announced. Machines on a link answer within milliseconds; the repetitions are for frames that are lost.
+// How a gateway is asked for, and an address announced. Machines on a link answer within milliseconds; the repetitions are for frames that are lost.
 const (
-	probes, probeEvery, probeWait = 3, 200 * time.Millisecond, 300 * time.Millisecond
-	questions, questionEvery      = 4, 500 * time.Millisecond
-	announcements, announceEvery  = 3, 100 * time.Millisecond
+	questions, questionEvery     = 4, 500 * time.Millisecond
+	announcements, announceEvery = 3, 100 * time.Millisecond
 )
 
 // setUp gives the pod everything, in the pod's network namespace. The rules are there before the interface is up, and the pod forwards only at the
@@ -73,12 +72,12 @@ func set(settings []egressrouter.Setting) error {
 // takeAddress gives the interface the address if no other machine has it, and looks for the gateway if it is needed.
 func (a *attachment) takeAddress(link netlink.Link, master string) error {
 	address := a.conf.Address.Addr()
-	ears, err := listen(link, address)
+	ears, err := addressconflict.Listen(link, address)
 	if err != nil {
 		return err
 	}
-	defer ears.close()
-	if holder, found, err := ears.ask(netip.Addr{}, probes, probeEvery, probeWait); err != nil || found {
+	defer ears.Close()
+	if holder, found, err := ears.Holder(); err != nil || found {
 		return cmp.Or(err, failed(egressrouter.Taken(address, "the machine with MAC address "+holder.String())))
 	}
 	a.log.Debug("no machine answers for the address", "address", address)
@@ -93,12 +92,12 @@ func (a *attachment) takeAddress(link netlink.Link, master string) error {
 	if !a.conf.NeedsGateway() {
 		return nil
 	}
-	gateway, err := listen(link, a.conf.Gateway)
+	gateway, err := addressconflict.Listen(link, a.conf.Gateway)
 	if err != nil {
 		return err
 	}
-	defer gateway.close()
-	_, found, err := gateway.ask(address, questions, questionEvery, questionEvery)
+	defer gateway.Close()
+	_, found, err := gateway.Ask(address, questions, questionEvery, questionEvery)
 	if err == nil && !found {
 		return failed(egressrouter.NoGateway(a.conf.Gateway, master))
 	}
@@ -107,19 +106,17 @@ func (a *attachment) takeAddress(link netlink.Link, master string) error {
 
 // announce lets the other machines, and the switches between them, know where the address is now.
 func (a *attachment) announce(link netlink.Link) error {
-	ears, err := listen(link, a.conf.Address.Addr())
+	ears, err := addressconflict.Listen(link, a.conf.Address.Addr())
 	if err != nil {
 		return err
 	}
-	defer ears.close()
+	defer ears.Close()
 	for i := range announcements {
 		if i > 0 {
 			time.Sleep(announceEvery)
 		}
-		for _, frame := range egressrouter.Announcements(a.conf.Address.Addr(), ears.own) {
-			if err := ears.send(frame); err != nil {
-				return err
-			}
+		if err := ears.Announce(); err != nil {
+			return err
 		}
 	}
 	a.log.Debug("announced the address", "address", a.conf.Address.Addr(), "mac", link.Attrs().HardwareAddr)

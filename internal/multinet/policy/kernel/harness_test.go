@@ -18,7 +18,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/multinet/policy"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
-	"github.com/cluster-network-operator/cno/internal/netpolicy/meanings"
+	"github.com/cluster-network-operator/cno/internal/netpolicy/netpolicytest"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
@@ -45,9 +45,9 @@ func newLink(t testing.TB) *link {
 	l := &link{t: t, kernel: k, bridge: netns.New(t, "bridge"), pods: map[string]netns.Namespace{}, written: map[string]policy.Ruleset{}}
 	l.bridge.Run("ip", "link", "add", "br0", "type", "bridge")
 	l.bridge.Run("ip", "link", "set", "br0", "up")
-	for n, namespace := range meanings.Namespaces {
+	for n, namespace := range netpolicytest.Namespaces {
 		l.cluster.Namespaces = append(l.cluster.Namespaces, netpolicy.Namespace{Name: namespace, Labels: map[string]string{"ns": namespace}})
-		for p, name := range meanings.Pods {
+		for p, name := range netpolicytest.Pods {
 			http, admin := uint16(80), uint16(81)
 			if name == "c" {
 				http, admin = admin, http

@@ -17,7 +17,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/multinet/policy"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
-	"github.com/cluster-network-operator/cno/internal/netpolicy/meanings"
+	"github.com/cluster-network-operator/cno/internal/netpolicy/netpolicytest"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
@@ -31,7 +31,7 @@ const (
 func TestTheMeaningsOfPoliciesOnAFurtherNetwork(t *testing.T) {
 	t.Parallel()
 	l := newLink(t)
-	for _, row := range meanings.Table() {
+	for _, row := range netpolicytest.Table() {
 		t.Run(row.Why, func(t *testing.T) {
 			l.t = t
 			l.enforce(row.Policies...)
@@ -63,13 +63,13 @@ func (l *link) expect(allowed bool, connections ...string) {
 	group.Wait()
 }
 
-var deny = networkingv1.NetworkPolicySpec{PodSelector: *meanings.Match("pod=a"), PolicyTypes: []networkingv1.PolicyType{"Ingress", "Egress"}}
+var deny = networkingv1.NetworkPolicySpec{PodSelector: *netpolicytest.Match("pod=a"), PolicyTypes: []networkingv1.PolicyType{"Ingress", "Egress"}}
 
 func TestAPolicyAlsoEndsConnectionsThatExist(t *testing.T) {
 	t.Parallel()
 	l := newLink(t)
 	l.enforce(deny)
-	l.enforce(networkingv1.NetworkPolicySpec{PodSelector: *meanings.Match("pod=a"), Ingress: []networkingv1.NetworkPolicyIngressRule{{}}})
+	l.enforce(networkingv1.NetworkPolicySpec{PodSelector: *netpolicytest.Match("pod=a"), Ingress: []networkingv1.NetworkPolicyIngressRule{{}}})
 	serve(t, l.pods["x/a"])
 	conn := dial(t, l.pods["x/b"], "10.0.0.5:80")
 	echo := func(wait time.Duration) error {
@@ -183,7 +183,7 @@ func TestRulesNeverOpenWhileTheyAreReplaced(t *testing.T) {
 		})
 	})
 	other := deny
-	other.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{PodSelector: meanings.Match("pod=c")}}}}
+	other.Egress = []networkingv1.NetworkPolicyEgressRule{{To: []networkingv1.NetworkPolicyPeer{{PodSelector: netpolicytest.Match("pod=c")}}}}
 	for i := range 60 {
 		l.enforce([]networkingv1.NetworkPolicySpec{deny, other}[i%2])
 	}

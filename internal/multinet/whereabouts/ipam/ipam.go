@@ -24,6 +24,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts"
 	"github.com/cluster-network-operator/cno/internal/multinet/whereabouts/store"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // Reasons of events.
@@ -252,13 +253,10 @@ func (h *Handler) Status(ctx context.Context) error { return h.store.Ping(ctx) }
 func invalid(errs field.ErrorList) error {
 	const most = 16
 	var sentences []string
-	for _, e := range errs[:min(len(errs), most)] {
+	for _, e := range errs {
 		sentences = append(sentences, e.Error())
 	}
-	if more := len(errs) - most; more > 0 {
-		sentences = append(sentences, fmt.Sprintf("and %d more", more))
-	}
-	return cniproto.Errorf(cniproto.CodeInvalidConfig, "%s", strings.Join(sentences, "; "))
+	return cniproto.Errorf(cniproto.CodeInvalidConfig, "%s", phrase.Clauses(sentences, most))
 }
 
 // failure gives an error its code, and reports a refusal.

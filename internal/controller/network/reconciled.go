@@ -1,0 +1,41 @@
+package network
+
+import (
+	"context"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+)
+
+// reconciled is what one reconcile has come to. Values that it did not come to are zero.
+type reconciled struct {
+	gathered
+	wanted
+	chosen
+	planned
+	done
+	// applyErr is the error of making and executing the plan.
+	applyErr error
+}
+
+// run makes the five values. The error requests another reconcile; what users should know of it is in the findings.
+func (c *Controller) run(ctx context.Context, network *operatorv1.Network) (r reconciled, err error) {
+	begun := c.Now()
+	if r.gathered, err = c.gather(ctx, network); err != nil || r.lost() {
+		return r, err
+	}
+	begun = c.Metrics.phase(phaseRecords, begun, c.Now())
+	r.wanted = c.want(ctx, &r.gathered)
+	r.chosen, err = c.choose(ctx, &r.gathered, &r.wanted)
+	begun = c.Metrics.phase(phaseRender, begun, c.Now())
+	if err != nil || !r.rendered || !r.managed {
+		return r, err
+	}
+	if r.planned, r.applyErr = c.plan(ctx, &r.gathered, &r.chosen); r.applyErr == nil {
+		r.done, r.applyErr = c.do(ctx, &r.gathered, &r.chosen, &r.planned)
+	}
+	c.Metrics.phase(phaseRollOut, begun, c.Now())
+	if r.applyErr != nil {
+		return r, r.applyErr
+	}
+	return r, r.retryable()
+}

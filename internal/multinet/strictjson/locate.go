@@ -1,0 +1,95 @@
+package strictjson
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// mostLocated bounds the errors that get a place: each needs a walk through the text.
+const mostLocated = 32
+
+// Locate adds line:column to errors about values of a text that Parse has read with the path at: of the key, or the element of a list, that
+// the error names, or of the object in which it is missing. Errors about the whole text, which have a place if they need one, stay as they are.
+func Locate(text string, at *field.Path, errs field.ErrorList) {
+	root, located := at.String(), 0
+	for _, e := range errs {
+		path, inside := strings.CutPrefix(e.Field, root)
+		if !inside || path == "" || located == mostLocated {
+			continue
+		}
+		if offset, ok := find(text, path); ok {
+			located++
+			e.Detail += ", at " + lineColumn(text, offset)
+		}
+	}
+}
+
+// find returns the offset of the value at a path, as field.Path writes it, or of the innermost value that contains it.
+func find(text, path string) (int, bool) {
+	f := finder{text: text, path: path, dec: json.NewDecoder(strings.NewReader(text))}
+	f.dec.UseNumber()
+	f.value(0, true)
+	return f.offset, f.matched > 0 || f.inside
+}
+
+// finder walks through text that Check has accepted.
+type finder struct {
+	text, path string
+	dec        *json.Decoder
+	// matched is how much of the path the best value so far has, offset where that value is.
+	matched, offset int
+	inside          bool
+}
+
+// next is the offset of the next token.
+func (f *finder) next() int {
+	at := int(f.dec.InputOffset())
+	return at + len(f.text[at:]) - len(strings.TrimLeft(f.text[at:], " \t\r\n,:"))
+}
+
+// value reads a value that the first matched bytes of the path lead to, if on is true.
+func (f *finder) value(matched int, on bool) {
+	token, err := f.dec.Token()
+	if err != nil {
+		return
+	}
+	switch token {
+	case json.Delim('['):
+		for i := 0; f.dec.More(); i++ {
+			at := f.next()
+			f.value(f.step(matched, on, fmt.Sprintf("[%d]", i), at))
+		}
+	case json.Delim('{'):
+		f.inside = true
+		for f.dec.More() {
+			at := f.next()
+			key, err := f.dec.Token()
+			if err != nil {
+				return
+			}
+			f.value(f.step(matched, on, fmt.Sprintf(".%v", key), at))
+		}
+	default:
+		return
+	}
+	_, _ = f.dec.Token()
+}
+
+// step notes a value one step of the path further, and returns what is left to match.
+func (f *finder) step(matched int, on bool, step string, at int) (int, bool) {
+	if !on || !strings.HasPrefix(f.path[matched:], step) {
+		return matched, false
+	}
+	matched += len(step)
+	// The name of a key may begin another one.
+	if rest := f.path[matched:]; rest != "" && rest[0] != '.' && rest[0] != '[' {
+		return matched, false
+	}
+	if matched > f.matched {
+		f.matched, f.offset = matched, at
+	}
+	return matched, true
+}
