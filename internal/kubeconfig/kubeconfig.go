@@ -23,9 +23,31 @@ type Flags struct {
 
 // Add adds the flags to those of a command.
 func (f *Flags) Add(flags *pflag.FlagSet) {
+	f.addCluster(flags)
+	flags.StringVarP(&f.Namespace, "namespace", "n", DefaultNamespace, "namespace of the operator")
+}
+
+// AddForWorkloads adds the flags to those of a command for objects of users, which are in WorkloadNamespace.
+func (f *Flags) AddForWorkloads(flags *pflag.FlagSet) {
+	f.addCluster(flags)
+	flags.StringVarP(&f.Namespace, "namespace", "n", "", "namespace of the objects (default: that of the context)")
+}
+
+func (f *Flags) addCluster(flags *pflag.FlagSet) {
 	flags.StringVar(&f.File, "kubeconfig", "", "file of the cluster and the user to speak as (default: as kubectl)")
 	flags.StringVar(&f.Context, "context", "", "name of the context in the kubeconfig (default: the current one)")
-	flags.StringVarP(&f.Namespace, "namespace", "n", DefaultNamespace, "namespace of the operator")
+}
+
+// WorkloadNamespace is the namespace that the command line names, or that of the context.
+func (f *Flags) WorkloadNamespace() (string, error) {
+	if f.Namespace != "" {
+		return f.Namespace, nil
+	}
+	namespace, _, err := f.loader().Namespace()
+	if err != nil {
+		return "", fmt.Errorf("read kubeconfig: %w", err)
+	}
+	return namespace, nil
 }
 
 func (f *Flags) loader() clientcmd.ClientConfig {

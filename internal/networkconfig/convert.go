@@ -5,7 +5,6 @@
 package networkconfig
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 
@@ -14,6 +13,9 @@ import (
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+
+	"github.com/cluster-network-operator/cno/api/rules"
+	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
 // minHostBits is the least hostSubnetLength: with one host bit there is no address for a pod.
@@ -43,7 +45,7 @@ func Convert(in *networkoperatorv1.NetworkConfigSpec) (*operatorv1.NetworkSpec, 
 
 func convertServiceNetwork(out *operatorv1.NetworkSpec, cidr string, path *field.Path) field.ErrorList {
 	if cidr == "" {
-		return field.ErrorList{field.Required(path, "write the address pool for services, e.g. 172.30.0.0/16")}
+		return field.ErrorList{rules.ServiceNetworkRequired.Required(path)}
 	}
 	if _, err := parse(cidr, path); err != nil {
 		return field.ErrorList{err}
@@ -54,7 +56,7 @@ func convertServiceNetwork(out *operatorv1.NetworkSpec, cidr string, path *field
 
 func convertClusterNetworks(out *operatorv1.NetworkSpec, in []networkoperatorv1.ClusterNetwork, path *field.Path) field.ErrorList {
 	if len(in) == 0 {
-		return field.ErrorList{field.Required(path, "write the address pool for pods, e.g. cidr 10.128.0.0/14 with hostSubnetLength 9")}
+		return field.ErrorList{rules.ClusterNetworksRequired.Required(path)}
 	}
 	var errs field.ErrorList
 	for i, pool := range in {
@@ -78,18 +80,17 @@ func hostPrefix(pool netip.Prefix, hostBits uint32, path *field.Path) (uint32, *
 	width := pool.Addr().BitLen()
 	most := width - pool.Bits()
 	if most < minHostBits {
-		return 0, field.Invalid(path, hostBits, fmt.Sprintf("cannot be right: %s is too small to be divided among nodes; use a shorter prefix", pool))
+		return 0, rules.HostSubnetLengthPool.Invalid(path, hostBits, pool)
 	}
 	if hostBits < minHostBits || uint64(hostBits) > uint64(most) {
-		return 0, field.Invalid(path, hostBits, fmt.Sprintf(
-			"must be between %d and %d for a /%d: it is the number of host bits, so that 9 gives each node a /%d", minHostBits, most, pool.Bits(), width-9))
+		return 0, rules.HostSubnetLength.Invalid(path, hostBits, most, pool.Bits(), width-9)
 	}
 	return uint32(width) - hostBits, nil
 }
 
 func convertDefaultNetwork(network *operatorv1.DefaultNetworkDefinition, path *field.Path) field.ErrorList {
 	if network.Type == "" {
-		return field.ErrorList{field.Required(path.Child("type"), "write the provider of the pod network, e.g. Flannel")}
+		return field.ErrorList{rules.TypeRequired.Required(path.Child("type"), "Flannel, OVNKubernetes, OpenShiftSDN")}
 	}
 	network.Type = respell(network.Type,
 		operatorv1.NetworkTypeFlannel, operatorv1.NetworkTypeOVNKubernetes, operatorv1.NetworkTypeOpenShiftSDN,
@@ -113,12 +114,9 @@ func respell[T ~string](name T, known ...T) T {
 
 // parse reads a pool, and refuses one that has host bits set, since it is not clear which pool is meant.
 func parse(cidr string, path *field.Path) (netip.Prefix, *field.Error) {
-	prefix, err := netip.ParsePrefix(cidr)
-	if err != nil || prefix.Addr().Is4In6() {
-		return netip.Prefix{}, field.Invalid(path, cidr, "is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48")
-	}
-	if network := prefix.Masked(); network != prefix {
-		return netip.Prefix{}, field.Invalid(path, cidr, fmt.Sprintf("has host bits set; did you mean %s?", network))
+	prefix, err := netaddr.ParseCIDR(cidr)
+	if err != nil {
+		return netip.Prefix{}, netaddr.Invalid(path, cidr, err)
 	}
 	return prefix, nil
 }

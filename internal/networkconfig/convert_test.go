@@ -123,17 +123,17 @@ func TestWhatCannotBeConvertedIsRefusedAtItsOwnField(t *testing.T) {
 		want   []string
 	}{
 		{"an empty object reports everything that is missing", func(s *networkoperatorv1.NetworkConfigSpec) { *s = networkoperatorv1.NetworkConfigSpec{} }, []string{
-			`spec.serviceNetwork: Required value: write the address pool for services, e.g. 172.30.0.0/16`,
-			`spec.clusterNetworks: Required value: write the address pool for pods, e.g. cidr 10.128.0.0/14 with hostSubnetLength 9`,
-			`spec.defaultNetwork.type: Required value: write the provider of the pod network, e.g. Flannel`,
+			`spec.serviceNetwork: Required value: must have at least 1 entry, e.g. 172.30.0.0/16`,
+			`spec.clusterNetworks: Required value: must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostSubnetLength 9`,
+			`spec.defaultNetwork.type: Required value: is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, or the name of a third-party network`,
 		}},
 		{"no octets can be guessed", func(s *networkoperatorv1.NetworkConfigSpec) { s.ServiceNetwork = "172.30/16" }, []string{
-			`spec.serviceNetwork: Invalid value: "172.30/16": is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48`,
+			`spec.serviceNetwork: Invalid value: "172.30/16": is not a CIDR; write four octets and a prefix, e.g. 172.30.0.0/16`,
 		}},
 		{"the length would be that of the wrong family", func(s *networkoperatorv1.NetworkConfigSpec) {
 			s.ClusterNetworks[0].CIDR = "::ffff:10.128.0.0/110"
 		}, []string{
-			`spec.clusterNetworks[0].cidr: Invalid value: "::ffff:10.128.0.0/110": is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48`,
+			`spec.clusterNetworks[0].cidr: Invalid value: "::ffff:10.128.0.0/110": is not a CIDR; write the IPv4 network without its ::ffff: prefix`,
 		}},
 		{"it is not clear which pool is meant", func(s *networkoperatorv1.NetworkConfigSpec) { s.ClusterNetworks[0].CIDR = "10.128.0.5/14" }, []string{
 			`spec.clusterNetworks[0].cidr: Invalid value: "10.128.0.5/14": has host bits set; did you mean 10.128.0.0/14?`,
@@ -156,7 +156,7 @@ func TestWhatCannotBeConvertedIsRefusedAtItsOwnField(t *testing.T) {
 		{"errors of several entries are reported at once", func(s *networkoperatorv1.NetworkConfigSpec) {
 			s.ClusterNetworks = []networkoperatorv1.ClusterNetwork{{CIDR: "a", HostSubnetLength: 9}, {CIDR: "10.0.0.0/8", HostSubnetLength: 1}}
 		}, []string{
-			`spec.clusterNetworks[0].cidr: Invalid value: "a": is not a CIDR; write an address and a prefix, e.g. 10.128.0.0/14 or fd00:10::/48`,
+			`spec.clusterNetworks[0].cidr: Invalid value: "a": is not a CIDR; write four octets and a prefix, e.g. 10.128.0.0/14`,
 			`spec.clusterNetworks[1].hostSubnetLength: Invalid value: 1: must be between 2 and 24 for a /8: it is the number of host bits, so that 9 gives each node a /23`,
 		}},
 	} {

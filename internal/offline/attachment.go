@@ -2,16 +2,24 @@ package offline
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/cluster-network-operator/cno/internal/multinet/definition"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
+	"github.com/cluster-network-operator/cno/internal/multinet/policy"
 )
 
-// attachmentKind is the apiVersion and the kind of NetworkAttachmentDefinitions.
-const attachmentKind = "k8s.cni.cncf.io/v1 NetworkAttachmentDefinition"
+// attachmentKind and policyKind are apiVersion and kind of NetworkAttachmentDefinitions and MultiNetworkPolicies.
+const (
+	attachmentKind = "k8s.cni.cncf.io/v1 NetworkAttachmentDefinition"
+	policyKind     = "k8s.cni.cncf.io/v1beta1 MultiNetworkPolicy"
+)
+
+// policyRule is the rule of all errors of MultiNetworkPolicies.
+const policyRule = "multi-network-policy"
 
 // Attachment is a NetworkAttachmentDefinition.
 type Attachment struct {
@@ -30,18 +38,30 @@ func decodeAttachment(in *Input, asJSON []byte) (*Input, []Problem, error) {
 	return in, nil, nil
 }
 
-// attachmentProblems returns the errors in the CNI configuration of a definition, as the daemon of a node finds them when a pod asks for the
-// network. What depends on the node or on the cluster's configuration is not among them.
+func decodePolicy(in *Input) (*Input, []Problem, error) {
+	in.Policy = &unstructured.Unstructured{Object: in.Object}
+	return in, nil, nil
+}
+
+// attachmentProblems returns the errors in the CNI configuration of a definition, as the operator and the daemons of nodes find them. What depends on
+// nodes or on the cluster's configuration is not among them.
 func (in Input) attachmentProblems() []Problem {
 	a := in.Attachment
-	if strings.TrimSpace(a.Spec.Config) == "" {
-		return nil // nodes have the configuration in a file
-	}
-	_, errs := definition.Parse(a.Namespace, a.Name, a.Spec.Config, definition.Rules{})
+	return in.userProblems(finding.ReadDefinition(a.Namespace, a.Name, a.Spec.Config).Errors, finding.InvalidDefinition)
+}
+
+// policyProblems returns the errors in a MultiNetworkPolicy.
+func (in Input) policyProblems() []Problem {
+	_, errs := policy.Read(in.Policy)
+	return in.userProblems(errs.WithOrigin(policyRule), finding.InvalidPolicy)
+}
+
+// userProblems are errors in an object of a user, with their effect.
+func (in Input) userProblems(errs field.ErrorList, reason finding.Reason) []Problem {
 	var problems []Problem
 	for _, e := range errs {
 		p := in.fieldProblem(e)
-		p.Message += ", in " + in.Name()
+		p.Message += fmt.Sprintf(", in %s; %s", in.Name(), reason.Effect())
 		problems = append(problems, p)
 	}
 	return problems

@@ -68,7 +68,8 @@ func definitionProblem(file string, e *field.Error) Problem {
 	}
 	switch e.BadValue.(type) {
 	case string, int64, float64, bool:
-		if p.Rule != crdcheck.RuleType && e.Type != field.ErrorTypeForbidden {
+		// The value of a text that is too long is not in the error.
+		if p.Rule != crdcheck.RuleType && e.Type != field.ErrorTypeForbidden && e.Type != field.ErrorTypeTooLong {
 			p.Value = Text(e.BadValue)
 		}
 	}
@@ -117,7 +118,7 @@ func twice(inputs []Input) []Problem {
 }
 
 // ofUser reports whether the object is one of which a cluster has many.
-func (in Input) ofUser() bool { return in.Pod != nil || in.Attachment != nil }
+func (in Input) ofUser() bool { return in.Pod != nil || in.Attachment != nil || in.Policy != nil }
 
 // Name is the kind and the name of the object.
 func (in Input) Name() string {
@@ -128,6 +129,8 @@ func (in Input) Name() string {
 		return "Pod/" + cmp.Or(in.Pod.Name, in.Pod.GenerateName)
 	case in.Attachment != nil:
 		return "NetworkAttachmentDefinition/" + in.Attachment.Name
+	case in.Policy != nil:
+		return "MultiNetworkPolicy/" + in.Policy.GetName()
 	}
 	return "NetworkConfig/" + in.Config.Name
 }

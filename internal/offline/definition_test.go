@@ -35,12 +35,12 @@ func TestTheCRDIsCheckedWithoutAnAPIServer(t *testing.T) {
 		return strings.Replace(network, "{type: Flannel}", "{type: Flannel, flannelConfig: {"+config+"}}", 1)
 	}
 	for _, row := range []struct{ why, text, says string }{
-		{"https without a certificate to present", flannel("etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}"), "clientCertificateSecret is required with https endpoints"},
+		{"https without a certificate to present", flannel("etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}"), "clientCertificateSecret: is required with https endpoints"},
 		{"a collector's port", network + "  exportNetworkFlows: {netFlow: {collectors: ['192.0.2.1:99999']}}\n", "spec.exportNetworkFlows.netFlow.collectors[0]"},
 		{"a type of more letters than the CRD takes", strings.Replace(network, "type: Flannel", "type: "+strings.Repeat("x", 65), 1), "spec.defaultNetwork.type"},
 		{"an annotation that no object may have", strings.Replace(network, "{name: cluster}", "{name: cluster, annotations: {a: "+strings.Repeat("x", 300_000)+"}}", 1), "metadata.annotations"},
 		{"an annotation that is no string", strings.Replace(network, "{name: cluster}", "{name: cluster, annotations: {a: true}}", 1), "metadata.annotations: must be a mapping of strings"},
-		{"the short form", strings.Replace(short, "{type: Flannel}", "{type: Flannel, flannelConfig: {etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}}}", 1), "clientCertificateSecret is required"},
+		{"the short form", strings.Replace(short, "{type: Flannel}", "{type: Flannel, flannelConfig: {etcd: {external: {endpoints: ['https://192.0.2.1:2379'], caConfigMap: ca}}}}", 1), "clientCertificateSecret: is required"},
 	} {
 		if got := judged(t, row.text); !strings.Contains(got, row.says) {
 			t.Errorf("%s: %.300s; want %q", row.why, got, row.says)
@@ -78,6 +78,13 @@ func TestNoSentenceNeedsGoOrCEL(t *testing.T) {
 		{"a number that no field holds", "hostPrefix: 24", "hostPrefix: 4294967296", "spec.clusterNetwork[0].hostPrefix"},
 		{"a huge number", "hostPrefix: 24", "hostPrefix: 99999999999999999999999", "hostPrefix"},
 		{"a negative MTU", "{type: Flannel}", "{type: Flannel, flannelConfig: {mtu: -1500}}", "spec.defaultNetwork.flannelConfig.mtu"},
+		{"a boolean for a number", "hostPrefix: 24", "hostPrefix: true", "spec.clusterNetwork[0].hostPrefix: must be a whole number without quotes"},
+		{"a mapping for a number", "hostPrefix: 24", "hostPrefix: {a: 1}", "spec.clusterNetwork[0].hostPrefix: must be a whole number without quotes"},
+		{"a name that is too long", "type: Flannel", "type: " + strings.Repeat("A", 64), "spec.defaultNetwork.type: may not be more than 63 bytes"},
+		{"a list of a wrong family", "[10.96.0.0/16]", "['fd02::/112']", `spec.serviceNetwork: ["fd02::/112"] spec.clusterNetwork`},
+		{"a network that is not built", "type: Flannel", "type: Kuryr", "is not built yet; use one of"},
+		{"a tab", "  serviceNetwork", "\tserviceNetwork", "is indented with a tab, use spaces"},
+		{"a key that is written twice", "{type: Flannel}", "{type: Flannel}\n  serviceNetwork: []", `line 8: key "serviceNetwork" already set in map`},
 		{"a mapping for a list", "[10.96.0.0/16]", "{a: b}", "spec.serviceNetwork: a mapping is not allowed here; write a list"},
 		{"a number for a word", "{type: Flannel}", "{type: Flannel}\n  logLevel: 4", "spec.logLevel: a number is not allowed here; write a string"},
 		{"null in a list", "[10.96.0.0/16]", "[null]", "spec.serviceNetwork[0]"},
@@ -88,7 +95,7 @@ func TestNoSentenceNeedsGoOrCEL(t *testing.T) {
 		{"a version that is a number", "operator.openshift.io/v1", "1", `apiVersion "1", kind "Network" is not a configuration`},
 	} {
 		got := judged(t, strings.Replace(network, row.old, row.new, 1))
-		for _, garbage := range []string{"unmarshal", "Go ", "failed rule", "self", "^(", "did you mean from", "a object", "a array", "in body", "of type"} {
+		for _, garbage := range []string{"unmarshal", "Go ", "failed rule", "self", "^(", "did you mean from", "a object", "a array", "in body", "of type", "value omitted", `\"`} {
 			if strings.Contains(got, garbage) {
 				t.Errorf("%s: %q is in %s", row.why, garbage, got)
 			}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8syaml "k8s.io/apimachinery/pkg/util/yaml"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
@@ -42,14 +43,15 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Input is one object from a file: exactly one of Network, Config, Pod and Attachment is set.
+// Input is one object from a file: exactly one of Network, Config, Pod, Attachment and Policy is set.
 type Input struct {
 	File    string
 	Network *operatorv1.Network
 	Config  *networkoperatorv1.NetworkConfig
-	// Pod and Attachment are only set by Files that read the objects of users.
+	// Pod, Attachment and Policy, a MultiNetworkPolicy, are only set by Files that read the objects of users.
 	Pod        *corev1.Pod
 	Attachment *Attachment
+	Policy     *unstructured.Unstructured
 	// Object is what the file says, word for word, without a value for what it leaves out.
 	Object map[string]any
 
@@ -69,7 +71,7 @@ func (in Input) Acknowledged() string {
 // Files opens files by name. "-" is standard input.
 type Files struct {
 	Stdin io.Reader
-	// Users makes Configurations read Pods and NetworkAttachmentDefinitions, too. They can be validated, and nothing else.
+	// Users makes Configurations read Pods, NetworkAttachmentDefinitions and MultiNetworkPolicies, too. They can be validated, and nothing else.
 	Users bool
 }
 
@@ -180,7 +182,7 @@ var kinds = []string{operatorv1.GroupVersion.String() + " Network", networkopera
 func decodeDocument(file string, doc []byte, users bool) (*Input, []Problem, error) {
 	asJSON, err := yaml.YAMLToJSONStrict(doc)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, syntaxError(doc, err)
 	}
 	in := &Input{File: file}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(asJSON, &in.Object); err != nil || in.Object == nil {
@@ -191,13 +193,15 @@ func decodeDocument(file string, doc []byte, users bool) (*Input, []Problem, err
 	var group string
 	known := kinds
 	if users {
-		known = append(slices.Clone(kinds), podKind, attachmentKind)
+		known = append(slices.Clone(kinds), podKind, attachmentKind, policyKind)
 	}
 	switch id := fmt.Sprint(apiVersion, " ", kind); {
 	case users && id == podKind:
 		return decodePod(in, asJSON)
 	case users && id == attachmentKind:
 		return decodeAttachment(in, asJSON)
+	case users && id == policyKind:
+		return decodePolicy(in)
 	case id == kinds[0]:
 		in.Network = &operatorv1.Network{}
 		into, group = in.Network, operatorv1.GroupVersion.Group
@@ -217,6 +221,20 @@ func decodeDocument(file string, doc []byte, users bool) (*Input, []Problem, err
 		return nil, unreadable(file, err, form, other), nil
 	}
 	return in, form, nil
+}
+
+// syntaxError returns what is wrong with a text that is no YAML, in one line and without the names of the library's functions.
+func syntaxError(doc []byte, err error) error {
+	text := strings.NewReplacer("error converting YAML to JSON: ", "", "unmarshal errors:\n  ", "", "\n  ", "; ").Replace(err.Error())
+	if !strings.Contains(text, "cannot start any token") {
+		return errors.New(text)
+	}
+	if tab := slices.IndexFunc(slices.Collect(bytes.Lines(doc)), func(line []byte) bool {
+		return bytes.HasPrefix(bytes.TrimLeft(line, " "), []byte("\t"))
+	}); tab >= 0 {
+		text += fmt.Sprintf("; line %d is indented with a tab, use spaces", tab+1)
+	}
+	return errors.New(text)
 }
 
 // goField finds the field in an error of the decoder.

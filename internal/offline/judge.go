@@ -81,6 +81,9 @@ func (in Input) Validate(ctx context.Context, p pipeline.Pipeline) ([]Problem, e
 	if in.Attachment != nil {
 		return in.attachmentProblems(), nil
 	}
+	if in.Policy != nil {
+		return in.policyProblems(), nil
+	}
 	spec, problems := in.Spec()
 	if spec == nil {
 		return in.Complete(problems), nil

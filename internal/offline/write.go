@@ -1,6 +1,7 @@
 package offline
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -26,12 +27,20 @@ func writeLines(w io.Writer, head string, problems []Problem) error {
 			parts = append(parts, p.Field)
 		}
 		message := p.Message
-		if quoted := strconv.Quote(p.Value); p.Value != "" && !strings.Contains(message, p.Value) && !strings.Contains(message, quoted) {
-			message = quoted + " " + message
+		if shown := show(p.Value); shown != "" && !strings.Contains(message, p.Value) && !strings.Contains(message, shown) {
+			message = shown + " " + message
 		}
 		if _, err := fmt.Fprintf(w, "%s%s: %s (%s)\n", head, strings.Join(parts, ": "), message, p.Rule); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// show writes a value for a person: lists and mappings as JSON, and all else in quotation marks.
+func show(value string) string {
+	if value == "" || strings.ContainsAny(value[:1], "[{") && json.Valid([]byte(value)) {
+		return value
+	}
+	return strconv.Quote(value)
 }

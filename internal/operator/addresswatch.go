@@ -32,7 +32,7 @@ func newAddressWatch(config *rest.Config, at facts.HostPort, end func(), log *sl
 	return &addressWatch{at: at, probe: func(ctx context.Context) error { return probeAPIServer(ctx, config, at) }, end: end, log: log}
 }
 
-// Start implements manager.Runnable.
+// Start probes until the context ends, or the operator does.
 func (w *addressWatch) Start(ctx context.Context) error {
 	tick := time.NewTicker(addressProbe)
 	defer tick.Stop()

@@ -2,7 +2,6 @@ package operator
 
 import (
 	"fmt"
-	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -20,7 +19,6 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
-	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
@@ -60,14 +58,14 @@ func inNamespaces(namespaces []string) map[string]cache.Config {
 }
 
 // cacheOptions bounds what the manager's cache keeps: of nodes what facts need, of pods the operator's own, of
-// ConfigMaps those of the operator's namespaces, and the reports of nodes.
+// ConfigMaps those of some namespaces.
 func cacheOptions(namespaces []string) cache.Options {
 	return cache.Options{
 		DefaultTransform: stripManagedFields,
 		ByObject: map[client.Object]cache.ByObject{
 			&corev1.Node{}:      {Transform: trimNode},
 			&corev1.Pod{}:       {Label: managedByUs(), Transform: new(same).trimPod},
-			&corev1.ConfigMap{}: {Namespaces: inNamespaces(append(slices.Clone(namespaces), nodereport.Namespace))},
+			&corev1.ConfigMap{}: {Namespaces: inNamespaces(namespaces)},
 			definitions():       {Transform: trimDefinition},
 		},
 	}

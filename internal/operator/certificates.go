@@ -28,8 +28,12 @@ func certificateLoops(s *shared) []loop.Spec {
 		Report: func(found ...status.Finding) { s.board.Report(pki.Name, found...) },
 		Events: s.manager.GetEventRecorder(pki.Name), Now: time.Now, Log: s.Log.With("controller", pki.Name),
 	}
+	var requesters []string
+	for _, r := range s.Registry.Operands().Requesters {
+		requesters = append(requesters, "system:serviceaccount:"+r.Namespace+":"+r.Name)
+	}
 	requests := &signer.Controller{
-		Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Policy: signer.Nodes(),
+		Live: s.manager.GetAPIReader(), Namespace: s.Namespace, Policy: signer.Nodes(requesters...),
 		Report: func(found ...status.Finding) { s.board.Report(signer.Name, found...) },
 		Events: s.manager.GetEventRecorder(signer.Name), Now: time.Now, Log: s.Log.With("controller", signer.Name),
 	}

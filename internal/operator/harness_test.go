@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -23,6 +24,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/goroutines"
 )
 
@@ -176,14 +178,12 @@ func (c *counter) snapshot() []string {
 func (c *counter) settled(t *testing.T) {
 	t.Helper()
 	last, since := len(c.snapshot()), time.Now()
-	for deadline := time.Now().Add(time.Minute); time.Since(since) < time.Second; time.Sleep(20 * time.Millisecond) {
+	eventually.Holds(t, "there is no request for a second", func() (string, bool) {
 		if n := len(c.snapshot()); n != last {
 			last, since = n, time.Now()
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("there are ever more requests: %d", last)
-		}
-	}
+		return fmt.Sprintf("%d requests", last), time.Since(since) > time.Second
+	})
 }
 
 func (c *counter) writeCount() int {
@@ -199,23 +199,13 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // eventually waits until a condition holds.
 func (c *cluster) eventually(what string, ok func() bool) {
 	c.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for !ok() {
-		if time.Now().After(deadline) {
-			c.t.Fatalf("never: %s\nnetwork: %+v", what, c.network().Status.Conditions)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.IsOrShow(c.t, eventually.Limit, what, ok, func() string { return fmt.Sprintf("network: %+v", c.network().Status.Conditions) })
 }
 
 // consistently checks that a condition holds for a while.
 func (c *cluster) consistently(what string, for_ time.Duration, ok func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(for_); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if !ok() {
-			c.t.Fatalf("not for %v: %s", for_, what)
-		}
-	}
+	eventually.Stays(c.t, for_, what, func() (string, bool) { return "not so", ok() })
 }
 
 func (c *cluster) network() *operatorv1.Network {

@@ -1,15 +1,12 @@
 package operator
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	osv1 "github.com/openshift/api/operator/v1"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
@@ -18,7 +15,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/controller/allowlist"
 	"github.com/cluster-network-operator/cno/internal/controller/connectivitycheck"
 	"github.com/cluster-network-operator/cno/internal/controller/egressrouter"
+	"github.com/cluster-network-operator/cno/internal/controller/furthernetworks"
 	"github.com/cluster-network-operator/cno/internal/controller/hostnetworkconfig"
+	"github.com/cluster-network-operator/cno/internal/controller/mtuprogress"
 	"github.com/cluster-network-operator/cno/internal/controller/network"
 	"github.com/cluster-network-operator/cno/internal/controller/networkconfig"
 	"github.com/cluster-network-operator/cno/internal/controller/nodemtu"
@@ -27,6 +26,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/trigger"
 )
@@ -68,6 +68,9 @@ func loops(s *shared) []loop.Spec {
 		Client: cached, Nodes: nodesIn(s.manager.GetCache()), Namespace: s.Namespace, Image: s.Facts.Images[operatorImage], PullSecret: credentials.Found, Needed: needsHostMTU(s.Registry),
 		Board: s.board, Now: time.Now, Log: s.Log.With("controller", nodemtu.Name),
 	}
+	migration := &mtuprogress.Controller{
+		Client: cached, Live: s.manager.GetAPIReader(), Nodes: nodesIn(s.manager.GetCache()), Networks: mtuprogress.Reporters(s.Registry.Providers), Namespace: s.Namespace, Board: s.board,
+	}
 	short := &networkconfig.Controller{
 		Client: cached, Namespace: s.Namespace, Now: time.Now, Log: s.Log.With("controller", networkconfig.Name),
 	}
@@ -80,12 +83,15 @@ func loops(s *shared) []loop.Spec {
 		Metrics: egressrouter.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(egressrouter.Name), Now: time.Now, Log: s.Log.With("controller", egressrouter.Name),
 	}
 	sysctls := &allowlist.Controller{
-		Live: s.manager.GetAPIReader(), Image: s.Facts.Images[multusImage], Workloads: workloads.get, Version: s.Facts.ReleaseVersion, Board: s.board,
+		Live: s.manager.GetAPIReader(), Applied: s.operands, Image: s.Facts.Images[multusImage], Workloads: workloads.get, Version: s.Facts.ReleaseVersion, Board: s.board,
 		Events: s.manager.GetEventRecorder(allowlist.Name), Now: time.Now, Log: s.Log.With("controller", allowlist.Name),
 	}
 	addresses := &addresspool.Controller{
 		Namespace: allowlist.Namespace, Enabled: workloads.multiNetwork, Nodes: nodesIn(s.manager.GetCache()), Metrics: addresspool.NewMetrics(metrics.Registry),
 		Events: s.manager.GetEventRecorder(addresspool.Name), Now: time.Now, Log: s.Log.With("controller", addresspool.Name),
+	}
+	further := &furthernetworks.Controller{
+		Namespace: finding.Namespace, Enabled: workloads.multiNetwork, Metrics: furthernetworks.NewMetrics(metrics.Registry), Events: s.manager.GetEventRecorder(furthernetworks.Name),
 	}
 	checks := &connectivitycheck.Controller{
 		Serves: s.serves, Board: s.board, OnConfiguration: s.network.Fire, Metrics: connectivitycheck.NewMetrics(metrics.Registry), Now: time.Now, Log: s.Log.With("controller", connectivitycheck.Name),
@@ -95,13 +101,14 @@ func loops(s *shared) []loop.Spec {
 		routers.Again()
 		sysctls.Wake.Fire()
 		addresses.Wake.Fire()
+		further.Wake.Fire()
 	}
 	credentials.Changed = func() {
 		s.network.Fire()
 		hosts.Wake.Fire()
 	}
 	s.board.OnHung(s.network.Fire) // the network controller looks again when the status controller says that a rollout hangs
-	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), short.Specs(), hosts.Specs(), credentials.Specs(), routers.Specs(), sysctls.Specs(), addresses.Specs(), checks.Specs(),
+	return slices.Concat(withMetrics(rollout.Specs(), network.NewMetrics, &rollout.Metrics), probe.Specs(), migration.Specs(), short.Specs(), hosts.Specs(), credentials.Specs(), routers.Specs(), sysctls.Specs(), addresses.Specs(), further.Specs(), checks.Specs(),
 		statusLoops(s), certificateLoops(s), configurationLoops(s, rollout), openShiftLoops(s), trustLoops(s), providerLoops(s))
 }
 
@@ -131,16 +138,4 @@ func needsHostMTU(registry pipeline.Registry) func(*operatorv1.NetworkSpec) bool
 		}
 		return false
 	}
-}
-
-// withMetrics registers the metrics of a controller when it starts, so that none are exported of one that waits.
-func withMetrics[M any](specs []loop.Spec, create func(prometheus.Registerer) (M, error), into *M) []loop.Spec {
-	setup := specs[0].Setup
-	specs[0].Setup = func(mgr manager.Manager) (err error) {
-		if *into, err = create(metrics.Registry); err != nil {
-			return fmt.Errorf("register metrics of %s: %w", specs[0].Name, err)
-		}
-		return setup(mgr)
-	}
-	return specs
 }

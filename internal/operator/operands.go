@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -28,6 +30,8 @@ type operands struct {
 	mapper meta.RESTMapper
 	// make returns a cache of one namespace, of what is in no namespace if the name is empty.
 	make func(namespace string) (cache.Cache, error)
+	// configMaps are those that another cache has.
+	configMaps *configMaps
 	// changed is called after each change of an object that is wanted: spec is false if only its status has changed.
 	changed func(spec bool)
 
@@ -48,7 +52,7 @@ type scope struct {
 	namespace string
 }
 
-func newOperands(config *rest.Config, options cache.Options, changed func(spec bool)) *operands {
+func newOperands(config *rest.Config, options cache.Options, elsewhere *configMaps, changed func(spec bool)) *operands {
 	options.DefaultLabelSelector = managedByUs()
 	options.DefaultTransform = trimManagedFields
 	// What is read is only looked at.
@@ -66,7 +70,7 @@ func newOperands(config *rest.Config, options cache.Options, changed func(spec b
 		return c, nil
 	}
 	return &operands{
-		mapper: options.Mapper, make: of, changed: changed, caches: map[string]cache.Cache{}, watched: map[scope]string{},
+		mapper: options.Mapper, make: of, configMaps: elsewhere, changed: changed, caches: map[string]cache.Cache{}, watched: map[scope]string{},
 		wanted: map[manifest.Key]bool{}, seen: map[manifest.Key]string{},
 	}
 }
@@ -145,13 +149,7 @@ func (o *operands) Watch(ctx context.Context, objects []network.Operand) error {
 		if watched || started[w] != nil || !o.Serves(w.GroupKind) {
 			continue
 		}
-		u := &unstructured.Unstructured{}
-		u.SetGroupVersionKind(w.WithVersion(w.version))
-		c, err := o.of(w.namespace)
-		if err != nil {
-			return err
-		}
-		informer, err := c.GetInformer(ctx, u, cache.BlockUntilSynced(false))
+		informer, err := o.informer(ctx, w.scope, w.version)
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", w.WithVersion(w.version), err)
 		}
@@ -167,6 +165,20 @@ func (o *operands) Watch(ctx context.Context, objects []network.Operand) error {
 		}
 	}
 	return nil
+}
+
+// informer returns the informer of a scope, which may not know all of it yet.
+func (o *operands) informer(ctx context.Context, s scope, version string) (cache.Informer, error) {
+	if o.configMaps.have(s) {
+		return o.configMaps.informer(ctx)
+	}
+	c, err := o.of(s.namespace)
+	if err != nil {
+		return nil, err
+	}
+	u := &unstructured.Unstructured{}
+	u.SetGroupVersionKind(s.WithVersion(version))
+	return c.GetInformer(ctx, u, cache.BlockUntilSynced(false))
 }
 
 // want replaces what is wanted, and forgets the versions of all else.
@@ -187,7 +199,11 @@ func (o *operands) follow(s scope, version string, informer cache.Informer) erro
 	if _, watched := o.watched[s]; watched {
 		return nil
 	}
-	if _, err := informer.AddEventHandler(o.handler()); err != nil {
+	handler := o.handler()
+	if o.configMaps.have(s) {
+		handler = o.configMaps.only(s.namespace, handler)
+	}
+	if _, err := informer.AddEventHandler(handler); err != nil {
 		return fmt.Errorf("watch %s: %w", s.WithVersion(version), err)
 	}
 	o.watched[s] = version
@@ -202,11 +218,15 @@ func (o *operands) Serves(gk schema.GroupKind) bool {
 
 // Live returns an object as it is, for looking at only.
 func (o *operands) Live(key manifest.Key) (*unstructured.Unstructured, bool) {
+	s := scope{key.GroupKind(), key.Namespace}
 	o.mu.Lock()
-	version, watched := o.watched[scope{key.GroupKind(), key.Namespace}]
+	version, watched := o.watched[s]
 	o.mu.Unlock()
 	if !watched {
 		return nil, false
+	}
+	if o.configMaps.have(s) {
+		return o.configMaps.live(key)
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(key.GroupKind().WithVersion(version))
@@ -227,17 +247,21 @@ func (o *operands) note(object any) bool {
 	if unknown, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = unknown.Obj
 	}
-	u, ok := object.(*unstructured.Unstructured)
-	if !ok {
+	var key manifest.Key
+	switch object := object.(type) {
+	case *unstructured.Unstructured:
+		key = manifest.KeyOf(object)
+	case *corev1.ConfigMap:
+		key = manifest.Key{Kind: "ConfigMap", Namespace: object.Namespace, Name: object.Name}
+	default:
 		return false
 	}
-	key := manifest.KeyOf(u)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.wanted[key] {
 		return false
 	}
-	o.seen[key] = u.GetResourceVersion()
+	o.seen[key] = object.(metav1.Object).GetResourceVersion()
 	return true
 }
 

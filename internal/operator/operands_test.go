@@ -38,7 +38,7 @@ func TestOperandsFollowOnlyWhatIsWanted(t *testing.T) {
 	}
 	var fired atomic.Int32
 	o := newOperands(config, cache.Options{Scheme: c.Client.Scheme(), Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer))},
-		func(bool) { fired.Add(1) })
+		nil, func(bool) { fired.Add(1) })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- o.Start(ctx) }()

@@ -41,10 +41,8 @@ func TestOVNKubernetesIsDeployedWithTheRolesOfTheOperator(t *testing.T) {
 	var master, node appsv1.DaemonSet
 	c.eventually("masters are applied", there("ovnkube-master", &master))
 	c.eventually("agents are applied", there("ovnkube", &node))
-	for _, v := range node.Spec.Template.Spec.Containers[0].Env {
-		if v.Name == "OVN_MTU" && v.Value != "1350" {
-			t.Errorf("pods get the MTU %s, want that of the node less 100", v.Value)
-		}
+	if mtu := c.configMap(namespace, "ovn-config")["mtu"]; mtu != "1350" {
+		t.Errorf("pods get the MTU %s, want that of the node less 100", mtu)
 	}
 	c.eventually("the PKI controller makes the certificate", there("ovn-cert", &corev1.Secret{}))
 	c.eventually("... and the CA that pods mount", there("ovn-ca", &corev1.ConfigMap{}))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	osv1 "github.com/openshift/api/operator/v1"
@@ -22,11 +21,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/networks"
-	"github.com/cluster-network-operator/cno/internal/networks/randomedit"
+	"github.com/cluster-network-operator/cno/internal/networks/randomedittest"
 	"github.com/cluster-network-operator/cno/internal/offline"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/plan"
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // planner plans as `cno plan` does, as a client that the audit log tells from others.
@@ -153,7 +153,7 @@ func TestThePreviewIsWhatTheOperatorDoes(t *testing.T) {
 	c := p.cluster
 	told := map[preview.Verdict]int{}
 	for seed := range uint64(edits) {
-		what, change := randomedit.New(seed)
+		what, change := randomedittest.New(seed)
 		c.eventually("the network settles before "+what, func() bool {
 			c.endNamespaces()
 			c.runWorkloads()
@@ -183,17 +183,12 @@ func TestThePreviewIsWhatTheOperatorDoes(t *testing.T) {
 		}
 		if applies {
 			want := previewed(answer.Objects)
-			var difference string
-			for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			eventually.Holds(t, fmt.Sprintf("seed %d (%s): what is previewed is done (-previewed +done)", seed, what), func() (string, bool) {
 				c.endNamespaces()
 				c.runWorkloads()
-				if difference = cmp.Diff(want, done(before, p.objects())); difference == "" {
-					break
-				}
-				if time.Now().After(end) {
-					t.Fatalf("seed %d (%s): the preview is not what is done (-previewed +done):\n%s", seed, what, difference)
-				}
-			}
+				difference := cmp.Diff(want, done(before, p.objects()))
+				return difference, difference == ""
+			})
 			continue
 		}
 		if did := done(before, p.objects()); len(did) > 0 {

@@ -5,9 +5,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -54,19 +52,26 @@ func TestWhatSomebodyHasSaidIsNotOverruled(t *testing.T) {
 	}
 }
 
-func TestReplicaThatWaitedEndsWhenOperandsHaveGotAnotherAPIServer(t *testing.T) {
+// TestOperandsUseTheAPIServerThatIsChosenWithTheLease and not the one that a replica found when it began to wait.
+func TestOperandsUseTheAPIServerThatIsChosenWithTheLease(t *testing.T) {
 	c := newCluster(t, apitest.Options{})
 	c.create(newNetwork())
-	options := c.options(func(o *Options) {
-		o.ChooseAPIServer = func(context.Context) facts.HostPort { return facts.HostPort{Host: "192.0.2.99", Port: 6443} }
+	chosen := facts.HostPort{Host: "192.0.2.99", Port: 6443}
+	c.start(func(o *Options) {
+		o.Facts.APIServer = facts.HostPort{Host: "192.0.2.1", Port: 6443}
+		o.ChooseAPIServer = func(context.Context) facts.HostPort { return chosen }
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if err := Run(ctx, options); err != nil || ctx.Err() != nil {
-		t.Fatalf("the operator ended with %v, and its context with %v", err, ctx.Err())
-	}
-	var sets appsv1.DaemonSetList
-	if err := c.Client.List(t.Context(), &sets); err != nil || len(sets.Items) > 0 {
-		t.Errorf("%d DaemonSets were applied, error %v", len(sets.Items), err)
+	var published facts.Cluster
+	c.eventually("what operands use is published", func() bool {
+		data := c.configMap(operatorNamespace, facts.ConfigMapName)
+		if data == nil {
+			return false
+		}
+		var err error
+		published, err = facts.Published(data)
+		return err == nil
+	})
+	if published.APIServer != chosen {
+		t.Errorf("operands use %v, want %v", published.APIServer, chosen)
 	}
 }

@@ -28,6 +28,7 @@ func settleCRD() []time.Duration {
 // it may come, and until then the rest works.
 type starter struct {
 	*shared
+	// pending are the loops that do not run yet; Start makes them.
 	pending []loop.Spec
 	// add runs what a loop adds to its manager.
 	add func(manager.Runnable) error
@@ -36,22 +37,21 @@ type starter struct {
 }
 
 // Start starts the loops that can be started, and the others when a CustomResourceDefinition appears. It returns when all
-// loops have ended: on the first error, or when the context ends. It starts none if operands have got another API server
-// since this replica began to wait for the lease: the operator then ends, to start again with that.
+// loops have ended: on the first error, or when the context ends. Operands use the API server that is chosen now.
 func (s *starter) Start(ctx context.Context) error {
-	if s.ChooseAPIServer != nil {
-		if at := s.ChooseAPIServer(ctx); at != s.Facts.APIServer {
-			s.Log.Info("the operator restarts: operands use another API server than when it began to wait for the lease",
-				"before", s.Facts.APIServer.Host, "now", at.Host)
-			s.end()
-			return nil
-		}
-	}
 	group, ctx := errgroup.WithContext(ctx)
 	s.add = func(r manager.Runnable) error {
 		group.Go(func() error { return r.Start(ctx) })
 		return nil
 	}
+	if s.ChooseAPIServer != nil {
+		s.Facts.APIServer = s.ChooseAPIServer(ctx)
+		if At(s.Config, s.Facts.APIServer).Host != s.Config.Host {
+			watch := newAddressWatch(s.Config, s.Facts.APIServer, s.end, s.Log.With("controller", "apiserver"))
+			group.Go(func() error { return watch.Start(ctx) })
+		}
+	}
+	s.pending = loops(s.shared)
 	group.Go(func() error { return s.watchDefinitions(ctx) })
 	return group.Wait()
 }

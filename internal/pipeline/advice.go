@@ -1,8 +1,7 @@
 package pipeline
 
 import (
-	"fmt"
-
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
@@ -20,7 +19,7 @@ func (s *state) advise(p pools) Refusals {
 			continue
 		}
 		found = append(found, Refusal{Field: one.cidrPath.String(), New: one.text, Rule: RulePublicAddresses,
-			Message: fmt.Sprintf("%s are public addresses: pods cannot reach the hosts on the internet that have them; use a private range, e.g. 10.128.0.0/14, unless they are yours", one.text)})
+			Message: rules.PublicAddresses.Detail(one.text)})
 	}
 	return found
 }

@@ -20,6 +20,12 @@ func TestAnnotationsWithoutEffectAreNamed(t *testing.T) {
 		{"a hash that was removed", AcknowledgeAnnotation, "", false},
 		{"permission", AllowUnsafeAnnotation, "true", false},
 		{"an empty permission", AllowUnsafeAnnotation, "", true},
+		{"a deletion in other words", AllowDeletionAnnotation, "yes", true},
+		{"a deletion", AllowDeletionAnnotation, "true", false},
+		{"a name that is nearly one", "networkoperator.openshift.io/pause", "true", true},
+		{"a name in another case", "networkoperator.openshift.io/Allow-Unsafe", "true", true},
+		{"what the operator writes beside a pause", PausedAnnotation + "-by", "admin", false},
+		{"an annotation of another part of the operator", "networkoperator.openshift.io/rollout-hung", "true", false},
 		{"an annotation of a third party", "example.com/paused", "yes", false},
 	} {
 		got := AnnotationProblems(map[string]string{row.name: row.value})

@@ -2,12 +2,12 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -86,8 +86,7 @@ func (c change) checkType() field.ErrorList {
 	if from == to {
 		return nil
 	}
-	entry := fieldOf(c.fields, typePath.String())
-	return forbid(typePath, entry.Fixed, "cannot change %s from %s to %s: %s; set it back to %s", entry.Subject, from, to, entry.Reason, from)
+	return field.ErrorList{fieldOf(c.fields, typePath.String()).Forbid(typePath)}
 }
 
 // migrating reports whether a migration is announced, or goes on: nothing else may then move.
@@ -113,22 +112,16 @@ func (c change) checkService() field.ErrorList {
 		return nil
 	}
 	if c.migrating() {
-		return forbid(servicePath, RuleDuringMigration, "cannot change ServiceNetwork during migration; put it back to %s", list(c.prev.ServiceNetwork))
+		return field.ErrorList{rules.DuringMigration.Forbidden(servicePath)}
 	}
-	right, or := CorrectedServices(c.prev.ServiceNetwork, c.services), ""
-	if right != nil && slices.EqualFunc(right, c.next.ServiceNetwork, sameNetwork) {
+	switch right := CorrectedServices(c.prev.ServiceNetwork, c.services); {
+	case right == nil:
+		return field.ErrorList{rules.ServiceNetworkChange.Forbidden(servicePath)}
+	case slices.EqualFunc(right, c.next.ServiceNetwork, sameNetwork):
 		return nil // Services have addresses of the API server's range, not of the one that was written before
+	default:
+		return field.ErrorList{rules.ServiceNetworkCorrect.Forbidden(servicePath, list(right))}
 	}
-	if right != nil {
-		or = fmt.Sprintf(", or write %s, which the API server has", list(right))
-	}
-	return forbid(servicePath, RuleServiceChange,
-		"unsupported change to ServiceNetwork from %s to %s: "+ServicesStay+"; put it back%s", list(c.prev.ServiceNetwork), list(c.next.ServiceNetwork), or)
-}
-
-// forbid makes one field error of a rule.
-func forbid(path *field.Path, rule, format string, args ...any) field.ErrorList {
-	return field.ErrorList{field.Forbidden(path, fmt.Sprintf(format, args...)).WithOrigin(rule)}
 }
 
 // list writes networks as a sentence has them.

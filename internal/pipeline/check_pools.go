@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
@@ -41,14 +42,14 @@ func (c change) checkConversion() field.ErrorList {
 	case "", "None", "BareMetal", "VSphere":
 	default:
 		if toDual {
-			errs = append(errs, forbid(servicePath, RuleDualStackConversion, "%s does not allow conversion to dual-stack cluster; remove the second network", c.platform)...)
+			errs = append(errs, rules.ConversionPlatform.Forbidden(servicePath, c.platform))
 		}
 	}
 	if !c.traits.ConvertDualStack {
-		errs = append(errs, forbid(servicePath, RuleDualStackConversion, "network type %s does not allow migrating to/from dual-stack; put back %s", c.traits.Type, list(c.prev.ServiceNetwork))...)
+		errs = append(errs, rules.ConversionNetwork.Forbidden(servicePath, c.traits.Type, list(c.prev.ServiceNetwork)))
 	}
 	if !sameNetwork(c.prev.ServiceNetwork[0], c.next.ServiceNetwork[0]) {
-		errs = append(errs, forbid(servicePath.Index(0), RuleDualStackConversion, "cannot change primary ServiceNetwork when migrating to/from dual-stack; put back %s", c.prev.ServiceNetwork[0])...)
+		errs = append(errs, rules.ConversionService.Forbidden(servicePath.Index(0), c.prev.ServiceNetwork[0]))
 	}
 	single, dual := c.prev.ClusterNetwork, c.next.ClusterNetwork
 	if !toDual {
@@ -62,15 +63,15 @@ func checkConvertedEntries(prev, single, dual []operatorv1.ClusterNetworkEntry) 
 	var errs field.ErrorList
 	for i := range min(len(single), len(dual)) {
 		if !sameEntry(single[i], dual[i]) {
-			errs = append(errs, forbid(clusterPath.Index(i), RuleDualStackConversion, "cannot change primary ClusterNetwork when migrating to/from dual-stack; put back %s with hostPrefix %d", prev[i].CIDR, prev[i].HostPrefix)...)
+			errs = append(errs, rules.ConversionCluster.Forbidden(clusterPath.Index(i), prev[i].CIDR, prev[i].HostPrefix))
 		}
 	}
 	if len(single) > len(dual) {
-		return append(errs, forbid(clusterPath, RuleDualStackConversion, "the side with two IP families has fewer entries than the side with one; change nothing but the second family")...)
+		return append(errs, rules.ConversionFewer.Forbidden(clusterPath))
 	}
 	for i := len(single); i < len(dual) && len(single) > 0; i++ {
 		if netaddr.SameFamily(lenient(dual[i].CIDR), lenient(single[0].CIDR)) {
-			errs = append(errs, forbid(clusterPath.Index(i), RuleDualStackConversion, "cannot add additional ClusterNetwork values of original IP family when migrating to dual stack; leave %s out", dual[i].CIDR)...)
+			errs = append(errs, rules.ConversionMore.Forbidden(clusterPath.Index(i), dual[i].CIDR))
 		}
 	}
 	return errs
@@ -84,10 +85,10 @@ func (c change) checkCluster() field.ErrorList {
 		return nil
 	}
 	if c.migrating() {
-		return forbid(clusterPath, RuleDuringMigration, "cannot change ClusterNetwork during migration; put it back")
+		return field.ErrorList{rules.DuringMigration.Forbidden(clusterPath)}
 	}
 	if len(was) != len(is) {
-		return forbid(clusterPath, RuleClusterChange, "adding/removing clusterNetwork entries of the same type is not supported (%d are applied, %d are wanted); put them back", len(was), len(is))
+		return field.ErrorList{rules.ClusterNetworkEntries.Forbidden(clusterPath, len(was), len(is))}
 	}
 	order, ok := match(was, is)
 	if !ok {
@@ -95,7 +96,7 @@ func (c change) checkCluster() field.ErrorList {
 	}
 	var errs field.ErrorList
 	if !slices.IsSorted(order) && (!c.traits.GrowPools || order[0] != 0) {
-		errs = append(errs, forbid(clusterPath, RuleClusterOrder, "cannot change the order of clusterNetwork entries: the first one is the primary one; put %s first and leave the others where they were", was[0].CIDR)...)
+		errs = append(errs, rules.ClusterNetworkOrder.Forbidden(clusterPath, was[0].CIDR))
 	}
 	for i, j := range order {
 		errs = append(errs, c.checkEntry(j, was[i], is[j])...)
@@ -108,8 +109,7 @@ func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.
 	var errs field.ErrorList
 	path := clusterPath.Index(i)
 	if was.HostPrefix != is.HostPrefix {
-		errs = append(errs, forbid(path.Child("hostPrefix"), RuleHostPrefixChange,
-			"modifying a clusterNetwork's hostPrefix value is unsupported: "+BlocksStay+"; put back %d", was.HostPrefix)...)
+		errs = append(errs, rules.HostPrefixChange.Forbidden(path.Child("hostPrefix")))
 	}
 	if sameNetwork(was.CIDR, is.CIDR) {
 		return errs
@@ -117,22 +117,16 @@ func (c change) checkEntry(i int, was, is operatorv1.ClusterNetworkEntry) field.
 	from, to := lenient(was.CIDR), lenient(is.CIDR)
 	path = path.Child("cidr")
 	switch {
+	case (!from.IsValid() || !to.IsValid() || !sameBase(from, to)) && c.traits.GrowPools:
+		errs = append(errs, rules.ClusterNetworkGrow.Forbidden(path))
 	case !from.IsValid() || !to.IsValid() || !sameBase(from, to):
-		errs = append(errs, forbid(path, RuleClusterChange, "modifying IP network value for clusterNetwork CIDR is unsupported: "+PodsStay+"; put back %s%s", was.CIDR, c.orGrow())...)
+		errs = append(errs, rules.ClusterNetworkChange.Forbidden(path))
 	case to.Bits() > from.Bits():
-		errs = append(errs, forbid(path, RuleClusterShrink, "reducing IP range with a larger CIDR mask for clusterNetwork CIDR is unsupported: nodes may hold blocks outside it; put back %s", was.CIDR)...)
+		errs = append(errs, rules.ClusterNetworkShrink.Forbidden(path, was.CIDR))
 	case !c.traits.GrowPools:
-		errs = append(errs, forbid(path, RuleClusterChange, "network type is %s. changing clusterNetwork entries is only supported for network types whose pools can grow; put back %s", c.traits.Type, was.CIDR)...)
+		errs = append(errs, rules.ClusterNetworkFixed.Forbidden(path, c.traits.Type, was.CIDR))
 	}
 	return errs
-}
-
-// orGrow is the other way out of a change of a pool, where there is one.
-func (c change) orGrow() string {
-	if !c.traits.GrowPools {
-		return ""
-	}
-	return ", or only shorten its prefix, beginning at the same address"
 }
 
 // sameBase reports whether two networks begin at the same address.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -20,7 +21,7 @@ func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 		if why == "" || empty(v) || slices.ContainsFunc(found, func(above Refusal) bool { return strings.HasPrefix(f.Path, above.Field+".") }) {
 			return
 		}
-		found = append(found, Refusal{Field: f.Path, New: v, Rule: RuleNoEffect, Message: why + "; remove it"})
+		found = append(found, Refusal{Field: f.Path, New: v, Rule: RuleNoEffect, Message: rules.NoEffect.Detail(why)})
 	}
 	for _, f := range common("") {
 		report(f, withoutEffect(f, traits))
@@ -49,7 +50,7 @@ func (r Registry) ineffective(spec *operatorv1.NetworkSpec) Refusals {
 	for i, w := range spec.Workloads {
 		if !slices.ContainsFunc(active, func(known provider.Workload) bool { return known.Name == w.Name }) {
 			found = append(found, Refusal{Field: specPath.Child("workloads").Index(i).String(), Rule: RuleNoEffect,
-				Message: fmt.Sprintf("has no effect: this configuration does not deploy %s; remove it", shorten(w.Name))})
+				Message: rules.WorkloadNoEffect.Detail(shorten(w.Name))})
 		}
 	}
 	return found

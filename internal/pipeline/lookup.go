@@ -59,17 +59,3 @@ func child(v any, step string) any {
 	}
 	return nil
 }
-
-// Value returns the value of a single field of a specification, as text. ok is false if the field has none, or one that is
-// not single.
-func Value(spec *operatorv1.NetworkSpec, path string) (text string, ok bool) {
-	switch v := lookupIn(spec).value(path).(type) {
-	case string:
-		return v, true
-	case float64:
-		return strconv.FormatFloat(v, 'f', -1, 64), true
-	case bool:
-		return strconv.FormatBool(v), true
-	}
-	return "", false
-}

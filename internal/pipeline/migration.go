@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"strings"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -26,12 +26,11 @@ var migrationPath = specPath.Child("migration", "mtu")
 func validateMTUMigration(m *osv1.MTUMigration, own provider.MTUMigrator, spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	if m.Machine != nil {
-		errs = append(errs, field.Forbidden(migrationPath.Child("machine"),
-			NoMachines).WithOrigin(RuleMigrationMTU))
+		errs = append(errs, rules.MigrationMachines.Forbidden(migrationPath.Child("machine")))
 	}
 	at := migrationPath.Child("network")
 	if m.Network == nil || m.Network.From == nil || m.Network.To == nil {
-		return append(errs, field.Required(at, "from and to are both needed: the MTU that is applied, and the one that is wanted").WithOrigin(RuleMigrationMTU))
+		return append(errs, rules.MigrationBothEnds.Required(at))
 	}
 	from, to, least := int(*m.Network.From), int(*m.Network.To), LeastMTU4
 	for _, n := range spec.ClusterNetwork {
@@ -41,12 +40,12 @@ func validateMTUMigration(m *osv1.MTUMigration, own provider.MTUMigrator, spec *
 	}
 	switch {
 	case to < least || to > MostMTU:
-		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("is out of range; it must be %d to %d", least, MostMTU)).WithOrigin(RuleMigrationMTU))
+		errs = append(errs, rules.MigrationRange.Invalid(at.Child("to"), to, least))
 	case from == to:
-		errs = append(errs, field.Invalid(at.Child("to"), to, SameMTU).WithOrigin(RuleMigrationMTU))
+		errs = append(errs, rules.MigrationSame.Invalid(at.Child("to"), to))
 	}
 	if mtu, _ := own.PodMTU(spec); mtu != 0 && mtu != from && mtu != to {
-		errs = append(errs, field.Invalid(own.MTUPath(), mtu, fmt.Sprintf("must be left out, or be %d or %d, while spec.migration.mtu goes from the one to the other", from, to)).WithOrigin(RuleMigrationMTU))
+		errs = append(errs, rules.MigrationFitting.Invalid(own.MTUPath(), mtu, from, to))
 	}
 	return errs
 }
@@ -69,7 +68,7 @@ func (c change) checkMigration(own provider.MTUMigrator, f facts.Cluster) field.
 	errs := c.checkNothingElse(own)
 	if before, _ := own.PodMTU(c.prev); is == nil {
 		if after, _ := own.PodMTU(c.next); after != before {
-			errs = append(errs, forbid(own.MTUPath(), RuleDuringMigration, "cannot be changed from %d to %d while a migration ends or goes back; put back %d, or leave it out", before, after, before)...)
+			errs = append(errs, rules.MigrationEnds.Forbidden(own.MTUPath(), before, after, before))
 		}
 	}
 	if is == nil || equality.Semantic.DeepEqual(was, is) {
@@ -82,13 +81,12 @@ func (c change) checkMigration(own provider.MTUMigrator, f facts.Cluster) field.
 	switch {
 	case turned: // the way back
 	case was != nil && !f.MTUMigration.Reached(applied):
-		errs = append(errs, forbid(at, RuleDuringMigration, "cannot be changed to %d -> %d during a migration; "+TurnBack, from, to)...)
+		errs = append(errs, rules.MigrationTurn.Forbidden(at))
 	case from != applied:
-		errs = append(errs, field.Invalid(at.Child("from"), from, fmt.Sprintf("is not the MTU that is applied; set it to %d", applied)).WithOrigin(RuleMigrationMTU))
+		errs = append(errs, rules.MigrationFrom.Invalid(at.Child("from"), from, applied))
 	}
 	if f.LinkMTU() > 0 && to > from && to+overhead > f.LinkMTU() {
-		errs = append(errs, field.Invalid(at.Child("to"), to, fmt.Sprintf("needs links of at least %d (the network adds %d), and a node has one of %d; use %d or less, "+AskAgain,
-			to+overhead, overhead, f.LinkMTU(), f.LinkMTU()-overhead)).WithOrigin(RuleMigrationMTU))
+		errs = append(errs, rules.MigrationLinks.Invalid(at.Child("to"), to, f.LinkMTU()-overhead))
 	}
 	return errs
 }
@@ -105,7 +103,7 @@ func (c change) checkNothingElse(own provider.MTUMigrator) field.ErrorList {
 		if fieldOf(c.fields, path).Class == provider.Live {
 			return
 		}
-		errs = append(errs, forbid(pathOf(path), RuleDuringMigration, "cannot be changed during an MTU migration; put it back, and change it once spec.migration is removed and the migration has ended")...)
+		errs = append(errs, rules.DuringMigration.Forbidden(pathOf(path)))
 	})
 	return errs
 }

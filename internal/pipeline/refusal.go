@@ -98,7 +98,7 @@ func defaultRule(t field.ErrorType) string {
 func refusals(errs field.ErrorList, old, updated lookup) Refusals {
 	var out Refusals
 	for _, e := range errs {
-		r := Refusal{Field: e.Field, Rule: e.Origin, New: updated.value(e.Field), Old: old.value(e.Field), Message: message(e)}
+		r := Refusal{Field: e.Field, Rule: e.Origin, New: updated.value(e.Field), Old: old.value(e.Field), Message: Message(e)}
 		if r.Rule == "" {
 			r.Rule = defaultRule(e.Type)
 		}
@@ -115,8 +115,8 @@ func refusals(errs field.ErrorList, old, updated lookup) Refusals {
 	return out
 }
 
-// message is the detail of a field error, with the value in front if the detail does not name it.
-func message(e *field.Error) string {
+// Message is the detail of a field error, with the value in front if the detail does not name it.
+func Message(e *field.Error) string {
 	detail := e.Detail
 	if detail == "" {
 		detail = "is refused: " + strings.ToLower(e.Type.String())
@@ -134,7 +134,7 @@ func message(e *field.Error) string {
 // the detail does not name the old one.
 func changeMessage(e *field.Error, r Refusal) string {
 	if e.Detail == "" {
-		return message(e)
+		return Message(e)
 	}
 	before, after := valueText(r.Old), valueText(r.New)
 	if r.Old == nil && r.New == nil || !simple(r.Old) || !simple(r.New) || names(e.Detail, before) {

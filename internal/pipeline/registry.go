@@ -47,6 +47,17 @@ func (r Registry) types() []string {
 	return types
 }
 
+// built returns the types that can be installed.
+func (r Registry) built() []string {
+	var types []string
+	for _, p := range r.Providers {
+		if t := p.Traits(); t.NotBuilt == "" {
+			types = append(types, string(t.Type))
+		}
+	}
+	return types
+}
+
 // provider returns the provider of a type, or the one that stands for networks that a third party installs.
 func (r Registry) provider(t operatorv1.NetworkType) provider.Provider {
 	for _, p := range r.Providers {
@@ -73,6 +84,18 @@ func (r Registry) PolicySupport(t operatorv1.NetworkType) (support provider.Poli
 // MTUMigrator returns the provider of a type as one that changes the MTU itself; nil if it does not.
 func (r Registry) MTUMigrator(t operatorv1.NetworkType) provider.MTUMigrator {
 	own, _ := r.provider(t).(provider.MTUMigrator)
+	return own
+}
+
+// Tracer returns the provider of a type as one that explains what becomes of packets; nil if it does not.
+func (r Registry) Tracer(t operatorv1.NetworkType) provider.Tracer {
+	own, _ := r.provider(t).(provider.Tracer)
+	return own
+}
+
+// Examiner returns the provider of a type as one that compares its network with the Kubernetes API; nil if it does not.
+func (r Registry) Examiner(t operatorv1.NetworkType) provider.Examiner {
+	own, _ := r.provider(t).(provider.Examiner)
 	return own
 }
 

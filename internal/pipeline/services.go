@@ -1,13 +1,13 @@
 package pipeline
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/facts"
 )
 
@@ -33,18 +33,17 @@ func (s *state) checkServed() field.ErrorList {
 	prev, next := s.result.Previous, s.result.Spec
 	if others := s.in.Cluster.Services.Proxies; deploys(next) && len(others) > 0 {
 		s.result.Warnings = append(s.result.Warnings, Refusal{Field: ServiceProxyPath, Rule: RuleServedTwice, New: false,
-			Message: fmt.Sprintf("%s serves Services too: both bind the same ports of nodes and change each other's rules; delete it, or set this field to false", strings.Join(others, ", "))})
+			Message: rules.ServicesServedTwice.Detail(strings.Join(others, ", "))})
 		return nil
 	}
 	if deploys(next) || !s.registry.NeedsKubeProxy(next.DefaultNetwork.Type, s.in.Cluster) {
 		return nil
 	}
 	if prev != nil && deploys(prev) && !s.trusted {
-		return forbid(specPath.Child("deployKubeProxy"), RuleUnserved,
-			Unserved+"; set it back to true, or deploy another service proxy first")
+		return field.ErrorList{rules.KubeProxyRemoved.Forbidden(specPath.Child("deployKubeProxy"))}
 	}
 	s.result.Warnings = append(s.result.Warnings, Refusal{Field: ServiceProxyPath, Rule: RuleUnserved, New: false,
-		Message: "no component serves Services: new connections to Services fail; set it to true, or deploy another service proxy"})
+		Message: rules.ServicesUnserved.Detail()})
 	return nil
 }
 
@@ -58,8 +57,8 @@ func deploys(spec *operatorv1.NetworkSpec) bool {
 func (s *state) validateServiceCIDRs(p pools) field.ErrorList {
 	var errs field.ErrorList
 	for _, one := range p.service {
-		if detail := serviceMismatch(one, s.in.Cluster.Services); one.err == nil && detail != "" {
-			errs = append(errs, field.Invalid(one.cidrPath, one.text, detail).WithOrigin(RuleServiceCIDR))
+		if one.err == nil {
+			errs = append(errs, serviceMismatch(one, s.in.Cluster.Services)...)
 		}
 	}
 	switch applied := s.in.Applied; {
@@ -74,16 +73,16 @@ func (s *state) validateServiceCIDRs(p pools) field.ErrorList {
 	return errs
 }
 
-// serviceMismatch says why a service network is not the one of the API server; it is empty if it is, or that is not known.
-func serviceMismatch(p pool, known facts.Services) string {
+// serviceMismatch refuses a service network that is not the one of the API server, as far as that is known.
+func serviceMismatch(p pool, known facts.Services) field.ErrorList {
 	if cidr := known.CIDR(p.prefix); cidr.IsValid() && cidr != p.prefix {
-		return fmt.Sprintf("is not the Service CIDR of the API server, which is %s (ServiceCIDR kubernetes); write %s", cidr, cidr)
+		return field.ErrorList{rules.ServiceCIDR.Invalid(p.cidrPath, p.text, cidr, cidr)}
 	}
 	a := known.Address
 	if len(known.CIDRs) == 0 && a.IsValid() && a.Is4() == p.prefix.Addr().Is4() && !p.prefix.Contains(a) {
-		return fmt.Sprintf("does not contain %s, the ClusterIP of the Service default/kubernetes; write the Service CIDR of the API server (its flag --service-cluster-ip-range)", a)
+		return field.ErrorList{rules.ServiceCIDRKubernetes.Invalid(p.cidrPath, p.text, a)}
 	}
-	return ""
+	return nil
 }
 
 // CorrectedServices returns the service networks that the API server has, if those that are applied are others: the one

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	osv1 "github.com/openshift/api/operator/v1"
@@ -68,7 +67,7 @@ const typoDistance = 2
 func validate(_ context.Context, s *state) error {
 	spec, traits := s.result.Spec, s.result.Traits
 	s.result.Ineffective = s.registry.ineffective(spec)
-	errs := validateNotBuilt(spec, traits)
+	errs := s.registry.validateNotBuilt(spec, traits)
 	if !s.trusted {
 		pools := readPools(spec)
 		errs = append(errs, s.validateType(spec)...)
@@ -98,16 +97,16 @@ func validateRollout(spec *operatorv1.NetworkSpec) field.ErrorList {
 		return nil
 	}
 	if s := *spec.Rollout.ProgressDeadlineSeconds; s < 30 || s > 86400 {
-		return field.ErrorList{field.Invalid(specPath.Child("rollout", "progressDeadlineSeconds"), s, rules.Detail(RuleDeadline)).WithOrigin(RuleDeadline)}
+		return field.ErrorList{rules.ProgressDeadline.Invalid(specPath.Child("rollout", "progressDeadlineSeconds"), s)}
 	}
 	return nil
 }
 
-func validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
+func (r Registry) validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
 	if t.NotBuilt == "" {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(typePath, spec.DefaultNetwork.Type, t.NotBuilt).WithOrigin(RuleNotBuilt)}
+	return field.ErrorList{rules.NotBuilt.Invalid(typePath, spec.DefaultNetwork.Type, t.NotBuilt, strings.Join(r.built(), ", "))}
 }
 
 // validateType refuses a type that is missing, and one that looks like a known one misspelled. Any other unknown
@@ -115,8 +114,7 @@ func validateNotBuilt(spec *operatorv1.NetworkSpec, t provider.Traits) field.Err
 func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	name := string(spec.DefaultNetwork.Type)
 	if strings.TrimSpace(name) == "" {
-		detail := "is required; write one of " + strings.Join(s.registry.types(), ", ")
-		return field.ErrorList{field.Required(typePath, detail).WithOrigin(RuleTypeRequired)}
+		return field.ErrorList{rules.TypeRequired.Required(typePath, strings.Join(s.registry.built(), ", "))}
 	}
 	if _, unknown := s.network.(thirdParty); !unknown {
 		return nil
@@ -125,8 +123,7 @@ func (s *state) validateType(spec *operatorv1.NetworkSpec) field.ErrorList {
 	if !ok {
 		return nil
 	}
-	detail := fmt.Sprintf("is not known; did you mean %s? If you meant a third-party network, its name is too close to a built-in one; use another name", meant)
-	return field.ErrorList{field.Invalid(typePath, name, detail).WithOrigin(RuleUnknownType)}
+	return field.ErrorList{rules.UnknownType.Invalid(typePath, name, meant)}
 }
 
 // validateSettings refuses the settings of a provider that is not the one chosen: they would have no effect, and
@@ -147,8 +144,7 @@ func validateSettings(spec *operatorv1.NetworkSpec) field.ErrorList {
 		{operatorv1.NetworkTypeContiv, "contivConfig", n.ContivConfig != nil},
 	} {
 		if s.set && s.of != n.Type {
-			detail := fmt.Sprintf("is set, but spec.defaultNetwork.type is %q; remove it, or set the type to %s", shorten(string(n.Type)), s.of)
-			errs = append(errs, field.Forbidden(specPath.Child("defaultNetwork", s.field), detail).WithOrigin(RuleForeignSettings))
+			errs = append(errs, rules.ForeignSettings.Forbidden(specPath.Child("defaultNetwork", s.field), shorten(string(n.Type)), s.of))
 		}
 	}
 	return errs
@@ -160,11 +156,9 @@ func validateLevels(spec *operatorv1.NetworkSpec) field.ErrorList {
 	switch spec.ManagementState {
 	case "", osv1.Managed, osv1.Unmanaged, osv1.Force:
 	case osv1.Removed:
-		errs = append(errs, field.Invalid(specPath.Child("managementState"), spec.ManagementState,
-			rules.Detail(RuleManagementState)).WithOrigin(RuleManagementState))
+		errs = append(errs, rules.ManagementRemoved.Invalid(specPath.Child("managementState"), spec.ManagementState))
 	default:
-		errs = append(errs, field.Invalid(specPath.Child("managementState"), spec.ManagementState,
-			"is not a management state; use Managed or Unmanaged").WithOrigin(RuleManagementState))
+		errs = append(errs, rules.ManagementState.Invalid(specPath.Child("managementState"), spec.ManagementState))
 	}
 	errs = append(errs, validateLogLevel("logLevel", spec.LogLevel)...)
 	return append(errs, validateLogLevel("operatorLogLevel", spec.OperatorLogLevel)...)
@@ -175,7 +169,7 @@ func validateLogLevel(name string, level osv1.LogLevel) field.ErrorList {
 	case "", osv1.Normal, osv1.Debug, osv1.Trace, osv1.TraceAll:
 		return nil
 	}
-	return field.ErrorList{field.Invalid(specPath.Child(name), level, "is not a log level; use Normal, Debug, Trace or TraceAll").WithOrigin(RuleLogLevel)}
+	return field.ErrorList{rules.LogLevel.Invalid(specPath.Child(name), level)}
 }
 
 // validateMigration refuses what this operator cannot migrate.
@@ -187,17 +181,16 @@ func validateMigration(spec *operatorv1.NetworkSpec, t provider.Traits, network 
 	var errs field.ErrorList
 	path := specPath.Child("migration")
 	if m.NetworkType != "" {
-		errs = append(errs, field.Forbidden(path.Child("networkType"), "network type migration is not supported; remove the field").WithOrigin(RuleMigrationType))
+		errs = append(errs, rules.MigrationType.Forbidden(path.Child("networkType")))
 	}
 	if m.Mode != "" {
-		errs = append(errs, field.Forbidden(path.Child("mode"), "network type migration is not supported; remove the field").WithOrigin(RuleMigrationType))
+		errs = append(errs, rules.MigrationType.Forbidden(path.Child("mode")))
 	}
 	if m.Features != nil {
-		errs = append(errs, field.Forbidden(path.Child("features"), "network feature migration is not supported; remove the field").WithOrigin(RuleMigrationFeature))
+		errs = append(errs, rules.MigrationFeatures.Forbidden(path.Child("features")))
 	}
 	if m.MTU != nil && !t.MTUMigration {
-		detail := fmt.Sprintf("MTU migration is not supported for network type %s; remove the field", t.Type)
-		errs = append(errs, field.Forbidden(path.Child("mtu"), detail).WithOrigin(RuleMigrationMTU))
+		errs = append(errs, rules.MigrationUnsupported.Forbidden(path.Child("mtu"), t.Type))
 	}
 	if own, ok := network.(provider.MTUMigrator); ok && m.MTU != nil && t.MTUMigration {
 		errs = append(errs, validateMTUMigration(m.MTU, own, spec)...)

@@ -9,7 +9,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // validateNodes compares the pools with the nodes of the cluster. What is wrong is refused when the pools are new.
@@ -42,8 +44,7 @@ func (s *state) nodesInPools(p pools) field.ErrorList {
 			}
 		}
 		if len(inside) > 0 {
-			detail := fmt.Sprintf("%s contains %s; pods could not reach it; choose a range outside the machine network", one.prefix, some(inside))
-			errs = append(errs, field.Invalid(one.cidrPath, one.text, detail).WithOrigin(RuleNodeAddress))
+			errs = append(errs, rules.NodeAddressInPool.Invalid(one.cidrPath, one.text, one.prefix, some(inside)))
 		}
 	}
 	return errs
@@ -68,9 +69,7 @@ func (s *state) nodesWithoutFamily(p pools) field.ErrorList {
 			family = "IPv4"
 		}
 		if without := s.nodesLacking(one.prefix.Addr().Is4()); len(without) > 0 {
-			detail := fmt.Sprintf("adds %s, and these nodes have no internal address of it: %s; give them one in .status.addresses, with --node-ip of the kubelet, or leave the %s networks out",
-				family, some(without), family)
-			errs = append(errs, field.Invalid(servicePath.Index(i), one.text, detail).WithOrigin(RuleNodeFamily))
+			errs = append(errs, rules.NodeFamily.Invalid(servicePath.Index(i), one.text, family, some(without), family))
 		}
 	}
 	return errs
@@ -90,11 +89,7 @@ func (s *state) nodesLacking(v4 bool) []string {
 
 // some lists up to three of many.
 func some(list []string) string {
-	const most = 3
-	if len(list) <= most {
-		return strings.Join(list, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	return phrase.Names(list, 3)
 }
 
 // tooManyNodes refuses pools that have fewer blocks than there are nodes, for each family.
@@ -114,9 +109,7 @@ func (s *state) tooManyNodes(p pools) field.ErrorList {
 		}
 		// No block at all means that hostPrefix is wrong, which has been told.
 		if total > 0 && total < uint64(s.in.Cluster.NodeCount) {
-			detail := fmt.Sprintf("%s supports %d nodes; the cluster has %d; use a shorter prefix for the pool, or a longer hostPrefix",
-				strings.Join(parts, " and "), total, s.in.Cluster.NodeCount)
-			errs = append(errs, field.Forbidden(clusterPath, detail).WithOrigin(RulePoolCapacity))
+			errs = append(errs, rules.PoolCapacity.Forbidden(clusterPath, strings.Join(parts, " and "), total, s.in.Cluster.NodeCount))
 		}
 	}
 	return errs

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -93,46 +95,39 @@ func validatePools(p pools, t provider.Traits) field.ErrorList {
 func validateCounts(p pools, t provider.Traits) field.ErrorList {
 	var errs field.ErrorList
 	if p.total[1] == 0 {
-		errs = append(errs, field.Required(servicePath, "must have at least 1 entry, e.g. 172.30.0.0/16").WithOrigin(RuleServiceRequired))
+		errs = append(errs, rules.ServiceNetworkRequired.Required(servicePath))
 	}
 	if p.total[0] == 0 {
-		errs = append(errs, field.Required(clusterPath, "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23").WithOrigin(RuleClusterRequired))
+		errs = append(errs, rules.ClusterNetworkRequired.Required(clusterPath))
 	}
 	limit := t.MaxClusterNetworks
 	if limit == 0 {
 		limit = maxPools
 	}
 	if n := p.total[0]; n > limit {
-		detail := fmt.Sprintf("has %d entries; network type %s takes at most %d", n, t.Type, limit)
-		errs = append(errs, field.Forbidden(clusterPath, detail).WithOrigin(RuleClusterCount))
+		errs = append(errs, rules.ClusterNetworkCount.Forbidden(clusterPath, n, t.Type, limit))
 	}
 	return append(errs, validateServiceFamilies(p)...)
 }
 
 // validateServiceFamilies allows one service network, or one of each family.
 func validateServiceFamilies(p pools) field.ErrorList {
-	const core = "spec.serviceNetwork must contain at most one IPv4 and one IPv6 network"
 	if n := p.total[1]; n > 2 {
-		return field.ErrorList{field.Forbidden(servicePath, fmt.Sprintf("%s; it has %d entries", core, n)).WithOrigin(RuleServiceFamilies)}
+		return field.ErrorList{rules.ServiceNetworkCount.Forbidden(servicePath, n)}
 	}
 	if len(p.service) < 2 || !netaddr.SameFamily(p.service[0].prefix, p.service[1].prefix) {
 		return nil
 	}
-	detail := fmt.Sprintf("%s is the second of its family: %s; remove it", p.service[1].text, core)
-	return field.ErrorList{field.Invalid(p.service[1].path, p.service[1].text, detail).WithOrigin(RuleServiceFamilies)}
+	return field.ErrorList{rules.ServiceNetworkFamily.Invalid(p.service[1].path, p.service[1].text, netaddr.Version(p.service[1].prefix))}
 }
 
 // validateCIDR refuses what is not exactly a network, and networks that the kernel keeps for itself.
 func validateCIDR(p pool) field.ErrorList {
-	if _, ok := errors.AsType[*netaddr.HostBitsError](p.err); ok {
-		return field.ErrorList{field.Invalid(p.cidrPath, p.text, p.err.Error()).WithOrigin(RuleCIDRHostBits)}
-	}
 	if p.err != nil {
-		return field.ErrorList{field.Invalid(p.cidrPath, p.text, p.err.Error()).WithOrigin(RuleCIDRSyntax)}
+		return field.ErrorList{netaddr.Invalid(p.cidrPath, p.text, p.err)}
 	}
 	if kind := netaddr.Special(p.prefix); kind != "" {
-		detail := fmt.Sprintf("lies in the %s addresses, which cannot be routed; choose a private network, e.g. 10.128.0.0/14", kind)
-		return field.ErrorList{field.Invalid(p.cidrPath, p.text, detail).WithOrigin(RuleCIDRSpecial)}
+		return field.ErrorList{rules.CIDRSpecial.Invalid(p.cidrPath, p.text, kind)}
 	}
 	return nil
 }
@@ -145,8 +140,7 @@ func validateServiceSize(p pool) field.ErrorList {
 	if p.err != nil || p.prefix.Addr().BitLen()-p.prefix.Bits() >= leastServiceBits {
 		return nil
 	}
-	detail := fmt.Sprintf("is too small for Services: the API server needs at least %d addresses; use a /%d or a shorter prefix", 1<<leastServiceBits, p.prefix.Addr().BitLen()-leastServiceBits)
-	return field.ErrorList{field.Invalid(p.cidrPath, p.text, detail).WithOrigin(RuleServiceSize)}
+	return field.ErrorList{rules.ServiceNetworkSize.Invalid(p.cidrPath, p.text, 1<<leastServiceBits, p.prefix.Addr().BitLen()-leastServiceBits)}
 }
 
 // validateHostPrefix keeps the block of a node inside its pool, and large enough for a pod. A provider that gives
@@ -157,31 +151,46 @@ func validateHostPrefix(p pool, t provider.Traits) field.ErrorList {
 	}
 	path, n := p.path.Child("hostPrefix"), p.hostPrefix
 	lo, hi := netaddr.BlockRange(p.prefix)
-	var detail string
 	switch {
 	case lo > hi:
-		path, detail = p.cidrPath, fmt.Sprintf("is too small for a node: a pool needs at least two host bits; use /%d or shorter", hi)
-		return field.ErrorList{field.Invalid(path, p.text, detail).WithOrigin(RuleHostPrefix)}
+		return field.ErrorList{rules.PoolWithoutBlocks.Invalid(p.cidrPath, p.text, hi)}
 	case n == 0:
-		detail = fmt.Sprintf("is required by network type %s: the length of each node's block, %d to %d for %s", t.Type, lo, hi, p.prefix)
-		return field.ErrorList{field.Required(path, detail).WithOrigin(RuleHostPrefix)}
+		return field.ErrorList{rules.HostPrefixMissing.Required(path, t.Type, blockExample(p.prefix, lo, hi))}
 	case int64(n) < int64(lo):
-		detail = fmt.Sprintf("%d must be between %d and %d for a /%d", n, lo, hi, p.prefix.Bits())
+		return field.ErrorList{rules.HostPrefixRange.Invalid(path, n, lo, hi, p.prefix.Bits())}
 	case int64(n) > int64(hi):
-		detail = fmt.Sprintf("%d leaves no usable pod address per node; use %d to %d for a /%d%s", n, lo, hi, p.prefix.Bits(), blockExample(p.prefix, lo, hi))
-	default:
-		return nil
+		return field.ErrorList{rules.HostPrefixUnusable.Invalid(path, n, fmt.Sprintf("%d or less (%s)", hi, usualBlock(p.prefix)))}
 	}
-	return field.ErrorList{field.Invalid(path, n, detail).WithOrigin(RuleHostPrefix)}
+	return nil
 }
 
-// blockExample shows what a usual length gives, where the pool allows it.
-func blockExample(pool netip.Prefix, lo, hi int) string {
-	const usual = 23
-	if !pool.Addr().Is4() || usual < lo || usual > hi {
-		return ""
+// The lengths of blocks that are usual.
+const (
+	usualBlock4 = 23
+	usualBlock6 = 64
+)
+
+// usualBlock is an example for the length of a block.
+func usualBlock(pool netip.Prefix) string {
+	if pool.Addr().Is6() {
+		return fmt.Sprintf("%d is usual", usualBlock6)
 	}
-	return fmt.Sprintf(" (%d gives %d)", usual, netaddr.PodAddresses(pool, usual))
+	return fmt.Sprintf("%d gives %d", usualBlock4, netaddr.PodAddresses(pool, usualBlock4))
+}
+
+// blockExample is an example for the length of the blocks of a pool: the usual one, where the pool allows it.
+func blockExample(pool netip.Prefix, lo, hi int) string {
+	n := usualBlock4
+	if pool.Addr().Is6() {
+		n = usualBlock6
+	}
+	switch {
+	case n < lo || n > hi:
+		return strconv.Itoa(hi)
+	case pool.Addr().Is6():
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%d for %d pods a node", n, netaddr.PodAddresses(pool, uint32(n)))
 }
 
 // validateOverlaps refuses every pair of pools that share addresses.
@@ -199,8 +208,7 @@ func validateOverlaps(p pools) field.ErrorList {
 		if !netaddr.Contains(o.First.Prefix, o.Second.Prefix) {
 			o.First, o.Second = o.Second, o.First
 		}
-		detail := o.Sentence() + "; choose non-overlapping ranges"
-		errs = append(errs, field.Invalid(second.cidrPath, second.text, detail).WithOrigin(RulePoolOverlap))
+		errs = append(errs, rules.PoolOverlap.Invalid(second.cidrPath, second.text, o.Sentence()))
 	}
 	return errs
 }
@@ -222,19 +230,15 @@ func validateFamilies(p pools, t provider.Traits) field.ErrorList {
 	var errs field.ErrorList
 	cluster, service := netaddr.FamiliesOf(prefixes(p.cluster)), netaddr.FamiliesOf(prefixes(p.service))
 	if cluster != service {
-		detail := fmt.Sprintf("spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is %s, spec.serviceNetwork is %s", cluster, service)
-		errs = append(errs, field.Forbidden(servicePath, detail).WithOrigin(RuleFamilySymmetry))
+		errs = append(errs, rules.FamilySymmetry.Forbidden(servicePath, cluster, service))
 	}
 	switch {
+	case cluster.Dual() && !t.IPv6:
+		errs = append(errs, rules.IPv6Added.Forbidden(clusterPath, t.Type))
 	case cluster.IPv6 && !t.IPv6:
-		detail := fmt.Sprintf("has IPv6 networks, which network type %s does not support; use IPv4 networks", t.Type)
-		if cluster.Dual() {
-			detail = fmt.Sprintf("adds IPv6 networks to IPv4 ones, but network type %s gives pods IPv4 addresses alone; leave the IPv6 networks out, here and in spec.serviceNetwork", t.Type)
-		}
-		errs = append(errs, field.Forbidden(clusterPath, detail).WithOrigin(RuleIPv6))
+		errs = append(errs, rules.IPv6Unsupported.Forbidden(clusterPath, t.Type))
 	case cluster.Dual() && !t.DualStack:
-		detail := fmt.Sprintf("is dual-stack, which network type %s does not support; use networks of one family", t.Type)
-		errs = append(errs, field.Forbidden(clusterPath, detail).WithOrigin(RuleDualStack))
+		errs = append(errs, rules.DualStack.Forbidden(clusterPath, t.Type))
 	}
 	return errs
 }

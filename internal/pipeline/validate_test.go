@@ -66,29 +66,29 @@ func TestValidateTellsEachFault(t *testing.T) {
 		{"no services", services(), "spec.serviceNetwork service-network-required", "must have at least 1 entry, e.g. 172.30.0.0/16"},
 		{"no pools", podPools(), "spec.clusterNetwork cluster-network-required", "must have at least 1 entry, e.g. cidr 10.128.0.0/14 with hostPrefix 23"},
 		{"services inside pods", services("10.128.0.0/16"), "spec.clusterNetwork[0].cidr pool-overlap", "spec.serviceNetwork[0] 10.128.0.0/16 lies inside spec.clusterNetwork[0] 10.128.0.0/14; choose non-overlapping ranges"},
-		{"two IPv4 services", services("172.30.0.0/16", "172.31.0.0/16"), "spec.serviceNetwork[1] service-network-families", "172.31.0.0/16 is the second of its family: spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; remove it"},
+		{"two IPv4 services", services("172.30.0.0/16", "172.31.0.0/16"), "spec.serviceNetwork[1] service-network-families", `"172.31.0.0/16" is a second IPv4 network; there may be at most one IPv4 and one IPv6 network. Remove it`},
 		{"three services", func(s *operatorv1.NetworkSpec) {
 			typed(ovn)(s)
 			services("172.30.0.0/16", "fd02::/112", "172.31.0.0/16")(s)
 			podPools("10.128.0.0/14 23", "fd01::/48 64")(s)
-		}, "spec.serviceNetwork service-network-families", "spec.serviceNetwork must contain at most one IPv4 and one IPv6 network; it has 3 entries"},
+		}, "spec.serviceNetwork service-network-families", "has 3 entries; there may be at most one IPv4 and one IPv6 network. Remove the others"},
 		{"hostPrefix outside", podPools("10.128.0.0/14 8"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "8 must be between 14 and 30 for a /14"},
-		{"hostPrefix leaves nothing", podPools("10.128.0.0/14 31"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "31 leaves no usable pod address per node; use 14 to 30 for a /14 (23 gives 510)"},
+		{"hostPrefix leaves nothing", podPools("10.128.0.0/14 31"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "31 leaves no usable pod address per node; use 30 or less (23 gives 510)"},
 		{"hostPrefix of IPv6", func(s *operatorv1.NetworkSpec) {
 			typed(ovn)(s)
 			podPools("fd01::/48 127")(s)
 			services("fd02::/112")(s)
-		}, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "127 leaves no usable pod address per node; use 48 to 126 for a /48"},
-		{"no hostPrefix", podPools("10.128.0.0/14"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "is required by network type Flannel: the length of each node's block, 14 to 30 for 10.128.0.0/14"},
+		}, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "127 leaves no usable pod address per node; use 126 or less (64 is usual)"},
+		{"no hostPrefix", podPools("10.128.0.0/14"), "spec.clusterNetwork[0].hostPrefix hostprefix-range", "is missing; network type Flannel gives each node a block of the range. Set its prefix length, e.g. 23 for 510 pods a node"},
 		{"a hostPrefix that is not needed must still make sense", func(s *operatorv1.NetworkSpec) { typed("Calico")(s); podPools("10.128.0.0/14 8")(s) }, "spec.clusterNetwork[0].hostPrefix hostprefix-range", "8 must be between 14 and 30 for a /14"},
 		{"a pool without room", podPools("10.128.0.0/31 31"), "spec.clusterNetwork[0].cidr hostprefix-range", `"10.128.0.0/31" is too small for a node: a pool needs at least two host bits; use /30 or shorter`},
-		{"families differ", func(s *operatorv1.NetworkSpec) { typed(ovn)(s); services("172.30.0.0/16", "fd02::/112")(s) }, "spec.serviceNetwork family-symmetry", "spec.clusterNetwork and spec.serviceNetwork must either both be IPv4-only, both be IPv6-only, or both be dual-stack; spec.clusterNetwork is IPv4-only, spec.serviceNetwork is dual-stack"},
+		{"families differ", func(s *operatorv1.NetworkSpec) { typed(ovn)(s); services("172.30.0.0/16", "fd02::/112")(s) }, "spec.serviceNetwork family-symmetry", "spec.clusterNetwork is IPv4, spec.serviceNetwork is IPv4 and IPv6; both must have the same IP families. Add or remove a range of the family that only one has"},
 		{"IPv6 where there is none", func(s *operatorv1.NetworkSpec) { podPools("fd01::/48 64")(s); services("fd02::/112")(s) }, "spec.clusterNetwork ipv6-unsupported", "has IPv6 networks, which network type Flannel does not support; use IPv4 networks"},
 		{"too many pools for the type", podPools("10.0.0.0/16 24", "10.1.0.0/16 24"), "spec.clusterNetwork cluster-network-count", "has 2 entries; network type Flannel takes at most 1"},
-		{"no type", typed(""), "spec.defaultNetwork.type type-required", "is required; write one of Flannel, OVNKubernetes, OpenShiftSDN, Kuryr"},
+		{"no type", typed(""), "spec.defaultNetwork.type type-required", "is required; write one of Flannel, OVNKubernetes, or the name of a third-party network"},
 		{"a typing error", typed("OVNKubernets"), "spec.defaultNetwork.type unknown-type", `"OVNKubernets" is not known; did you mean OVNKubernetes? If you meant a third-party network, its name is too close to a built-in one; use another name`},
-		{"not built yet", typed("OpenShiftSDN"), "spec.defaultNetwork.type not-built", "network type OpenShiftSDN is not built yet"},
-		{"the settings of another network", func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{} }, "spec.defaultNetwork.ovnKubernetesConfig foreign-settings", `is set, but spec.defaultNetwork.type is "Flannel"; remove it, or set the type to OVNKubernetes`},
+		{"not built yet", typed("OpenShiftSDN"), "spec.defaultNetwork.type not-built", "network type OpenShiftSDN is not built yet; use one of Flannel, OVNKubernetes"},
+		{"the settings of another network", func(s *operatorv1.NetworkSpec) { s.DefaultNetwork.OVNKubernetesConfig = &osv1.OVNKubernetesConfig{} }, "spec.defaultNetwork.ovnKubernetesConfig foreign-settings", "is set but type is Flannel; remove it, or set the type to OVNKubernetes"},
 		{"a provider's own rule", func(s *operatorv1.NetworkSpec) {
 			s.DefaultNetwork.FlannelConfig = &operatorv1.FlannelConfig{MTU: new(uint32(10))}
 		}, "spec.defaultNetwork.flannelConfig.mtu flannel-mtu-range", "10 must be between 576 and 65536"},

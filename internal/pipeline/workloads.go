@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -49,13 +48,13 @@ func (r Registry) validateWorkloads(spec *operatorv1.NetworkSpec) field.ErrorLis
 	for i, w := range spec.Workloads {
 		at := specPath.Child("workloads").Index(i)
 		if j, taken := first[w.Name]; taken {
-			errs = append(errs, field.Invalid(at.Child("name"), w.Name, fmt.Sprintf("is the name of spec.workloads[%d] already; merge the two", j)).WithOrigin(RuleWorkloadName))
+			errs = append(errs, rules.WorkloadTwice.Invalid(at.Child("name"), w.Name, j))
 		} else {
 			first[w.Name] = i
 		}
 		k := slices.Index(names, w.Name)
 		if k < 0 {
-			errs = append(errs, field.Invalid(at.Child("name"), w.Name, "is not a workload of the operator; use one of "+strings.Join(names, ", ")).WithOrigin(RuleWorkloadName))
+			errs = append(errs, rules.WorkloadUnknown.Invalid(at.Child("name"), w.Name, strings.Join(names, ", ")))
 			continue
 		}
 		errs = append(errs, validatePlacement(w, all[k], at)...)
@@ -64,7 +63,7 @@ func (r Registry) validateWorkloads(spec *operatorv1.NetworkSpec) field.ErrorLis
 		errs = append(errs, validateEnv(w.Env, all[k], at.Child("env"))...)
 		errs = append(errs, validateUpdate(w, all[k], at.Child("updateStrategy"))...)
 		if w.PriorityClassName != "" && len(validation.IsDNS1123Subdomain(w.PriorityClassName)) > 0 {
-			errs = append(errs, field.Invalid(at.Child("priorityClassName"), w.PriorityClassName, "cannot be the name of a PriorityClass; use lower-case letters, digits, dashes and dots").WithOrigin(RuleWorkloadPriority))
+			errs = append(errs, rules.WorkloadPriorityClass.Invalid(at.Child("priorityClassName"), w.PriorityClassName))
 		}
 	}
 	return errs
@@ -74,7 +73,7 @@ func (r Registry) validateWorkloads(spec *operatorv1.NetworkSpec) field.ErrorLis
 func validatePlacement(w operatorv1.Workload, known provider.Workload, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	fixed := func(name string) {
-		errs = append(errs, field.Forbidden(at.Child(name), rules.Detail(RuleWorkloadPlace, w.Name)).WithOrigin(RuleWorkloadPlace))
+		errs = append(errs, rules.WorkloadPlacement.Forbidden(at.Child(name), w.Name))
 	}
 	if known.Placed && len(w.NodeSelector) > 0 {
 		fixed("nodeSelector")
@@ -84,8 +83,7 @@ func validatePlacement(w operatorv1.Workload, known provider.Workload, at *field
 	}
 	for _, key := range slices.Sorted(maps.Keys(w.NodeSelector)) {
 		if len(validation.IsQualifiedName(key)) > 0 || len(validation.IsValidLabelValue(w.NodeSelector[key])) > 0 {
-			detail := "is not a label of a node; write a key and a value as kubectl get nodes --show-labels prints them"
-			errs = append(errs, field.Invalid(at.Child("nodeSelector"), key+"="+w.NodeSelector[key], detail).WithOrigin(RuleWorkloadPlace))
+			errs = append(errs, rules.WorkloadLabel.Invalid(at.Child("nodeSelector"), key+"="+w.NodeSelector[key]))
 		}
 	}
 	return errs
@@ -104,13 +102,13 @@ func validateResources(r *operatorv1.WorkloadResources, at *field.Path) field.Er
 		for _, name := range slices.Sorted(maps.Keys(list.values)) {
 			path, value := at.Child(list.name).Key(string(name)), list.values[name]
 			if len(validation.IsQualifiedName(string(name))) > 0 {
-				errs = append(errs, field.Invalid(path, string(name), "is not the name of a resource; use cpu, memory or ephemeral-storage").WithOrigin(RuleWorkloadResource))
+				errs = append(errs, rules.WorkloadResource.Invalid(path, string(name)))
 			}
 			if value.Sign() < 0 {
-				errs = append(errs, field.Invalid(path, value.String(), "is below zero; use 0 or more").WithOrigin(RuleWorkloadResource))
+				errs = append(errs, rules.WorkloadBelowZero.Invalid(path, value.String()))
 			}
 			if limit, limited := r.Limits[name]; limited && list.name == "requests" && value.Cmp(limit) > 0 {
-				errs = append(errs, field.Invalid(path, value.String(), fmt.Sprintf("is more than its limit, %s; lower it, or raise the limit", limit.String())).WithOrigin(RuleWorkloadResource))
+				errs = append(errs, rules.WorkloadAboveLimit.Invalid(path, value.String(), limit.String()))
 			}
 		}
 	}
@@ -120,36 +118,34 @@ func validateResources(r *operatorv1.WorkloadResources, at *field.Path) field.Er
 // validateTolerations refuses what the API server would refuse in a pod.
 func validateTolerations(all []corev1.Toleration, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	wrong := func(path *field.Path, value any, detail string) {
-		errs = append(errs, field.Invalid(path, value, detail).WithOrigin(RuleWorkloadTolerate))
-	}
+	wrong := func(path *field.Path, value any, says rules.Sentence) { errs = append(errs, says.Invalid(path, value)) }
 	for i, t := range all {
 		at := at.Index(i)
 		if t.Key != "" && len(validation.IsQualifiedName(t.Key)) > 0 {
-			wrong(at.Child("key"), t.Key, "is not the key of a taint; write it as kubectl describe node prints it")
+			wrong(at.Child("key"), t.Key, rules.TolerationKey)
 		}
 		switch t.Operator {
 		case "", corev1.TolerationOpEqual:
 			if t.Key == "" {
-				wrong(at.Child("operator"), t.Operator, "needs a key; set key, or use operator Exists")
+				wrong(at.Child("operator"), t.Operator, rules.TolerationNeedsKey)
 			}
 			if len(validation.IsValidLabelValue(t.Value)) > 0 {
-				wrong(at.Child("value"), t.Value, "is not the value of a taint; write it as kubectl describe node prints it")
+				wrong(at.Child("value"), t.Value, rules.TolerationValue)
 			}
 		case corev1.TolerationOpExists:
 			if t.Value != "" {
-				wrong(at.Child("value"), t.Value, "has no effect with operator Exists; remove it, or use operator Equal")
+				wrong(at.Child("value"), t.Value, rules.TolerationExists)
 			}
 		default:
-			wrong(at.Child("operator"), t.Operator, "is not an operator; use Exists or Equal")
+			wrong(at.Child("operator"), t.Operator, rules.TolerationOperator)
 		}
 		switch t.Effect {
 		case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 		default:
-			wrong(at.Child("effect"), t.Effect, "is not the effect of a taint; use NoSchedule, PreferNoSchedule or NoExecute, or leave it out")
+			wrong(at.Child("effect"), t.Effect, rules.TolerationEffect)
 		}
 		if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
-			wrong(at.Child("tolerationSeconds"), *t.TolerationSeconds, "needs the effect NoExecute; set that, or remove it")
+			wrong(at.Child("tolerationSeconds"), *t.TolerationSeconds, rules.TolerationSeconds)
 		}
 	}
 	return errs
@@ -160,21 +156,18 @@ func validateEnv(all []operatorv1.WorkloadVariable, known provider.Workload, at 
 	var errs field.ErrorList
 	first := map[string]int{}
 	for i, v := range all {
-		path, detail := at.Index(i).Child("name"), ""
+		path := at.Index(i).Child("name")
 		j, taken := first[v.Name]
 		switch {
 		case taken:
-			detail = fmt.Sprintf("is the name of env[%d] already; remove one", j)
+			errs = append(errs, rules.WorkloadEnvTwice.Invalid(path, v.Name, j))
 		case len(validation.IsEnvVarName(v.Name)) > 0:
-			detail = "cannot be the name of a variable; use letters, digits, underscores, dashes and dots, and begin without a digit"
+			errs = append(errs, rules.WorkloadEnvName.Invalid(path, v.Name))
 		case slices.Contains(known.Env, v.Name):
-			detail = "is set by the operator; remove it"
+			errs = append(errs, rules.WorkloadEnvOwn.Invalid(path, v.Name))
 		}
 		if !taken {
 			first[v.Name] = i
-		}
-		if detail != "" {
-			errs = append(errs, field.Invalid(path, v.Name, detail).WithOrigin(RuleWorkloadEnv))
 		}
 	}
 	return errs
@@ -189,14 +182,13 @@ func validateUpdate(w operatorv1.Workload, known provider.Workload, at *field.Pa
 		return nil
 	}
 	if !known.Rolling {
-		detail := fmt.Sprintf("must not be set for %s: it is a Deployment, whose pods are replaced one at a time; remove it", w.Name)
-		return field.ErrorList{field.Forbidden(at, detail).WithOrigin(RuleWorkloadUpdate)}
+		return field.ErrorList{rules.WorkloadDeployment.Forbidden(at, w.Name)}
 	}
 	most := w.UpdateStrategy.MaxUnavailable
 	if most.Type == intstr.Int && most.IntVal >= 1 || most.Type == intstr.String && percent.MatchString(most.StrVal) {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at.Child("maxUnavailable"), most.String(), "is not a number of nodes; use 1 or more, or 1% to 100%").WithOrigin(RuleWorkloadUpdate)}
+	return field.ErrorList{rules.WorkloadUnavailable.Invalid(at.Child("maxUnavailable"), most.String())}
 }
 
 // OverrideWorkload changes a workload in place as the user has overridden it. Objects that are none stay as they are.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // maxReasons is how many differences of one object are named.
@@ -230,10 +231,7 @@ func (d *differ) differ(want, live any) {
 // reasons returns what was found, in the same order each time.
 func (d *differ) reasons() []string {
 	slices.SortFunc(d.found, cmp.Compare[string])
-	if n := len(d.found); n > maxReasons {
-		return append(d.found[:maxReasons:maxReasons], fmt.Sprintf("and %d more", n-maxReasons))
-	}
-	return d.found
+	return phrase.First(d.found, maxReasons)
 }
 
 // short prints a value so that it fits in a line.

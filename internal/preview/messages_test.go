@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +23,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/offline"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/golden"
 )
 
@@ -71,12 +71,12 @@ func mistakes() []mistake {
 		{"an MTU that no link has", "defaultNetwork: {flannelConfig: {mtu: 70000}}", false, []string{"mtu", "70000 is out of range; it must be 576 to 65535 (IPv6 needs at least 1280)"}},
 		{"an MTU that is too small", "defaultNetwork: {flannelConfig: {mtu: 10}}", false, []string{"mtu", "10 is out of range"}},
 		{"a port that there is not", "defaultNetwork: {flannelConfig: {backend: vxlan, vxlan: {port: 99999}}}", false, []string{"vxlan.port", "99999 is out of range; it must be 1 to 65535"}},
-		{"a port twice", "defaultNetwork: {flannelConfig: {etcd: {managed: {clientPort: 12380, peerPort: 12380}}}}", false, []string{"clientPort and peerPort are both 12380; choose two different ports"}},
+		{"a port twice", "defaultNetwork: {flannelConfig: {etcd: {managed: {clientPort: 12380, peerPort: 12380}}}}", false, []string{"12380 is the client port too; choose two different ports"}},
 		{"a duration without a unit", "kubeProxyConfig: {iptablesSyncPeriod: '30'}", false, []string{"iptablesSyncPeriod", `"30" has no unit; write 30s`}},
-		{"settings of a network of another type", "defaultNetwork: {ovnKubernetesConfig: {mtu: 1400}}", false, []string{"spec.defaultNetwork.ovnKubernetesConfig is set but type is Flannel; remove one"}},
+		{"settings of a network of another type", "defaultNetwork: {ovnKubernetesConfig: {mtu: 1400}}", false, []string{"is set but type is Flannel; remove it, or set the type to OVNKubernetes"}},
 		{"one additional network twice", "additionalNetworks: [{name: a, type: Raw, rawCNIConfig: '{}'}, {name: a, type: Raw, rawCNIConfig: '{}'}]", false, []string{"spec.additionalNetworks[1]", "Duplicate value", `"a"`}},
 		{"agents that are kept off nodes", "workloads: [{name: flanneld, nodeSelector: {role: infra}}]", false, []string{"spec.workloads[0].nodeSelector", "must not be set for flanneld: the operator decides which nodes it runs on; remove it"}},
-		{"a share of nodes that is none", "workloads: [{name: kube-proxy, updateStrategy: {maxUnavailable: 0%}}]", false, []string{"spec.workloads[0].updateStrategy.maxUnavailable", "0% is not a number of nodes; use 1 or more, or 1% to 100%"}},
+		{"a share of nodes that is none", "workloads: [{name: kube-proxy, updateStrategy: {maxUnavailable: 0%}}]", false, []string{"spec.workloads[0].updateStrategy.maxUnavailable", `"0%" is not a number of nodes; use 1 or more, or 1% to 100%`}},
 		{"a log level that there is not", "logLevel: Loud", false, []string{"spec.logLevel", `"Loud"`, `"Normal", "Debug", "Trace", "TraceAll"`}},
 		{"a typing error in the type", "defaultNetwork: {type: OVNKubernets}", true, []string{"spec.defaultNetwork.type", `"OVNKubernets" is not known; did you mean OVNKubernetes?`}},
 		{"a typing error in a field", "clusterNetworks: []", true, []string{"spec.clusterNetworks", "there is no such field; did you mean clusterNetwork?"}},
@@ -171,11 +171,7 @@ func newUser(t *testing.T) user {
 		t.Fatal(err)
 	}
 	u.Create(t, g.Object)
-	for end := time.Now().Add(time.Minute); u.edit("serviceNetwork: [10.97.0.0/16]") == nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the policies are not in effect")
-		}
-	}
+	eventually.Is(t, "the policies are in effect", func() bool { return u.edit("serviceNetwork: [10.97.0.0/16]") != nil })
 	// Anyone who cleans up says so, as a user would have to.
 	t.Cleanup(func() {
 		patch := []byte(`{"metadata":{"annotations":{"` + admission.AllowDeletion + `":"true"}}}`)

@@ -93,6 +93,7 @@ func Run(ctx context.Context, p pipeline.Pipeline, in offline.Input, w World) (R
 	}
 	if a.Verdict == Refused {
 		a.Notes = append(a.Notes, "the applied configuration stays active, and the operator keeps managing it")
+		a.Notes = append(a.Notes, conflicts(ctx, p, w.Input)...)
 		return a, nil
 	}
 	w.Input.Acknowledged = res.Acknowledgement

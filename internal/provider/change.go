@@ -2,13 +2,13 @@ package provider
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 )
 
 // The ways out of a refused change, which every sentence about one ends with.
@@ -52,8 +52,8 @@ func (f Field) checkChoice(before, after Values) field.ErrorList {
 	if from == to {
 		return nil
 	}
-	why := fmt.Sprintf("cannot change %s from %s to %s: %s%s", f.subject(), from, to, f.Reason, f.wayOut())
-	return field.ErrorList{field.Forbidden(path(f.Path).Child(to), why).WithOrigin(f.Fixed)}
+	why := rules.New(f.Fixed, "cannot change %s from %s to %s: %s%s")
+	return field.ErrorList{why.Forbidden(path(f.Path).Child(to), f.subject(), from, to, f.Reason, f.wayOut())}
 }
 
 func (f Field) checkLeaf(l Leaf, before, after Values) field.ErrorList {
@@ -65,8 +65,14 @@ func (f Field) checkLeaf(l Leaf, before, after Values) field.ErrorList {
 	if value == nil {
 		value = to
 	}
-	return field.ErrorList{field.Invalid(path(l.Path), value, f.Refusal()+f.wayOut()).WithOrigin(f.Fixed)}
+	return field.ErrorList{f.Sentence(f.wayOut()).Invalid(path(l.Path), value)}
 }
+
+// Forbid returns the error of the rule Fixed, for a change of the field that a function beside the table finds.
+func (f Field) Forbid(at *field.Path) *field.Error { return f.Sentence(f.wayOut()).Forbidden(at) }
+
+// Sentence is the refusal with a remedy, as a sentence of the rule Fixed.
+func (f Field) Sentence(remedy string) rules.Sentence { return rules.New(f.Fixed, f.Refusal()+remedy) }
 
 // none reports whether the text of a value is that of a field that is left out: empty, or the zero of a number.
 func none(text string) bool { return text == "" || text == "0" }

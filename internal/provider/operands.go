@@ -34,6 +34,8 @@ type Operands struct {
 	Rules []rbacv1.PolicyRule
 	// Annotators are its service accounts that annotate objects of others.
 	Annotators []Annotator
+	// Requesters are its service accounts on nodes that may have certificates of their node from the signer network.openshift.io/signer.
+	Requesters []Requester
 	// Guards are what admission policies refuse while the network is in use.
 	Guards []Guard
 	// Images are the images of its pods but for the operator's own.
@@ -48,6 +50,8 @@ type Annotator struct {
 	Resources []string
 	// Prefix begins the annotations that it may set and remove. Annotation, if not empty, is the only one, and there is no Prefix.
 	Prefix, Annotation string
+	// OwnPod, if not empty, is an annotation that it may set on the pod to which its token is bound, besides.
+	OwnPod string
 	// OwnNode is true if it may do so only with a token that is bound to a pod, and on objects whose spec.nodeName is the node of that pod.
 	// The operator, whose token says nothing of the kind, may not at all.
 	OwnNode bool
@@ -59,6 +63,9 @@ type Annotator struct {
 	// nodes, or other parts of the network, believe them.
 	Reserved map[string]string
 }
+
+// Requester is a service account whose pods request the certificate of their node. Their tokens are bound to pods.
+type Requester struct{ Namespace, Name string }
 
 // Guard is an admission policy of a network: what the API server refuses, or warns of, while the network is in use. The operator itself is
 // never refused. Expressions may use these variables beside their own: pools and services, the networks of pods and Services that are
@@ -84,9 +91,8 @@ type Guard struct {
 
 // GuardCheck is one rule of a Guard.
 type GuardCheck struct {
-	// Rule is its identifier, which ends the message.
-	Rule string
-	// Valid is the CEL expression that is true for a valid request, Message that of the message: field, value, rule and remedy.
+	// Valid is the CEL expression that is true for a valid request, Message that of the message: the field, the value and a sentence of
+	// api/rules with its identifier (Sentence.MessageCEL).
 	Valid, Message string
 }
 
@@ -145,6 +151,7 @@ func Join(all ...Operands) Operands {
 		out.ConfigMaps = append(out.ConfigMaps, o.ConfigMaps...)
 		out.Rules = append(out.Rules, o.Rules...)
 		out.Annotators = append(out.Annotators, o.Annotators...)
+		out.Requesters = append(out.Requesters, o.Requesters...)
 		out.Guards = append(out.Guards, o.Guards...)
 		out.Images = append(out.Images, o.Images...)
 	}

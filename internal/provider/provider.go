@@ -134,6 +134,23 @@ type MTUMigrator interface {
 	MTUPath() *field.Path
 }
 
+// MTUReporter is an MTUMigrator whose agents report by their pods (mtumigration.Annotation) what they have done of a change of the MTU. The operator's
+// controller mtuprogress watches them; other networks have a controller of their own that does.
+type MTUReporter interface {
+	Provider
+	MTUMigrator
+	// MTUAgents is where the controller finds them.
+	MTUAgents() MTUAgents
+}
+
+// MTUAgents is where a network has what it changes the MTU by.
+type MTUAgents struct {
+	// Component is the network's name in conditions.
+	Component string
+	// Namespace has the ConfigMap with the change (mtumigration.RecordKey), and the agents' pods with the label app.
+	Namespace, ConfigMap, App string
+}
+
 // LinkChecker is a provider whose packets have to fit the links of nodes.
 type LinkChecker interface {
 	// CheckLinks returns every setting of a filled specification that the links of the nodes do not carry, by what is
@@ -161,9 +178,15 @@ type Output struct {
 	// Problems are sentences that say what of the specification does not work although the component does. They become
 	// <Component>Degraded, and hold nothing up.
 	Problems []string
+	// Failures are what does not work in the cluster although the specification is right, each for a reason of its own. They become
+	// <Component>Degraded and Degraded at once, and hold nothing up.
+	Failures []Failure
 	// Again is after how long the part has to be observed again although no event occurs; 0 is never.
 	Again time.Duration
 }
+
+// Failure is a reason of a condition, and a sentence.
+type Failure struct{ Reason, Message string }
 
 // Component is a part that is deployed beside the default network, whatever its type: kube-proxy, the
 // parts for multiple networks. It obeys the contract of Provider but for being chosen by type.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // Workload is how far the rollout of one DaemonSet is.
@@ -29,14 +29,11 @@ type Workload struct {
 // Finished reports whether the newest revision runs on all nodes.
 func (p Workload) Finished() bool { return p.Observed && p.Done >= p.Nodes }
 
-// String is a line for people, for example "flanneld: 1 of 3 nodes, waiting for worker-0, worker-1".
+// String is a line for people, for example "flanneld: 1 of 3 nodes, waiting for worker-0 and worker-1".
 func (p Workload) String() string {
 	line := fmt.Sprintf("%s: %d of %d nodes", p.Name, p.Done, p.Nodes)
-	if names := slices.Clone(p.Waiting); len(names) > 0 {
-		if more := len(names) - mostNames; more > 0 {
-			names = append(names[:mostNames], fmt.Sprintf("%d more", more))
-		}
-		line += ", waiting for " + strings.Join(names, ", ")
+	if len(p.Waiting) > 0 {
+		line += ", waiting for " + phrase.Names(p.Waiting, mostNames)
 	}
 	return line
 }

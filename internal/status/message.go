@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 const (
@@ -38,16 +40,7 @@ func shorten(text string) string {
 	return strings.ToValidUTF8(text[:longestLine-len("...")], "") + "..."
 }
 
-// Names joins names for a sentence, the first few of them: "a, b and c (2 more)".
+// Names joins names for a sentence, the first few of them in alphabetical order: "a, b and 2 more".
 func Names(names []string, most int) string {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	more := len(names) - most
-	if more > 0 {
-		return fmt.Sprintf("%s (%d more)", strings.Join(names[:most], ", "), more)
-	}
-	if last := len(names) - 1; last > 0 {
-		return strings.Join(names[:last], ", ") + " and " + names[last]
-	}
-	return strings.Join(names, "")
+	return phrase.Names(slices.Sorted(slices.Values(names)), most)
 }

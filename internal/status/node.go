@@ -49,6 +49,13 @@ func OfNode(n *corev1.Node) Node {
 	return node
 }
 
+// NodeReady reports whether a node has the condition Ready.
+func NodeReady(n *corev1.Node) bool {
+	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
 // gone returns the names of the nodes whose kubelet does not answer.
 func gone(nodes []Node) []string {
 	var names []string

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
@@ -27,15 +28,22 @@ const (
 	namespace = "openshift-network-operator"
 	account   = "cluster-network-operator"
 	lease     = "network-operator-lock"
+	// release and benchImage are the version of the operator that is measured, and the image of everything that it runs.
+	release, benchImage = "v0.1.0-bench", "localhost/cno/bench:v0.1.0"
 )
+
+// imageVariables are the variables of the operator's environment that name the images which it runs.
+var imageVariables = []string{"NETWORK_OPERATOR_IMAGE", "FLANNEL_IMAGE", "ETCD_IMAGE", "KUBE_PROXY_IMAGE"}
 
 // cluster is an API server, the etcd that flannel uses, a stand-in for kubelets, and what an administrator who
 // installs the operator makes.
 type cluster struct {
 	*apitest.Server
-	// whole is the benchmark that the cluster is for. Parts of it come and go.
-	whole                    *testing.B
-	dir, program, kubeconfig string
+	// whole is the test or benchmark that the cluster is for. Parts of it come and go.
+	whole           testing.TB
+	dir, kubeconfig string
+	// program is the operator, once it was started as a process.
+	program string
 	// live reads and watches past any cache.
 	live    client.WithWatch
 	kubelet *kubelet
@@ -43,12 +51,9 @@ type cluster struct {
 	etcd string
 }
 
-func newCluster(b *testing.B, size int) *cluster {
+func newCluster(b testing.TB, size int) *cluster {
 	b.Helper()
 	c := &cluster{Server: apitest.Start(b, apitest.Options{Audit: true}), whole: b, dir: b.TempDir()}
-	if c.program = *program; c.program == "" {
-		c.program = build(b, c.dir, "cluster-network-operator")
-	}
 	var err error
 	if c.live, err = client.NewWithWatch(c.Config, client.Options{Scheme: c.Client.Scheme()}); err != nil {
 		b.Fatal(err)
@@ -103,7 +108,7 @@ func TestInstallIsComplete(t *testing.T) {
 }
 
 // startEtcd starts the etcd in which flannel keeps subnets.
-func (c *cluster) startEtcd(b *testing.B) {
+func (c *cluster) startEtcd(b testing.TB) {
 	b.Helper()
 	directory := os.Getenv("CNO_TEST_ASSETS")
 	if directory == "" {
@@ -123,7 +128,7 @@ func (c *cluster) startEtcd(b *testing.B) {
 }
 
 // writeKubeconfig writes the configuration that the operator runs with: that of its service account.
-func (c *cluster) writeKubeconfig(b *testing.B, config *rest.Config) {
+func (c *cluster) writeKubeconfig(b testing.TB, config *rest.Config) {
 	b.Helper()
 	content := clientcmdapi.NewConfig()
 	content.Clusters["bench"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}
@@ -137,12 +142,15 @@ func (c *cluster) writeKubeconfig(b *testing.B, config *rest.Config) {
 }
 
 // start starts the operator, with the arguments that it has in a cluster.
-func (c *cluster) start(b *testing.B) *process {
+func (c *cluster) start(b testing.TB) *process {
 	b.Helper()
+	if c.program = cmp.Or(c.program, *program); c.program == "" {
+		c.program = build(b, c.dir, "cluster-network-operator")
+	}
 	health := freeAddress(b)
-	environ := []string{"RELEASE_VERSION=v0.1.0-bench"}
-	for _, name := range []string{"NETWORK_OPERATOR", "FLANNEL", "ETCD", "KUBE_PROXY"} {
-		environ = append(environ, name+"_IMAGE=localhost/cno/bench:v0.1.0")
+	environ := []string{"RELEASE_VERSION=" + release}
+	for _, name := range imageVariables {
+		environ = append(environ, name+"="+benchImage)
 	}
 	p := run(c.whole, c.dir, environ, c.program, "start", "--kubeconfig="+c.kubeconfig,
 		"--metrics-address="+freeAddress(b), "--health-address="+health)
@@ -164,7 +172,7 @@ func (c *cluster) newNetwork() *operatorv1.Network {
 	return n
 }
 
-func (c *cluster) network(b *testing.B) *operatorv1.Network {
+func (c *cluster) network(b testing.TB) *operatorv1.Network {
 	b.Helper()
 	n := &operatorv1.Network{}
 	if err := c.Client.Get(b.Context(), client.ObjectKey{Name: operatorv1.NetworkName}, n); err != nil {
@@ -175,7 +183,7 @@ func (c *cluster) network(b *testing.B) *operatorv1.Network {
 
 // settled waits until the operator says that the network is as it should be, and a little longer, so that one
 // measurement does not begin in the wake of another.
-func (c *cluster) settled(b *testing.B) {
+func (c *cluster) settled(b testing.TB) {
 	b.Helper()
 	eventually(b, "the network is settled", 20*time.Millisecond, func() bool {
 		n := c.network(b)

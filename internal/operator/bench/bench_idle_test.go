@@ -39,9 +39,7 @@ func (c *cluster) restart(b *testing.B, operator *process) *process {
 		ready = operator.awaitReady(b)
 		made = c.quiet(b, begin)
 	}
-	if testing.Verbose() {
-		made.show(b)
-	}
+	made.show(b)
 	b.ReportMetric(float64(made.total()), "requests")
 	b.ReportMetric(float64(made.writes), "writes")
 	b.ReportMetric(float64(made.watches), "watches")

@@ -32,7 +32,7 @@ type kubelet struct {
 	probes, most, answers atomic.Int64
 }
 
-func startKubelet(b *testing.B, config *rest.Config, nodes int) *kubelet {
+func startKubelet(b testing.TB, config *rest.Config, nodes int) *kubelet {
 	b.Helper()
 	config = rest.CopyConfig(config)
 	config.UserAgent, config.QPS = "bench-kubelet", -1
@@ -118,7 +118,7 @@ func (k *kubelet) answer(ctx context.Context, pod *corev1.Pod) {
 }
 
 // speak lets probes answer from now on, also those that are there.
-func (k *kubelet) speak(b *testing.B) {
+func (k *kubelet) speak(b testing.TB) {
 	b.Helper()
 	k.silent.Store(false)
 	pods, err := k.api.CoreV1().Pods(namespace).List(b.Context(), metav1.ListOptions{})

@@ -16,7 +16,7 @@ import (
 const connections = 8
 
 // createAll creates objects, the first few in their order, since namespaces come before what is in them.
-func (c *cluster) createAll(b *testing.B, objects []client.Object) {
+func (c *cluster) createAll(b testing.TB, objects []client.Object) {
 	b.Helper()
 	const ordered = 20
 	create := func(o client.Object) error { return c.Client.Create(b.Context(), o) }

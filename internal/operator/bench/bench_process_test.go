@@ -28,7 +28,7 @@ type process struct {
 }
 
 // run starts a program, whose output goes to a file. It ends with the benchmark that it is given, at the latest.
-func run(b *testing.B, dir string, environ []string, program string, arguments ...string) *process {
+func run(b testing.TB, dir string, environ []string, program string, arguments ...string) *process {
 	b.Helper()
 	out, err := os.CreateTemp(dir, filepath.Base(program)+"-*.log")
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *process) end(signal os.Signal) {
 }
 
 // awaitReady waits until the process says that it is ready, and returns when it did.
-func (p *process) awaitReady(b *testing.B) time.Time {
+func (p *process) awaitReady(b testing.TB) time.Time {
 	b.Helper()
 	eventually(b, p.ready+" answers", 5*time.Millisecond, func() bool {
 		request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, p.ready, nil)
@@ -90,7 +90,7 @@ type memory struct {
 	now, most, own float64
 }
 
-func (p *process) memory(b *testing.B) memory {
+func (p *process) memory(b testing.TB) memory {
 	b.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *process) memory(b *testing.B) memory {
 }
 
 // forgetPeak has the kernel count the most memory of a process again.
-func (p *process) forgetPeak(b *testing.B) {
+func (p *process) forgetPeak(b testing.TB) {
 	b.Helper()
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.cmd.Process.Pid), []byte("5"), 0o600); err != nil {
 		b.Fatal(err)
@@ -116,7 +116,7 @@ func (p *process) forgetPeak(b *testing.B) {
 }
 
 // cpu returns how long the process has been computing. The kernel counts in hundredths of a second.
-func (p *process) cpu(b *testing.B) time.Duration {
+func (p *process) cpu(b testing.TB) time.Duration {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
 	if err != nil {
@@ -130,7 +130,7 @@ func (p *process) cpu(b *testing.B) time.Duration {
 }
 
 // build builds a program of this repository as hack/build-go.sh does, and returns its path.
-func build(b *testing.B, dir, name string) string {
+func build(b testing.TB, dir, name string) string {
 	b.Helper()
 	root, err := apitest.RepositoryRoot()
 	if err != nil {
@@ -146,7 +146,7 @@ func build(b *testing.B, dir, name string) string {
 }
 
 // freeAddress returns an address of this machine that no one listens on.
-func freeAddress(b *testing.B) string {
+func freeAddress(b testing.TB) string {
 	b.Helper()
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -157,7 +157,7 @@ func freeAddress(b *testing.B) string {
 }
 
 // eventually waits until a condition holds, however busy the machine is.
-func eventually(b *testing.B, what string, poll time.Duration, holds func() bool) {
+func eventually(b testing.TB, what string, poll time.Duration, holds func() bool) {
 	b.Helper()
 	for deadline := time.Now().Add(5 * time.Minute); !holds(); time.Sleep(poll) {
 		if time.Now().After(deadline) {

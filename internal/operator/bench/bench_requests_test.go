@@ -27,7 +27,7 @@ type requests struct {
 func (r requests) total() int { return r.reads + r.watches + r.writes }
 
 // since counts the operator's requests from a moment on.
-func (c *cluster) since(b *testing.B, begin time.Time) requests {
+func (c *cluster) since(b testing.TB, begin time.Time) requests {
 	b.Helper()
 	var r requests
 	for _, one := range c.Requests(b) {
@@ -52,7 +52,7 @@ func (c *cluster) since(b *testing.B, begin time.Time) requests {
 }
 
 // quiet waits until the operator has made no request for some seconds, and returns what it has made.
-func (c *cluster) quiet(b *testing.B, begin time.Time) requests {
+func (c *cluster) quiet(b testing.TB, begin time.Time) requests {
 	b.Helper()
 	const silence = 5 * time.Second
 	for {
@@ -69,7 +69,7 @@ func (c *cluster) quiet(b *testing.B, begin time.Time) requests {
 }
 
 // write makes one small write and returns how long that took.
-func (c *cluster) write(b *testing.B) time.Duration {
+func (c *cluster) write(b testing.TB) time.Duration {
 	b.Helper()
 	start := time.Now()
 	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"floor","namespace":"default"},"data":{"at":"%d"}}`, start.UnixNano())
@@ -80,10 +80,10 @@ func (c *cluster) write(b *testing.B) time.Duration {
 	return time.Since(start)
 }
 
-// show logs requests, for who wants to know what they are.
-func (r requests) show(b *testing.B) {
+// show logs what the requests are.
+func (r requests) show(b testing.TB) {
 	b.Helper()
-	for _, one := range r.list {
-		b.Logf("%s %s %s", one.Time.Format("15:04:05.000"), one.Verb, one.URI)
+	if len(r.list) > 0 {
+		b.Logf("%d requests:\n%s", len(r.list), apitest.Table(r.list))
 	}
 }
