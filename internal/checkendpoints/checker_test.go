@@ -12,6 +12,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/manifest"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // listen accepts connections on loopback, at an address or at any.
@@ -62,14 +63,14 @@ func TestATargetThatGoesAndComesBackIsToldInTheStatus(t *testing.T) {
 			return c.Status == status && c.Reason == reason
 		}
 	}
-	eventually(t, "it is reachable", is(metav1.ConditionTrue, "TCPConnectSuccess"))
+	eventually.Is(t, "it is reachable", is(metav1.ConditionTrue, "TCPConnectSuccess"))
 	if !s.Ready() {
 		t.Error("the source is not ready")
 	}
 	target.Close()
-	eventually(t, "it is gone", is(metav1.ConditionFalse, "TCPConnectError"))
+	eventually.Is(t, "it is gone", is(metav1.ConditionFalse, "TCPConnectError"))
 	listen(t, address)
-	eventually(t, "it is back", is(metav1.ConditionTrue, "TCPConnectSuccess"))
+	eventually.Is(t, "it is back", is(metav1.ConditionTrue, "TCPConnectSuccess"))
 
 	var c check
 	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "network-check-source-a-to-x"}, &c); err != nil {
@@ -88,7 +89,7 @@ func TestAStatusIsWrittenOnceWhileItSaysTheSame(t *testing.T) {
 	namespace := server.Namespace(t)
 	server.Create(t, newCheck(namespace, "network-check-source-a-to-x", "me", listen(t, "127.0.0.1:0").Addr().String()))
 	s := start(t, server.Config, namespace, "me", quick())
-	eventually(t, "fifty samples were taken", func() bool { return samples(t, s) >= 50 })
+	eventually.Is(t, "fifty samples were taken", func() bool { return samples(t, s) >= 50 })
 	if w := s.writes.Load(); w != 1 {
 		t.Errorf("%d writes", w)
 	}
@@ -104,30 +105,30 @@ func TestAStatusIsRefreshedWhenItHasNotBeenForLong(t *testing.T) {
 	pace := quick()
 	pace.Refresh = 50 * time.Millisecond
 	s := start(t, server.Config, namespace, "me", pace)
-	eventually(t, "it is written again", func() bool { return s.writes.Load() >= 3 })
+	eventually.Is(t, "it is written again", func() bool { return s.writes.Load() >= 3 })
 }
 
 func TestChecksThatChangeAreFollowed(t *testing.T) {
 	server := apitest.Shared(t)
 	namespace := server.Namespace(t)
 	s := start(t, server.Config, namespace, "me", quick())
-	eventually(t, "changes are followed", s.Ready)
+	eventually.Is(t, "changes are followed", s.Ready)
 	c := newCheck(namespace, "network-check-source-a-to-x", "me", "127.0.0.1:1")
 	server.Create(t, c)
 	is := func(status metav1.ConditionStatus) func() bool {
 		return func() bool { return reachable(t, server, namespace, c.Name).Status == status }
 	}
-	eventually(t, "a new check is run", is(metav1.ConditionFalse))
+	eventually.Is(t, "a new check is run", is(metav1.ConditionFalse))
 	before := c.DeepCopy()
 	c.Spec.TargetEndpoint = listen(t, "127.0.0.1:0").Addr().String()
 	if err := server.Client.Patch(t.Context(), c, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "its new target is checked", is(metav1.ConditionTrue))
+	eventually.Is(t, "its new target is checked", is(metav1.ConditionTrue))
 	if err := server.Client.Delete(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is no longer run, nor counted", func() bool { return samples(t, s) == 0 })
+	eventually.Is(t, "it is no longer run, nor counted", func() bool { return samples(t, s) == 0 })
 }
 
 // samples is how many were counted of all checks.
@@ -151,7 +152,7 @@ func TestTheKindMayComeLateAndGo(t *testing.T) {
 	server := apitest.Start(t, apitest.Options{})
 	namespace := server.Namespace(t)
 	s := start(t, server.Config, namespace, "me", quick())
-	eventually(t, "the source is ready without the kind", s.Ready)
+	eventually.Is(t, "the source is ready without the kind", s.Ready)
 	target := listen(t, "127.0.0.1:0").Addr().String()
 	for _, round := range []string{"the first time", "again"} {
 		server.Install(t, kind)
@@ -159,8 +160,8 @@ func TestTheKindMayComeLateAndGo(t *testing.T) {
 		if err := server.Client.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "a check is run "+round, func() bool { return reachable(t, server, namespace, c.Name).Status == metav1.ConditionTrue })
+		eventually.Is(t, "a check is run "+round, func() bool { return reachable(t, server, namespace, c.Name).Status == metav1.ConditionTrue })
 		server.Uninstall(t, kind)
-		eventually(t, "nothing is checked any more "+round, func() bool { return samples(t, s) == 0 })
+		eventually.Is(t, "nothing is checked any more "+round, func() bool { return samples(t, s) == 0 })
 	}
 }

@@ -85,13 +85,3 @@ func reachable(t *testing.T, server *apitest.Server, namespace, name string) ope
 	}
 	return operatorcontrolplanev1alpha1.PodNetworkConnectivityCheckCondition{}
 }
-
-// eventually waits until a condition holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}

@@ -1,12 +1,13 @@
 package etcdcluster
 
 import (
-	"fmt"
 	"path"
 	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
 )
 
@@ -22,8 +23,10 @@ type ManagedFields struct {
 type Rules struct {
 	// Path is that of the etcd in the specification.
 	Path *field.Path
-	// Origin is what the identifiers of the rules begin with, as in "flannel-etcd".
-	Origin string
+	// Owner is the name of the network, with which the identifiers of the rules begin, as in "flannel".
+	Owner string
+	// Prefix is the default prefix of the network's keys.
+	Prefix string
 	// Defaults are what is used for settings that are left out; all are set.
 	Defaults ManagedFields
 	// MetricsPort is Cluster.MetricsPort.
@@ -35,7 +38,7 @@ type Rules struct {
 // Managed returns the errors in the settings of a managed etcd.
 func (r Rules) Managed(m ManagedFields) field.ErrorList {
 	at := r.Path.Child("managed")
-	errs := append(r.port(at.Child("clientPort"), m.ClientPort, *r.Defaults.ClientPort), r.port(at.Child("peerPort"), m.PeerPort, *r.Defaults.PeerPort)...)
+	errs := append(r.port(at.Child("clientPort"), m.ClientPort), r.port(at.Child("peerPort"), m.PeerPort)...)
 	clientPort, peerPort := *r.Defaults.ClientPort, *r.Defaults.PeerPort
 	if m.ClientPort != nil {
 		clientPort = *m.ClientPort
@@ -44,36 +47,37 @@ func (r Rules) Managed(m ManagedFields) field.ErrorList {
 		peerPort = *m.PeerPort
 	}
 	if clientPort == peerPort {
-		errs = append(errs, field.Invalid(at.Child("peerPort"), peerPort, "is the client port too; choose two different ports").WithOrigin(r.Origin+"-port-collision"))
+		errs = append(errs, rules.EtcdSamePorts.For(r.Owner).Invalid(at.Child("peerPort"), peerPort))
 	}
 	for _, p := range []struct {
 		name string
 		port uint32
 	}{{"clientPort", clientPort}, {"peerPort", peerPort}} {
 		if who := r.portOwner(p.port); who != "" {
-			errs = append(errs, field.Invalid(at.Child(p.name), p.port, fmt.Sprintf("is the port of %s on the same nodes; choose another", who)).WithOrigin(r.Origin+"-port-collision"))
+			errs = append(errs, rules.EtcdPortTaken.For(r.Owner).Invalid(at.Child(p.name), p.port, who))
 		}
 	}
 	return append(errs, r.directory(at.Child("dataDir"), m.DataDir)...)
 }
 
-func (r Rules) port(at *field.Path, port *uint32, standard uint32) field.ErrorList {
+func (r Rules) port(at *field.Path, port *uint32) field.ErrorList {
 	if port == nil || *port >= 1 && *port <= 65535 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, *port, fmt.Sprintf("must be between 1 and 65535; leave it out for %d", standard)).WithOrigin(r.Origin + "-port-range")}
+	return field.ErrorList{rules.EtcdPort.For(r.Owner).Invalid(at, *port)}
 }
 
 func (r Rules) directory(at *field.Path, d string) field.ErrorList {
-	example, origin := r.Defaults.DataDir, r.Origin+"-data-dir"
 	switch {
 	case d == "":
 		return nil
-	case !path.IsAbs(d) || path.Clean(d) != d || d == "/" || strings.ContainsAny(d, ":\x00"):
-		return field.ErrorList{field.Invalid(at, d, "must be the absolute path of a directory in its shortest form, without a colon; e.g. "+example).WithOrigin(origin)}
+	case strings.ContainsFunc(d, func(c rune) bool { return unicode.In(c, unicode.Cc, unicode.Zl, unicode.Zp) }):
+		return field.ErrorList{rules.EtcdDataDirControl.For(r.Owner).Invalid(at, d, r.Defaults.DataDir)}
+	case !path.IsAbs(d) || path.Clean(d) != d || d == "/" || strings.Contains(d, ":"):
+		return field.ErrorList{rules.EtcdDataDir.For(r.Owner).Invalid(at, d, r.Defaults.DataDir)}
 	}
 	if owned := systemDirectory(d); owned != "" {
-		return field.ErrorList{field.Invalid(at, d, fmt.Sprintf("shares %s with other programs of the node; choose a separate directory, e.g. %s", owned, example)).WithOrigin(origin)}
+		return field.ErrorList{rules.EtcdDataDirTaken.For(r.Owner).Invalid(at, d, owned, r.Defaults.DataDir)}
 	}
 	return nil
 }
@@ -123,17 +127,20 @@ func systemDirectory(p string) string {
 	return ""
 }
 
-// PrefixProblem says what is wrong with the prefix of the keys that a network keeps in an etcd; it is empty if nothing is.
-func PrefixProblem(p string) string {
+// KeyPrefix returns the errors of the prefix of the keys that a network keeps in an etcd; empty stands for the default.
+func (r Rules) KeyPrefix(p string) field.ErrorList {
+	at := r.Path.Child("prefix")
 	switch {
+	case p == "":
+		return nil
 	case !strings.HasPrefix(p, "/") || p == "/" || path.Clean(p) != p:
-		return "must begin with a slash, not end with one, and have no empty parts"
+		return field.ErrorList{rules.EtcdPrefix.For(r.Owner).Invalid(at, p, r.Prefix)}
 	case strings.ContainsFunc(p, func(r rune) bool { return !strings.ContainsRune(prefixCharacters, r) }):
-		return "must consist of ASCII letters, digits, dots, dashes, underscores and slashes"
+		return field.ErrorList{rules.EtcdPrefixLetters.For(r.Owner).Invalid(at, p, r.Prefix)}
 	case within(p, apiServerPrefix):
-		return "is where the API server keeps its objects; choose another prefix"
+		return field.ErrorList{rules.EtcdPrefixTaken.For(r.Owner).Invalid(at, p, r.Prefix)}
 	}
-	return ""
+	return nil
 }
 
 const (

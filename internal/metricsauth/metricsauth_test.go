@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/cluster-network-operator/cno/internal/apitest"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{}) }
@@ -80,11 +81,10 @@ func TestAnswersOnTokensAreRememberedAndForgotten(t *testing.T) {
 	expect("is not asked for again", http.MethodGet, reader, http.StatusForbidden, 0)
 	mayRead(t, server, "default", "prometheus")
 	// The API server's own view of rights takes a moment.
-	for end := time.Now().Add(time.Minute); r.judge(requestWith(reader)) != http.StatusOK; time.Sleep(20 * time.Millisecond) {
-		if now = now.Add(refusedFor); time.Now().After(end) {
-			t.Fatal("a right that is given does not come")
-		}
-	}
+	eventually.Is(t, "a right that is given is seen", func() bool {
+		now = now.Add(refusedFor)
+		return r.judge(requestWith(reader)) == http.StatusOK
+	})
 	expect("is asked for once", http.MethodGet, reader, http.StatusOK, 0)
 
 	for i := range 3 * mostTokens {

@@ -6,6 +6,7 @@
 package metricsproxy
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"net/netip"
@@ -38,6 +39,10 @@ const (
 	OVNMasterPort     = 9112 // of ovn-master
 	SDNNodePort       = 9101 // of OpenShift SDN's agents, as on OpenShift
 	SDNControllerPort = 9106 // of its controllers, likewise
+	MultusPort        = 9113 // of the daemons of further networks
+	MultusDHCPPort    = 9114 // of their DHCP leases
+	MultusPolicyPort  = 9115 // of their policies
+	OVNIPsecPort      = 9116 // of ovn-ipsec
 )
 
 // Env are the variables that the operator sets in proxies.
@@ -49,6 +54,8 @@ func Env() []string {
 type Endpoint struct {
 	// App is the label app of its pods. It names the workload in the label job of the metrics.
 	App string
+	// Name names the workload in the label job instead, if it is not empty: for one of several containers of the pods.
+	Name string
 	// Port is the port of nodes on which its metrics are served over TLS.
 	Port int32
 	// Upstream is the address of nodes, a loopback one, on which the workload serves them.
@@ -78,8 +85,9 @@ func Objects(o Options) ([]manifest.Object, error) {
 	})
 	for _, e := range o.Endpoints {
 		manifest.AddAsset(&out, "service", func(s *corev1.Service) {
-			s.Namespace, s.Name = o.Namespace, e.App+"-metrics"
-			s.Labels = map[string]string{labelApp: e.App}
+			name := cmp.Or(e.Name, e.App)
+			s.Namespace, s.Name = o.Namespace, name+"-metrics"
+			s.Labels = map[string]string{labelApp: name}
 			s.Spec.Selector = map[string]string{labelApp: e.App}
 			s.Spec.Ports[0].Port, s.Spec.Ports[0].TargetPort = e.Port, intstr.FromInt32(e.Port)
 		})

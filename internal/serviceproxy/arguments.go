@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
@@ -40,7 +41,7 @@ func apply(c *Config, arguments map[string][]string, path *field.Path) field.Err
 	for _, name := range sorted(arguments) {
 		at, values := path.Key(name), arguments[name]
 		if reason := refused(name, values); reason != "" {
-			errs = append(errs, field.Forbidden(at, reason).WithOrigin(RuleOverride))
+			errs = append(errs, rules.KubeProxyOverride.Forbidden(at, reason))
 			continue
 		}
 		if tolerated(name, values) {
@@ -48,7 +49,7 @@ func apply(c *Config, arguments map[string][]string, path *field.Path) field.Err
 		}
 		arg, ok := known[name]
 		if !ok {
-			errs = append(errs, field.Forbidden(at, unknown(name)).WithOrigin(RuleUnknownFlag))
+			errs = append(errs, rules.KubeProxyUnknownFlag.Forbidden(at, kubeProxyVersion, remedy(name)))
 			continue
 		}
 		errs = append(errs, arg.apply(c, values, at)...)
@@ -59,9 +60,9 @@ func apply(c *Config, arguments map[string][]string, path *field.Path) field.Err
 func (a argument) apply(c *Config, values []string, at *field.Path) field.ErrorList {
 	switch {
 	case len(values) == 0:
-		return field.ErrorList{field.Required(at, "has no value; write one, or remove the argument").WithOrigin(RuleValueCount)}
+		return field.ErrorList{rules.KubeProxyNoValue.Required(at)}
 	case len(values) > 1 && !a.list:
-		return field.ErrorList{field.Invalid(at, values, "are too many values; the flag takes one").WithOrigin(RuleValueCount)}
+		return field.ErrorList{rules.KubeProxyManyValues.Invalid(at, values)}
 	}
 	var errs field.ErrorList
 	for i, value := range values {
@@ -71,20 +72,19 @@ func (a argument) apply(c *Config, values []string, at *field.Path) field.ErrorL
 		}
 		for _, part := range parts {
 			if err := a.set(c, part); err != nil {
-				errs = append(errs, field.Invalid(at.Index(i), part, err.Error()).WithOrigin(RuleValue))
+				errs = append(errs, rules.KubeProxyValue.Invalid(at.Index(i), part, err.Error()))
 			}
 		}
 	}
 	return errs
 }
 
-// unknown is the sentence for a flag that kube-proxy does not have.
-func unknown(name string) string {
-	text := "unknown kube-proxy " + kubeProxyVersion + " flag"
+// remedy is what to do about a flag that kube-proxy does not have.
+func remedy(name string) string {
 	if close, ok := closest(name); ok {
-		return text + "; did you mean " + close + "?"
+		return "did you mean " + close + "?"
 	}
-	return text + "; remove it"
+	return "remove it"
 }
 
 // closest finds the flag that a name was probably to be: the one flag that it begins, dashes aside, or one that

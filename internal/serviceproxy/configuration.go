@@ -79,6 +79,15 @@ func metricsAddress(c *Config, port uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), port)
 }
 
+// MetricsUpstream is the address on which a kube-proxy with a configuration serves its metrics.
+func MetricsUpstream(c *Config) (netip.AddrPort, error) {
+	address, err := netip.ParseAddrPort(c.MetricsBindAddress)
+	if err != nil {
+		return netip.AddrPort{}, fmt.Errorf("read the address of kube-proxy's metrics: %w", err)
+	}
+	return address, nil
+}
+
 // Unprivileged is the configuration of the container that goes on to run: all but the sysctls of connection tracking, which the init
 // container has set. kube-proxy compares them at each start and ends if one differs that it cannot write, so another program on the node that
 // changes one, such as TuneD, would stop it for good.

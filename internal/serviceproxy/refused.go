@@ -12,19 +12,19 @@ func refused(name string, values []string) string {
 		if tolerated(name, values) {
 			return ""
 		}
-		return "kube-proxy --" + name + " cannot be overridden"
+		return "--" + name + " cannot be overridden"
 	case "feature-gates", "healthz-bind-address", "metrics-bind-address":
-		return "kube-proxy --" + name + " cannot be overridden"
+		return "--" + name + " cannot be overridden"
 	case "boot-id-file", "machine-id-file", "config", "write-config-to", "cleanup", "init-only", "kubeconfig", "master", "hostname-override", "version", "help":
-		return "kube-proxy --" + name + " cannot be overridden: it is how the operator starts kube-proxy; remove it"
+		return "--" + name + " cannot be overridden: it is how the operator starts kube-proxy; remove it"
 	case "log-json-info-buffer-size", "log-json-split-stream", "log-text-info-buffer-size", "log-text-split-stream":
-		return "kube-proxy --" + name + " needs the feature gate LoggingAlphaOptions, which the operator does not set; remove it"
+		return "--" + name + " needs the feature gate LoggingAlphaOptions, which the operator does not set; remove it"
 	case "show-hidden-metrics-for-version":
-		return "kube-proxy --" + name + " has a meaning for one version of kube-proxy alone, and the operator chooses the version; remove it"
+		return "--" + name + " has a meaning for one version of kube-proxy alone, and the operator chooses the version; remove it"
 	case "cleanup-ipvs", "conntrack-max", "proxy-port-range", "resource-container", "udp-timeout":
-		return "kube-proxy " + kubeProxyVersion + " does not have --" + name + " any more; remove it"
+		return kubeProxyVersion + " does not have --" + name + " any more; remove it"
 	case "enable-dsr", "forward-healthcheck-vip", "network-name", "root-hnsendpoint-name", "source-vip", "windows-service":
-		return "kube-proxy --" + name + " is for Windows nodes, on which the operator deploys nothing; remove it"
+		return "--" + name + " is for Windows nodes, on which the operator deploys nothing; remove it"
 	}
 	return ""
 }

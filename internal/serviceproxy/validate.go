@@ -1,7 +1,6 @@
 package serviceproxy
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	kubeproxyv1alpha1 "k8s.io/kube-proxy/config/v1alpha1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
@@ -35,11 +35,15 @@ func Validate(spec *operatorv1.NetworkSpec, t provider.Traits) field.ErrorList {
 		return validateUnused(settings, t, path)
 	}
 	errs := validateFields(settings, path)
+	errs = append(errs, validateFamily(spec, settings.BindAddress, path.Child("bindAddress"))...)
 	errs = append(errs, validateMode(settings, t, path)...)
 	var c Config
 	wrong := apply(&c, arguments(settings), path.Child("proxyArguments"))
 	errs = append(errs, wrong...)
 	errs = append(errs, validateTwice(settings, &c, path)...)
+	if settings.BindAddress == "" {
+		errs = append(errs, validateFamily(spec, c.BindAddress, path.Child("proxyArguments").Key("bind-address"))...)
+	}
 	errs = append(errs, validatePeriods(settings, &c, path.Child("proxyArguments"))...)
 	errs = append(errs, validateLocal(&c, path.Child("proxyArguments"))...)
 	if runs(spec, t) && len(wrong) == 0 {
@@ -60,15 +64,14 @@ func validateMode(settings *osv1.ProxyConfig, t provider.Traits, path *field.Pat
 	if _, err := parseWord(values[0], ModeNFTables, ModeIPTables, ModeIPVS); err != nil {
 		return nil // it is refused already
 	}
-	detail := fmt.Sprintf("does not work with network type %s; use %s", t.Type, strings.Join(t.KubeProxy.Modes, " or "))
-	return field.ErrorList{field.Invalid(path.Child("proxyArguments").Key(ModeArgument), values[0], detail).WithOrigin(RuleMode)}
+	at := path.Child("proxyArguments").Key(ModeArgument)
+	return field.ErrorList{rules.KubeProxyMode.Invalid(at, values[0], t.Type, strings.Join(t.KubeProxy.Modes, " or "))}
 }
 
 func validateUnused(settings *osv1.ProxyConfig, t provider.Traits, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	refuse := func(child string) {
-		detail := fmt.Sprintf("network type %q does not allow specifying kube-proxy options; remove it", t.Type)
-		errs = append(errs, field.Forbidden(path.Child(child), detail).WithOrigin(RuleNotAllowed))
+		errs = append(errs, rules.KubeProxyNotAllowed.Forbidden(path.Child(child), t.Type))
 	}
 	switch settings.BindAddress {
 	case "", "0.0.0.0", "::":
@@ -88,24 +91,38 @@ func validateFields(settings *osv1.ProxyConfig, path *field.Path) field.ErrorLis
 	var errs field.ErrorList
 	if v := settings.IptablesSyncPeriod; v != "" {
 		if _, err := parseDuration(v, 1); err != nil {
-			errs = append(errs, field.Invalid(path.Child("iptablesSyncPeriod"), v, err.Error()).WithOrigin(RuleDuration))
+			errs = append(errs, invalid(path.Child("iptablesSyncPeriod"), v, err))
 		}
 	}
 	if v := settings.BindAddress; v != "" {
 		if _, err := parseAddress(v); err != nil {
-			errs = append(errs, field.Invalid(path.Child("bindAddress"), v, err.Error()).WithOrigin(RuleBindAddress))
+			errs = append(errs, invalid(path.Child("bindAddress"), v, err))
 		}
 	}
 	return errs
+}
+
+// validateFamily refuses an address to bind to of an IP family that no pool has: kube-proxy takes its family for the cluster's.
+func validateFamily(spec *operatorv1.NetworkSpec, text string, at *field.Path) field.ErrorList {
+	a, err := parseAddress(text)
+	if err != nil || a.IsUnspecified() || len(spec.ClusterNetwork) == 0 {
+		return nil
+	}
+	for _, pool := range spec.ClusterNetwork {
+		// What is not a network is refused elsewhere.
+		if p, err := parseCIDR(pool.CIDR); err != nil || p.Addr().Is4() == a.Is4() {
+			return nil
+		}
+	}
+	family := netaddr.Families{IPv4: a.Is4(), IPv6: a.Is6()}
+	return field.ErrorList{rules.KubeProxyBindFamily.Invalid(at, text, family, family)}
 }
 
 // validateTwice refuses what is said by a field and by an argument, unless both say the same.
 func validateTwice(settings *osv1.ProxyConfig, c *Config, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	refuse := func(argument, child string) {
-		detail := fmt.Sprintf("contradicts %s; set it once, there", path.Child(child))
-		at := path.Child("proxyArguments").Key(argument)
-		errs = append(errs, field.Forbidden(at, detail).WithOrigin(RuleSaidTwice))
+		errs = append(errs, rules.KubeProxySetTwice.Forbidden(path.Child("proxyArguments").Key(argument), path.Child(child)))
 	}
 	if a, err := parseAddress(settings.BindAddress); err == nil && c.BindAddress != "" && a.String() != c.BindAddress {
 		refuse("bind-address", "bindAddress")
@@ -125,8 +142,7 @@ func validatePeriods(settings *osv1.ProxyConfig, c *Config, path *field.Path) fi
 			period = defaultSyncPeriod
 		}
 		if least > period {
-			detail := fmt.Sprintf("is longer than the sync period, which is %s; write %s or less", period, period)
-			errs = append(errs, field.Invalid(path.Key(argument), least.String(), detail).WithOrigin(RuleTogether))
+			errs = append(errs, rules.KubeProxyPeriods.Invalid(path.Key(argument), least.String(), period, period))
 		}
 	}
 	period := c.IPTables.SyncPeriod.Duration
@@ -151,18 +167,15 @@ func validateLocal(c *Config, path *field.Path) field.ErrorList {
 		{localInterfaceNamePrefix, "pod-interface-name-prefix", c.DetectLocal.InterfaceNamePrefix},
 	} {
 		if c.DetectLocalMode == need.mode && need.value == "" {
-			detail := fmt.Sprintf("detect-local-mode %s needs the argument %s too", need.mode, need.argument)
-			errs = append(errs, field.Required(path.Key(need.argument), detail).WithOrigin(RuleTogether))
+			errs = append(errs, rules.KubeProxyLocalMode.Required(path.Key(need.argument), need.mode, need.argument))
 		}
 	}
 	if !onePerFamily(strings.Split(c.ClusterCIDR, ",")) {
-		detail := "has several networks of one IP family; kube-proxy takes one network, or one of each family"
-		errs = append(errs, field.Invalid(path.Key("cluster-cidr"), c.ClusterCIDR, detail).WithOrigin(RuleTogether))
+		errs = append(errs, rules.KubeProxyOnePerFamily.Invalid(path.Key("cluster-cidr"), c.ClusterCIDR))
 	}
 	for _, a := range c.NodePortAddresses {
 		if a == "primary" && len(c.NodePortAddresses) > 1 {
-			detail := "has primary beside other values; write either primary or networks"
-			errs = append(errs, field.Invalid(path.Key("nodeport-addresses"), c.NodePortAddresses, detail).WithOrigin(RuleTogether))
+			errs = append(errs, rules.KubeProxyPrimary.Invalid(path.Key("nodeport-addresses"), c.NodePortAddresses))
 			break
 		}
 	}
@@ -175,10 +188,7 @@ func validatePools(spec *operatorv1.NetworkSpec, c *Config, path *field.Path) fi
 	if c.ClusterCIDR != "" || c.DetectLocalMode != "" && c.DetectLocalMode != localClusterCIDR || onePerFamily(poolCIDRs(spec)) {
 		return nil
 	}
-	detail := "spec.clusterNetwork has several pools of one IP family, and kube-proxy takes one; configure how it recognizes pods, " +
-		"for example detect-local-mode: [BridgeInterface] with pod-bridge-interface, or cluster-cidr with a network that contains all pools, " +
-		"or set spec.deployKubeProxy to false"
-	return field.ErrorList{field.Required(path.Key("detect-local-mode"), detail).WithOrigin(RuleClusterPools)}
+	return field.ErrorList{rules.KubeProxyPools.Required(path.Key("detect-local-mode"))}
 }
 
 // validateClusterCIDR refuses a cluster-cidr that leaves out a pool of its IP family: kube-proxy would take the pods of that
@@ -198,8 +208,7 @@ func validateClusterCIDR(spec *operatorv1.NetworkSpec, c *Config, path *field.Pa
 			if err != nil || netaddr.Contains(told, p) || !netaddr.SameFamily(told, p) {
 				continue
 			}
-			detail := fmt.Sprintf("does not contain %s of spec.clusterNetwork, whose pods kube-proxy would take for clients outside of the cluster; write a network that contains it, or remove the argument", pool)
-			errs = append(errs, field.Invalid(path.Key("cluster-cidr"), text, detail).WithOrigin(RuleClusterCIDR))
+			errs = append(errs, rules.KubeProxyClusterCIDR.Invalid(path.Key("cluster-cidr"), text, pool))
 		}
 	}
 	return errs

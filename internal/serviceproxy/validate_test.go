@@ -33,13 +33,19 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 		{"a number without a unit is the most common mistake", osv1.ProxyConfig{IptablesSyncPeriod: "30"},
 			[]string{"iptablesSyncPeriod: kube-proxy-sync-period: has no unit; write 30s"}},
 		{"no duration at all", osv1.ProxyConfig{IptablesSyncPeriod: "soon"},
-			[]string{"iptablesSyncPeriod: kube-proxy-sync-period: is not a valid duration; write a number and a unit, for example 30s"}},
+			[]string{"iptablesSyncPeriod: kube-proxy-sync-period: is not a duration; write a number and a unit, e.g. 30s or 2m"}},
 		{"kube-proxy does not start with a period of nothing", osv1.ProxyConfig{IptablesSyncPeriod: "0s"},
 			[]string{"iptablesSyncPeriod: kube-proxy-sync-period: must be greater than 0s"}},
 		{"a CIDR is no address", osv1.ProxyConfig{BindAddress: "10.0.0.0/8"},
-			[]string{"bindAddress: kube-proxy-bind-address: is not a valid IP address; write one such as 0.0.0.0 or fd00::1"}},
+			[]string{"bindAddress: kube-proxy-bind-address: is not an IP address; write one without a prefix or a port, e.g. 0.0.0.0 or ::"}},
 		{"kube-proxy does not understand zones", osv1.ProxyConfig{BindAddress: "fe80::1%eth0"},
-			[]string{"bindAddress: kube-proxy-bind-address: is not a valid IP address here; write it as fe80::1"}},
+			[]string{"bindAddress: kube-proxy-bind-address: is not in the usual form of an IP address; write it as fe80::1"}},
+		{"kube-proxy takes its family for that of the cluster", osv1.ProxyConfig{BindAddress: "::1"}, []string{"bindAddress: kube-proxy-bind-address: is an IPv6 address, " +
+			"and spec.clusterNetwork has no IPv6 network, so that kube-proxy would serve no Service; write an address of the other family, or leave it out for all addresses"}},
+		{"the same by the argument", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("bind-address=fd00::1")}, []string{"proxyArguments[bind-address]: kube-proxy-bind-address: " +
+			"is an IPv6 address, and spec.clusterNetwork has no IPv6 network, so that kube-proxy would serve no Service; write an address of the other family, or leave it out for all addresses"}},
+		{"all addresses are of both families", osv1.ProxyConfig{BindAddress: "::"}, nil},
+		{"an address of the pools' family", osv1.ProxyConfig{BindAddress: "127.0.0.1"}, nil},
 		{"the beginning of a flag", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("iptables-minsync=30s")},
 			[]string{"proxyArguments[iptables-minsync]: kube-proxy-unknown-flag: unknown kube-proxy 1.36 flag; did you mean iptables-min-sync-period?"}},
 		{"a typing error", osv1.ProxyConfig{ProxyArguments: proxysettings.Args("proxy-mod=ipvs")},
@@ -104,6 +110,23 @@ func TestEachMistakeIsNamedWithItsWayOut(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestTheBindAddressHasTheFamilyOfAPool(t *testing.T) {
+	for _, tc := range []struct {
+		why, address string
+		pools        []string
+		refused      bool
+	}{
+		{"IPv6 alone", "::1", []string{"fd00::/48"}, false},
+		{"IPv4 where there is only IPv6", "10.0.0.1", []string{"fd00::/48"}, true},
+		{"the second family counts", "::1", []string{"10.128.0.0/14", "fd00::/48"}, false},
+		{"a pool that is no network is refused by its own rule", "::1", []string{"10.128.0.0"}, false},
+	} {
+		if got := complaints(proxysettings.Network(&osv1.ProxyConfig{BindAddress: tc.address}, tc.pools...), provider.Traits{}); (len(got) > 0) != tc.refused {
+			t.Errorf("%s: %v", tc.why, got)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package serviceproxy
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -9,24 +10,43 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
 // The errors of these parsers go on from the value that was written: "30" has no unit; write 30s.
 
+// problem is the error of a parser: a sentence with its arguments.
+type problem struct {
+	says rules.Sentence
+	args []any
+}
+
+func (p *problem) Error() string { return p.says.Detail(p.args...) }
+
+// invalid is the error of a parser about the value of a field.
+func invalid(path *field.Path, value string, err error) *field.Error {
+	if p, ok := errors.AsType[*problem](err); ok {
+		return p.says.Invalid(path, value, p.args...)
+	}
+	return rules.KubeProxyValue.Invalid(path, value, err)
+}
+
 // parseDuration reads a duration of at least the given one.
 func parseDuration(s string, least time.Duration) (time.Duration, error) {
 	if n, err := strconv.ParseFloat(s, 64); err == nil && n != 0 && !math.IsInf(n, 0) && !math.IsNaN(n) {
-		return 0, fmt.Errorf("has no unit; write %ss", s)
+		return 0, &problem{rules.KubeProxyUnit, []any{s}}
 	}
 	d, err := time.ParseDuration(s)
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("is not a valid duration; write a number and a unit, for example 30s")
+		return 0, &problem{rules.KubeProxyDuration, nil}
 	case d < least && least == 0:
-		return 0, fmt.Errorf("is negative; write 0s or more")
+		return 0, &problem{rules.KubeProxyNegative, nil}
 	case d < least:
-		return 0, fmt.Errorf("must be greater than 0s")
+		return 0, &problem{rules.KubeProxyPositive, nil}
 	}
 	return d, nil
 }
@@ -70,9 +90,9 @@ func parseAddress(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)
 	switch {
 	case err != nil:
-		return netip.Addr{}, fmt.Errorf("is not a valid IP address; write one such as 0.0.0.0 or fd00::1")
+		return netip.Addr{}, &problem{rules.KubeProxyBindAddress, nil}
 	case a.Zone() != "" || a.Is4In6():
-		return netip.Addr{}, fmt.Errorf("is not a valid IP address here; write it as %s", a.Unmap().WithZone(""))
+		return netip.Addr{}, &problem{rules.KubeProxyAddressForm, []any{a.Unmap().WithZone("")}}
 	}
 	return a, nil
 }

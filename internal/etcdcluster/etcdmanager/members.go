@@ -253,7 +253,8 @@ func addresses(m etcdcluster.Membership, nodes map[string]error) map[string]bool
 	return out
 }
 
-// reportMembers says which members do not answer. One that has never been in the cluster is only being started.
+// reportMembers says which members do not answer. One that has never been in the cluster is only being started. Two members are what is
+// left of three: they tolerate no failure.
 func (r *Run) reportMembers(down map[string]error) {
 	for _, m := range r.Members.Members {
 		err := down[m.Node]
@@ -266,5 +267,10 @@ func (r *Run) reportMembers(down map[string]error) {
 		}
 		r.Findings = append(r.Findings, r.Finding(status.Degraded, "EtcdMemberDown",
 			fmt.Sprintf("the member of %s on node %s does not answer at %s: %v", r.cluster.Title(), m.Node, m.ClientURL, err)))
+	}
+	if two := r.Members.Members; len(two) == 2 && two[0].Votes() && two[1].Votes() {
+		r.Findings = append(r.Findings, r.Finding(status.Degraded, "EtcdTwoMembers",
+			fmt.Sprintf("%s has two members, on nodes %s and %s, and loses its quorum if either of them fails; a third member is added as soon as there is another control-plane node",
+				r.cluster.Title(), two[0].Node, two[1].Node)))
 	}
 }

@@ -1,0 +1,3 @@
+// Package nodecert keeps a certificate of a node's own, which the operator signs: the key never leaves the node, the request is a
+// CertificateSigningRequest, and the certificate is replaced before it expires.
+package nodecert
