@@ -36,10 +36,7 @@ type Files struct {
 // Render returns the files for a document before the boot, and all of its errors. There are
 // profiles exactly if no problem is an error; an empty document has none, which leaves every interface to DHCP.
 func Render(name string, data []byte) (Files, nmstate.Problems) {
-	if problems := policyProblems(name, data); len(problems) > 0 {
-		return Files{}, problems
-	}
-	doc, problems := nmstate.Parse(name, data)
+	doc, problems := read(name, data)
 	if doc == nil {
 		return Files{}, problems
 	}

@@ -10,15 +10,13 @@ import (
 )
 
 // policyProblems finds the form of a document that refers to the live host: captures, and templates that use them. It is
-// asked before the document is read, because there such a template is no valid address or name, which would say little
-// about why. Text that is not YAML has no such problems here.
-func policyProblems(name string, data []byte) nmstate.Problems {
-	var root yaml.Node
-	if len(data) > nmstate.MaxSize || yaml.Unmarshal(data, &root) != nil || len(root.Content) == 0 {
+// asked before the document is decoded, because there such a template is no valid address or name, which would say little
+// about why. A document without a value has no such problems.
+func policyProblems(name string, top *yaml.Node) nmstate.Problems {
+	if top == nil {
 		return nil
 	}
 	w := walker{name: name}
-	top := root.Content[0]
 	isPolicy := false
 	for i := 0; top.Kind == yaml.MappingNode && i+1 < len(top.Content); i += 2 {
 		key := top.Content[i]

@@ -22,10 +22,7 @@ const (
 
 // Parse reads a document and checks it. The document is nil exactly if a problem is an error.
 func Parse(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
-	if problems := policyProblems(name, data); len(problems) > 0 {
-		return nil, problems
-	}
-	doc, problems := nmstate.Parse(name, data)
+	doc, problems := read(name, data)
 	if doc == nil {
 		return nil, problems
 	}
@@ -34,6 +31,18 @@ func Parse(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
 		return nil, problems.Sorted()
 	}
 	return doc, problems.Sorted()
+}
+
+// read reads a document. It is nil if a problem is an error.
+func read(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
+	root, problems := nmstate.Root(name, data)
+	if problems != nil {
+		return nil, problems
+	}
+	if problems := policyProblems(name, root); len(problems) > 0 {
+		return nil, problems
+	}
+	return nmstate.Decode(name, root)
 }
 
 // Check returns what of a document cannot be done before the boot.

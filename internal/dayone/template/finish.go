@@ -45,7 +45,7 @@ func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document t
 		r.preBoot[short] = doc
 		r.places[name] = at
 	}
-	r.out.PreBoot = append(r.out.PreBoot, HostDocument{Host: short, BareMetalHost: machine, Content: content})
+	r.out.PreBoot = append(r.out.PreBoot, HostDocument{Host: short, BareMetalHost: machine, Content: content, Document: doc, Problems: problems})
 }
 
 // finish sorts what was made, adds the index, and looks at all of it together.
@@ -60,8 +60,9 @@ func (r *renderer) finish() {
 		p.Line = 0 // of no file of the user
 		return p
 	}
+	r.out.Documents = &validation.Documents{}
 	// The hosts that are not named are not known; that they share a file with addresses must be said.
-	for _, p := range validation.Validate(roles, validation.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge, Locate: withoutLine}) {
+	for _, p := range validation.Validate(roles, validation.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge, Documents: r.out.Documents, Locate: withoutLine}) {
 		where := r.at
 		if at, ok := r.places[p.File]; ok {
 			where = at

@@ -12,6 +12,7 @@ import (
 	networkv1 "github.com/cluster-network-operator/cno/api/network/v1"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
 // Rendered is what is made of one specification.
@@ -20,6 +21,8 @@ type Rendered struct {
 	Files placement.Files
 	// PreBoot are the documents with which hosts are booted, sorted by host. Nil if the phase PreBoot is not asked for.
 	PreBoot []HostDocument
+	// Documents holds what was read of Files, for those who validate the same files together with others.
+	Documents *validation.Documents
 	// Warnings are sentences about what works and is probably not meant.
 	Warnings []string
 }
@@ -29,6 +32,9 @@ type HostDocument struct {
 	// Host is the short name, and BareMetalHost the name of the object of its machine.
 	Host, BareMetalHost string
 	Content             []byte
+	// Document is Content as it was read under the name validation.PreBootName(Host), and Problems are warnings about it.
+	Document *nmstate.Document
+	Problems nmstate.Problems
 }
 
 // Render makes the documents of all hosts. cluster.yml is among them if template and bridge need no value that only hosts

@@ -26,6 +26,8 @@ type Surroundings struct {
 	WithoutBridge bool
 	// PreBoot are the documents with which hosts are booted before these, by short name.
 	PreBoot map[string]*nmstate.Document
+	// Documents holds what was read by earlier validations, and gets what this one reads. Nil if there are none.
+	Documents *Documents
 	// Locate returns a problem at the place where its document was written; nil if that is the document itself. A place
 	// without a line has none.
 	Locate func(nmstate.Problem) nmstate.Problem
@@ -53,17 +55,20 @@ type document struct {
 func Validate(roles []placement.Role, s Surroundings) nmstate.Problems {
 	var problems nmstate.Problems
 	var documents []document
+	known := s.Documents
+	if known == nil {
+		known = &Documents{}
+	}
 	for _, role := range roles {
 		problems = append(problems, checkNames(role.Files)...)
 		problems = append(problems, checkSize(role)...)
 		for _, file := range role.Files.Documents() {
-			doc, found := read(file, s.WithoutBridge)
+			doc, found := known.check(file, s.WithoutBridge)
 			problems = append(problems, found...)
 			if doc == nil {
 				continue
 			}
 			documents = append(documents, document{role: role.Name, file: file.Name, Document: doc})
-			problems = append(problems, CheckDocument(doc, s.WithoutBridge)...)
 			if file.Name == placement.ClusterFile && sharers(role, s.Hosts) > 1 {
 				problems = append(problems, checkShared(doc)...)
 			}

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // The lab is two network namespaces, a host and its router, with a cable between them, and an Open vSwitch of the
@@ -186,12 +188,7 @@ func (l *lab) reachable() {
 func (l *lab) eventually(what string, f func() error) {
 	l.t.Helper()
 	var err error
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if err = f(); err == nil {
-			return
-		}
-	}
-	l.t.Fatalf("not so within a minute: %s: %v\n%s", what, err, l.show())
+	eventually.IsOrShow(l.t, eventually.Limit, what, func() bool { err = f(); return err == nil }, func() string { return fmt.Sprintf("%v\n%s", err, l.show()) })
 }
 
 func (l *lab) show() string {

@@ -7,13 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // server starts a real ovsdb-server, and, in place of ovs-vswitchd, something that says that it has done everything.
@@ -29,15 +29,13 @@ func server(t *testing.T) Database {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("unix", d.Socket); err == nil {
+	eventually.Succeeds(t, "ovsdb-server listens", func() error {
+		conn, err := net.Dial("unix", d.Socket)
+		if err == nil {
 			_ = conn.Close()
-			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("ovsdb-server does not listen")
-		}
-	}
+		return err
+	})
 	if _, err := d.Read(t.Context()); !errors.Is(err, ErrAbsent) {
 		t.Errorf("a database that no one initialized: %v", err)
 	}
