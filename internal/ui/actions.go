@@ -18,7 +18,7 @@ import (
 var ErrRefused = errors.New("the change is not made")
 
 // actionTimeout is how long an action may take: a connectivity test with its clean-up.
-const actionTimeout = 2 * time.Minute
+const actionTimeout = 3 * time.Minute
 
 // Actions is what pages can do with a cluster, by the code of the commands of the same names.
 type Actions interface {

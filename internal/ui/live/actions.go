@@ -88,5 +88,5 @@ func (a Actions) Rollback(ctx context.Context, revision, acknowledge string, dry
 
 // Test is part of ui.Actions.
 func (a Actions) Test(ctx context.Context, nodes []string) (connectivity.Report, error) {
-	return connectivity.Test(ctx, a.cluster.config, a.cluster.Source.Namespace, nodes, func(string, ...any) {})
+	return connectivity.Test(ctx, a.cluster.config, a.cluster.Source.Namespace, a.pipeline.Registry, nodes, func(string, ...any) {})
 }

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/cli/doctor"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // ErrUnknown is wrapped by the error of a page about an object that does not exist.
@@ -27,6 +29,8 @@ type Source struct {
 	All client.Reader
 	// PodsOf returns the pods on a node. It is nil for an archive.
 	PodsOf func(ctx context.Context, node string) ([]corev1.Pod, error)
+	// Tracer returns the network of a type as one that explains what becomes of packets; it may be nil, and may return nil.
+	Tracer func(operatorv1.NetworkType) provider.Tracer
 	// Namespace is the operator's.
 	Namespace string
 	// Now is the clock: that of the API server, or the time at which an archive was written.

@@ -5,22 +5,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/trace"
 )
 
 // ErrQuestion is wrapped by the error of a question that cannot be answered as it was put.
 var ErrQuestion = errors.New("the question is not complete")
-
-// pageOfPods is how many pods are asked for in one request.
-const pageOfPods = 500
 
 // PodNames are the pods to choose from.
 type PodNames struct {
@@ -53,7 +50,7 @@ func (s Source) PodNames(ctx context.Context, text string, most int) (PodNames, 
 
 // Question asks for the way between two pods.
 type Question struct {
-	// From and To are namespace/name.
+	// From is namespace/name of a pod, To that of a pod or a Service.
 	From, To string
 	// Protocol is TCP, UDP or SCTP; empty is TCP. Port is that of the destination.
 	Protocol string
@@ -81,77 +78,72 @@ type Step struct {
 	What string `json:"what"`
 }
 
-// Way answers a question.
+// Way answers a question: as cno trace does, without commands in pods of the network, and with what connectivity checks say about the nodes.
 func (s Source) Way(ctx context.Context, q Question) (Way, error) {
 	if q.From == "" || q.To == "" || q.Port == 0 {
 		return Way{}, fmt.Errorf("%w: give the parameters from and to as namespace/name, and port as 1 to 65535", ErrQuestion)
 	}
-	w := Way{Protocol: cmp.Or(q.Protocol, string(corev1.ProtocolTCP)), Port: q.Port, Passes: true, Steps: []Step{}}
-	if !slices.Contains([]corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP}, corev1.Protocol(w.Protocol)) {
-		return w, fmt.Errorf("%w: protocol %q is not TCP, UDP or SCTP", ErrQuestion, w.Protocol)
-	}
-	pods, err := s.everyPod(ctx)
+	cluster, err := s.traced(ctx)
 	if err != nil {
-		return w, err
+		return Way{}, err
 	}
-	from, err := podNamed(pods, q.From)
-	if err != nil {
-		return w, err
+	answer, err := trace.Trace(ctx, cluster, trace.Question{From: q.From, To: q.To, Protocol: corev1.Protocol(q.Protocol), Port: q.Port})
+	switch {
+	case errors.Is(err, trace.ErrUnknown):
+		return Way{}, fmt.Errorf("%w: %w", ErrUnknown, err)
+	case errors.Is(err, trace.ErrQuestion):
+		return Way{}, fmt.Errorf("%w: %w", ErrQuestion, err)
+	case err != nil:
+		return Way{}, err
 	}
-	to, err := podNamed(pods, q.To)
-	if err != nil {
-		return w, err
+	w := Way{Protocol: string(answer.Protocol), Port: answer.Port, Passes: true, Steps: []Step{}, Notes: answer.Notes, From: endOf(answer.From), To: endOf(answer.To)}
+	placed := false
+	for _, step := range answer.Request {
+		if !placed && (strings.HasPrefix(step.Where, "entering ") || step.Where == answer.To.String() && answer.From.Name != answer.To.Name) {
+			placed = true
+			if err := s.between(ctx, &w); err != nil {
+				return w, err
+			}
+		}
+		w.add(step.Where, step.OK, step.What)
 	}
-	w.From, w.To = podOf(from), podOf(to)
-	verdict, err := s.policies(ctx, pods, from, to, w)
-	if err != nil {
-		w.Notes = append(w.Notes, fmt.Sprintf("network policies were not looked at: %v", err))
-	}
-	w.add("pod "+q.From, w.From.Phase == string(corev1.PodRunning), phase(w.From))
-	if err == nil && !w.From.HostNetwork {
-		w.decision("leaving "+q.From, verdict.Egress, "egress")
-	}
-	if err := s.between(ctx, &w); err != nil {
-		return w, err
-	}
-	if err == nil && !w.To.HostNetwork {
-		w.decision("entering "+q.To, verdict.Ingress, "ingress")
-	}
-	w.add("pod "+q.To, w.To.Phase == string(corev1.PodRunning), phase(w.To))
-	w.Notes = append(w.Notes, "this is what objects of the cluster say; the Paths page tries the way with packets")
+	w.Notes = append(w.Notes, "this is what objects of the cluster say; cno trace also asks the network for its flows, and the Paths page tries the way with packets")
 	return w, nil
+}
+
+// traced is the cluster as questions about packets see it.
+func (s Source) traced(ctx context.Context) (trace.Cluster, error) {
+	c := trace.Cluster{Objects: s.All}
+	if s.All == nil {
+		c.Objects, c.Blind = s.Objects, "network policies were not looked at: an archive has none"
+	}
+	network := &operatorv1.Network{}
+	if err := s.Objects.Get(ctx, client.ObjectKey{Name: operatorv1.NetworkName}, network); client.IgnoreNotFound(err) != nil && !meta.IsNoMatchError(err) {
+		return c, fmt.Errorf("read network: %w", err)
+	}
+	c.Spec = &network.Spec
+	if s.Tracer != nil {
+		c.Tracer = s.Tracer(network.Spec.DefaultNetwork.Type)
+	}
+	return c, nil
+}
+
+// endOf is an end of a way as the page has pods.
+func endOf(e trace.End) Pod {
+	namespace, name, isPod := strings.Cut(e.Name, "/")
+	if !isPod {
+		namespace, name = "", e.Name
+	}
+	p := Pod{Namespace: namespace, Name: name, Node: e.Node, HostNetwork: e.HostNetwork}
+	if e.Address != "" {
+		p.Addresses = []string{e.Address}
+	}
+	return p
 }
 
 func (w *Way) add(where string, ok bool, what string) {
 	w.Steps = append(w.Steps, Step{where, ok, what})
 	w.Passes = w.Passes && ok
-}
-
-func phase(p Pod) string {
-	text := "is " + p.Phase
-	if len(p.Addresses) > 0 {
-		text += " with " + strings.Join(p.Addresses, ", ")
-	}
-	if p.HostNetwork {
-		text += ", on the network of its node: policies do not apply to it"
-	}
-	return text
-}
-
-// decision adds what network policies say in one direction.
-func (w *Way) decision(where string, d netpolicy.Decision, direction string) {
-	switch {
-	case len(d.Policies) == 0:
-		w.add(where, true, "no network policy selects the pod for "+direction)
-	case d.By != netpolicy.ID{}:
-		w.add(where, true, fmt.Sprintf("network policy %s allows it with %s rule %d", d.By, direction, d.Rule))
-	default:
-		var names []string
-		for _, p := range d.Policies {
-			names = append(names, p.String())
-		}
-		w.add(where, false, fmt.Sprintf("no %s rule of network policy %s allows it", direction, strings.Join(names, ", ")))
-	}
 }
 
 // between adds the nodes, and the way between them.
@@ -213,78 +205,5 @@ func (s Source) everyPod(ctx context.Context) ([]corev1.Pod, error) {
 		err := s.list(ctx, &list)
 		return list.Items, err
 	}
-	var all []corev1.Pod
-	for next := ""; ; {
-		var list corev1.PodList
-		if err := s.All.List(ctx, &list, client.Limit(pageOfPods), client.Continue(next)); err != nil {
-			return nil, fmt.Errorf("list pods: %w", err)
-		}
-		all = append(all, list.Items...)
-		if next = list.Continue; next == "" {
-			return all, nil
-		}
-	}
-}
-
-func podNamed(pods []corev1.Pod, name string) (*corev1.Pod, error) {
-	for i := range pods {
-		if pods[i].Namespace+"/"+pods[i].Name == name {
-			return &pods[i], nil
-		}
-	}
-	return nil, fmt.Errorf("there is no pod %q: %w", name, ErrUnknown)
-}
-
-// policies decides about the connection by the network policies of the cluster, by the code of the networks.
-func (s Source) policies(ctx context.Context, pods []corev1.Pod, from, to *corev1.Pod, w Way) (netpolicy.Verdict, error) {
-	if s.All == nil {
-		return netpolicy.Verdict{}, errors.New("an archive has none")
-	}
-	var policies networkingv1.NetworkPolicyList
-	var namespaces corev1.NamespaceList
-	if err := errors.Join(s.All.List(ctx, &policies), s.All.List(ctx, &namespaces)); err != nil {
-		return netpolicy.Verdict{}, err
-	}
-	var in netpolicy.Input
-	for i := range policies.Items {
-		in.Policies = append(in.Policies, &policies.Items[i])
-	}
-	for _, n := range namespaces.Items {
-		in.Namespaces = append(in.Namespaces, netpolicy.Namespace{Name: n.Name, Labels: n.Labels})
-	}
-	for i := range pods {
-		in.Pods = append(in.Pods, policyPod(&pods[i]))
-	}
-	return netpolicy.Translate(in).Allowed(netpolicy.Connection{From: end(from), To: end(to), Protocol: corev1.Protocol(w.Protocol), Port: w.Port}), nil
-}
-
-func idOf(p *corev1.Pod) netpolicy.ID { return netpolicy.ID{Namespace: p.Namespace, Name: p.Name} }
-
-func end(p *corev1.Pod) netpolicy.End {
-	e := netpolicy.End{}
-	if !p.Spec.HostNetwork {
-		e.Pod = idOf(p)
-	}
-	if a, err := netip.ParseAddr(p.Status.PodIP); err == nil {
-		e.Address = a
-	}
-	return e
-}
-
-// policyPod is what policies can see of a pod.
-func policyPod(p *corev1.Pod) netpolicy.Pod {
-	pod := netpolicy.Pod{ID: idOf(p), Labels: p.Labels, HostNetwork: p.Spec.HostNetwork, Ended: p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed}
-	for _, ip := range p.Status.PodIPs {
-		if a, err := netip.ParseAddr(ip.IP); err == nil {
-			pod.Addresses = append(pod.Addresses, a)
-		}
-	}
-	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
-		for _, port := range c.Ports {
-			if port.Name != "" {
-				pod.Ports = append(pod.Ports, netpolicy.NamedPort{Name: port.Name, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP), Port: uint16(port.ContainerPort)}) //nolint:gosec // the API allows 1 to 65535
-			}
-		}
-	}
-	return pod
+	return trace.Pods(ctx, s.All)
 }

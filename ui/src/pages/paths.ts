@@ -39,7 +39,7 @@ export function paths({ body, problem, say, session }: Context): () => void {
   }
   async function test(): Promise<void> {
     button.disabled = true;
-    replace(result, h("p", { role: "status" }, "Pods are started on up to three nodes and try everything that they must reach. This takes up to a minute."));
+    replace(result, h("p", { role: "status" }, "Pods are started on up to three nodes and try everything that they must reach. This takes up to two minutes."));
     try {
       const r = await post<TestReport>("connectivity", { nodes: [] });
       say(`${r.passed} of ${r.passed + r.failed} pass`);

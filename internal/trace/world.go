@@ -1,0 +1,260 @@
+package trace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/cluster-network-operator/cno/internal/netpolicy"
+)
+
+// pageOfPods is how many pods are asked for in one request.
+const pageOfPods = 500
+
+// world is what questions are answered from.
+type world struct {
+	pods     []corev1.Pod
+	nodes    []corev1.Node
+	services []corev1.Service
+	rules    netpolicy.Result
+	// blind is why NetworkPolicies are not known; empty if they are.
+	blind string
+}
+
+// load reads the world. NetworkPolicies and Services that may not be read leave the rest usable.
+func load(ctx context.Context, r client.Reader) (world, error) {
+	var w world
+	pods, err := Pods(ctx, r)
+	if err != nil {
+		return w, err
+	}
+	w.pods = pods
+	var nodes corev1.NodeList
+	if err := r.List(ctx, &nodes); err != nil {
+		return w, fmt.Errorf("list nodes: %w", err)
+	}
+	w.nodes = nodes.Items
+	var services corev1.ServiceList
+	if err := r.List(ctx, &services); err != nil {
+		return w, fmt.Errorf("list Services: %w", err)
+	}
+	w.services = services.Items
+	var policies networkingv1.NetworkPolicyList
+	var namespaces corev1.NamespaceList
+	if err := r.List(ctx, &policies); err != nil {
+		w.blind = fmt.Sprintf("NetworkPolicies were not looked at: %v", err)
+		return w, nil
+	}
+	if err := r.List(ctx, &namespaces); err != nil {
+		w.blind = fmt.Sprintf("NetworkPolicies were not looked at: list namespaces: %v", err)
+		return w, nil
+	}
+	var in netpolicy.Input
+	for i := range policies.Items {
+		in.Policies = append(in.Policies, &policies.Items[i])
+	}
+	for _, n := range namespaces.Items {
+		in.Namespaces = append(in.Namespaces, netpolicy.Namespace{Name: n.Name, Labels: n.Labels})
+	}
+	for i := range pods {
+		in.Pods = append(in.Pods, policyPod(&pods[i]))
+	}
+	w.rules = netpolicy.Translate(in)
+	return w, nil
+}
+
+// Pods returns all pods, page by page.
+func Pods(ctx context.Context, r client.Reader) ([]corev1.Pod, error) {
+	var all []corev1.Pod
+	for next := ""; ; {
+		var list corev1.PodList
+		if err := r.List(ctx, &list, client.Limit(pageOfPods), client.Continue(next)); err != nil {
+			return nil, fmt.Errorf("list pods: %w", err)
+		}
+		all = append(all, list.Items...)
+		if next = list.Continue; next == "" {
+			return all, nil
+		}
+	}
+}
+
+func idOf(p *corev1.Pod) netpolicy.ID { return netpolicy.ID{Namespace: p.Namespace, Name: p.Name} }
+
+// policyPod is what policies can see of a pod.
+func policyPod(p *corev1.Pod) netpolicy.Pod {
+	return netpolicy.Pod{ID: idOf(p), Labels: p.Labels, HostNetwork: p.Spec.HostNetwork, Ended: ended(p), Addresses: addressesOf(p), Ports: netpolicy.PortsOf(p)}
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func addressesOf(p *corev1.Pod) []netip.Addr {
+	var out []netip.Addr
+	for _, ip := range p.Status.PodIPs {
+		if a, err := netip.ParseAddr(ip.IP); err == nil {
+			out = append(out, a.Unmap())
+		}
+	}
+	if a, err := netip.ParseAddr(p.Status.PodIP); err == nil && len(out) == 0 {
+		out = append(out, a.Unmap())
+	}
+	return out
+}
+
+// pod returns a pod by namespace/name; nil if there is none.
+func (w world) pod(name string) *corev1.Pod {
+	for i := range w.pods {
+		if idOf(&w.pods[i]).String() == name {
+			return &w.pods[i]
+		}
+	}
+	return nil
+}
+
+// podWith returns the pod on the pod network that has an address now; nil if there is none.
+func (w world) podWith(a netip.Addr) *corev1.Pod {
+	for i := range w.pods {
+		if p := &w.pods[i]; !p.Spec.HostNetwork && !ended(p) && slices.Contains(addressesOf(p), a) {
+			return p
+		}
+	}
+	return nil
+}
+
+// node returns the node with an address; nil if there is none.
+func (w world) node(a netip.Addr) *corev1.Node {
+	for i := range w.nodes {
+		if slices.Contains(nodeAddresses(&w.nodes[i]), a) {
+			return &w.nodes[i]
+		}
+	}
+	return nil
+}
+
+func (w world) nodeNamed(name string) *corev1.Node {
+	for i := range w.nodes {
+		if w.nodes[i].Name == name {
+			return &w.nodes[i]
+		}
+	}
+	return nil
+}
+
+// nodeAddresses are the addresses of a node, internal ones first.
+func nodeAddresses(n *corev1.Node) []netip.Addr {
+	addresses := slices.Clone(n.Status.Addresses)
+	slices.SortStableFunc(addresses, func(a, b corev1.NodeAddress) int {
+		return cmp.Compare(rank(a.Type), rank(b.Type))
+	})
+	var out []netip.Addr
+	for _, a := range addresses {
+		if ip, err := netip.ParseAddr(a.Address); err == nil {
+			out = append(out, ip.Unmap())
+		}
+	}
+	return out
+}
+
+func rank(t corev1.NodeAddressType) int {
+	if t == corev1.NodeInternalIP {
+		return 0
+	}
+	return 1
+}
+
+func (w world) service(name string) *corev1.Service {
+	for i := range w.services {
+		if w.services[i].Namespace+"/"+w.services[i].Name == name {
+			return &w.services[i]
+		}
+	}
+	return nil
+}
+
+// serviceWith returns the Service with an address; nil if there is none.
+func (w world) serviceWith(a netip.Addr) *corev1.Service {
+	for i := range w.services {
+		if slices.Contains(virtualAddresses(&w.services[i]), a) {
+			return &w.services[i]
+		}
+	}
+	return nil
+}
+
+// virtualAddresses are those by which clients reach a Service: of the cluster first, then external ones and those of load balancers.
+func virtualAddresses(s *corev1.Service) []netip.Addr {
+	texts := slices.Concat(s.Spec.ClusterIPs, []string{s.Spec.ClusterIP}, s.Spec.ExternalIPs)
+	for _, i := range s.Status.LoadBalancer.Ingress {
+		if i.IPMode == nil || *i.IPMode == corev1.LoadBalancerIPModeVIP {
+			texts = append(texts, i.IP)
+		}
+	}
+	var out []netip.Addr
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil && !slices.Contains(out, a.Unmap()) {
+			out = append(out, a.Unmap())
+		}
+	}
+	return out
+}
+
+// endpoint is one endpoint of a port of a Service.
+type endpoint struct {
+	target netip.AddrPort
+	node   string
+}
+
+// endpointsOf returns the endpoints of a Service's port that clients get: those that are ready, or, if there are none, those that still
+// answer while they terminate. Local restricts them to one node.
+func endpointsOf(ctx context.Context, r client.Reader, s *corev1.Service, port corev1.ServicePort, like netip.Addr, local string) ([]endpoint, error) {
+	var list discoveryv1.EndpointSliceList
+	if err := r.List(ctx, &list, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}); err != nil {
+		return nil, fmt.Errorf("list EndpointSlices of Service %s/%s: %w", s.Namespace, s.Name, err)
+	}
+	var ready, terminating []endpoint
+	for _, slice := range list.Items {
+		for _, p := range slice.Ports {
+			if p.Port == nil || value(p.Name) != port.Name {
+				continue
+			}
+			for _, e := range slice.Endpoints {
+				if local != "" && value(e.NodeName) != local {
+					continue
+				}
+				for _, text := range e.Addresses {
+					a, err := netip.ParseAddr(text)
+					if err != nil || a.Is4() != like.Is4() {
+						continue
+					}
+					one := endpoint{netip.AddrPortFrom(a, uint16(*p.Port)), value(e.NodeName)} //nolint:gosec // the API allows 1 to 65535
+					switch {
+					case e.Conditions.Ready == nil || *e.Conditions.Ready:
+						ready = append(ready, one)
+					case value(e.Conditions.Serving) && value(e.Conditions.Terminating):
+						terminating = append(terminating, one)
+					}
+				}
+			}
+		}
+	}
+	if len(ready) == 0 {
+		ready = terminating
+	}
+	slices.SortFunc(ready, func(a, b endpoint) int { return a.target.Compare(b.target) })
+	return slices.CompactFunc(ready, func(a, b endpoint) bool { return a.target == b.target }), nil
+}
+
+func value[T any](v *T) T {
+	if v == nil {
+		return *new(T)
+	}
+	return *v
+}
