@@ -1,5 +1,5 @@
 // Package connectivity is `cno connectivity test` and `perf`: pods are created on some nodes; test tries out everything that they
-// must reach and traces failures to their hop, perf measures what paths between them give. All that was created is deleted.
+// must reach, and what they must not, and traces failures to their hop; perf measures what paths between them give. All that was created is deleted.
 package connectivity
 
 import (
@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/preview"
 )
 
@@ -24,14 +25,15 @@ import (
 type options struct {
 	nodes    []string
 	external string
+	network  string
 	image    string
 	timeout  time.Duration
 	form     output.Format
 	cluster  kubeconfig.Flags
 }
 
-// New makes the command connectivity with its verbs.
-func New() *cobra.Command {
+// New makes the command connectivity with its verbs. registry has the networks, which declare what they enforce.
+func New(registry pipeline.Registry) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connectivity",
 		Short: "Test what pods can reach, and how fast",
@@ -42,11 +44,11 @@ Exit status: that of the command; 0 for this help.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(test(), perfCommand())
+	cmd.AddCommand(test(registry), perfCommand())
 	return cmd
 }
 
-func test() *cobra.Command {
+func test(registry pipeline.Registry) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "test",
@@ -58,18 +60,26 @@ packets and with packets of the full MTU, and in each IP family that pods have. 
 traced to their hop: pod, own node, other node, other pod. The test needs no other image, and
 nothing outside the cluster. Nodes that do not answer are tested from the others.
 
-The namespace is always deleted, also when the command is interrupted.
+If the network enforces NetworkPolicies, more pods on two of these nodes, or on those that are named,
+try some: connections that a policy denies must be dropped, those that it allows must pass. If the
+network isolates namespaces, pods in a second namespace must not be reached.
 
-Exit status: 0 all targets are reached; 1 a target is not reached; 2 the cluster does not answer,
-no pod can be started, or the command line is wrong.`,
-		Example:           "  cno connectivity test\n  cno connectivity test --node worker-0 --node worker-7\n  cno connectivity test --external example.org:443 -o json",
+With --network, pods in the namespace of that NetworkAttachmentDefinition ask for the network, and
+reach one another over it alone. They need two addresses of it for each node.
+
+All that was created is always deleted, also when the command is interrupted.
+
+Exit status: 0 all is as expected; 1 a target is not reached, or one is reached that must not be;
+2 the cluster does not answer, no pod can be started, or the command line is wrong.`,
+		Example:           "  cno connectivity test\n  cno connectivity test --node worker-0 --node worker-7\n  cno connectivity test --external example.org:443 -o json\n  cno connectivity test --network default/storage",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, registry) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&o.nodes, "node", nil, "a node to test; may be repeated (default: up to three, those that are not ready first)")
 	f.StringVar(&o.external, "external", "", "host:port outside the cluster to reach as well")
+	f.StringVar(&o.network, "network", "", "namespace/name of a NetworkAttachmentDefinition: test that network instead of the pod network")
 	f.StringVar(&o.image, "image", "", "image of the pods (default: that of the operator)")
 	f.DurationVar(&o.timeout, "timeout", timeLimit, "how long to test; cleaning up is not counted")
 	o.form.Add(cmd)
@@ -99,10 +109,22 @@ type Outcome struct {
 	Milliseconds int64  `json:"milliseconds"`
 }
 
-func (o *options) run(cmd *cobra.Command) error {
+func (o *options) run(cmd *cobra.Command, registry pipeline.Registry) error {
 	begin := time.Now()
+	if o.network != "" && o.external != "" {
+		return errNetworkAndExternal
+	}
 	var res Report
 	err := o.onStage(cmd, func(ctx context.Context, s *stage) (err error) {
+		if o.network != "" {
+			res, err = s.testFurther(ctx, o.nodes, o.network)
+			return err
+		}
+		config, err := o.cluster.Config()
+		if err != nil {
+			return err
+		}
+		s.enforces = enforcementIn(ctx, config, o.cluster.Namespace, registry)
 		res, err = s.test(ctx, o.nodes)
 		return err
 	})
@@ -149,13 +171,13 @@ func (s *stage) on(ctx context.Context, config *rest.Config, limit time.Duration
 }
 
 // timeLimit is how long a test takes at most, unless a flag says otherwise.
-const timeLimit = 60 * time.Second
+const timeLimit = 2 * time.Minute
 
 // Test runs the tests of cno connectivity test on some nodes, the default if none is named. say gets a line for each step.
-func Test(ctx context.Context, config *rest.Config, namespace string, nodes []string, say func(format string, args ...any)) (Report, error) {
+func Test(ctx context.Context, config *rest.Config, namespace string, registry pipeline.Registry, nodes []string, say func(format string, args ...any)) (Report, error) {
 	begin := time.Now()
 	var res Report
-	s := &stage{operator: namespace, say: say}
+	s := &stage{operator: namespace, say: say, enforces: enforcementIn(ctx, config, namespace, registry)}
 	err := s.on(ctx, config, timeLimit, func(ctx context.Context, s *stage) (err error) {
 		res, err = s.test(ctx, nodes)
 		return err

@@ -15,7 +15,7 @@ func hops(all []scenario, failed map[string]bool) []string {
 	pairs := map[pair]failures{}
 	var order []pair
 	for _, s := range all {
-		if s.kind == other {
+		if s.kind == other || s.kind == decided {
 			continue
 		}
 		p := pair{s.from, s.to}
@@ -40,6 +40,7 @@ func hops(all []scenario, failed map[string]bool) []string {
 	if len(said) == 0 {
 		said = services(all, failed)
 	}
+	said = append(said, decisions(all, failed, len(said) > 0)...)
 	slices.Sort(said)
 	return slices.Compact(said)
 }
@@ -70,9 +71,30 @@ func hop(from, to string, way, own, far failures) string {
 func services(all []scenario, failed map[string]bool) []string {
 	var said []string
 	for _, s := range all {
-		if failed[s.ID] {
+		if failed[s.ID] && s.kind == other {
 			said = append(said, fmt.Sprintf("Services on %s: pods and nodes reach one another, but not through Services, DNS names or ports; check the kube-proxy pod there, and the cluster's DNS", s.from))
 		}
+	}
+	return said
+}
+
+// decisions says on which nodes policies or the isolation of namespaces are not as they should be. While other connections fail too, those that
+// should pass fail with them.
+func decisions(all []scenario, failed map[string]bool, broken bool) []string {
+	var said []string
+	for _, s := range all {
+		if s.kind != decided || !failed[s.ID] || broken && !s.Denied {
+			continue
+		}
+		where := s.from
+		if s.to != "" && s.to != s.from {
+			where += " and " + s.to
+		}
+		what := "connections pass that have to be dropped"
+		if !s.Denied {
+			what = "connections are dropped that have to pass"
+		}
+		said = append(said, fmt.Sprintf("pods on %s: %s; check the network's agent there, which enforces policies and isolation", where, what))
 	}
 	return said
 }

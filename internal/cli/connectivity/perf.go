@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/perf"
@@ -219,19 +218,12 @@ func (s *stage) ends(ctx context.Context, names []string) ([]place, error) {
 // perfServers starts servers on the pod network of both nodes and on the host of the far one, with a service in front of the far pod.
 func (s *stage) perfServers(ctx context.Context, places []place) (perfTarget, []string, error) {
 	near, far := places[0], places[len(places)-1]
-	service, err := s.api.CoreV1().Services(s.namespace).Create(ctx, &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: "perf"},
-		Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "perf-far"}, IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack),
-			Ports: []corev1.ServicePort{{Port: perfPort}}},
-	}, metav1.CreateOptions{})
+	service, err := s.service(ctx, "perf-far", corev1.ServiceTypeClusterIP, []corev1.ServicePort{{Port: perfPort}})
 	if err != nil {
-		return perfTarget{}, nil, fmt.Errorf("create service: %w", err)
+		return perfTarget{}, nil, err
 	}
 	args := []string{"perf-server", "--listen", ":" + strconv.Itoa(perfPort)}
-	pods, err := s.start(ctx, []*corev1.Pod{s.pod("perf-far", far.node, false, args), s.pod("perf-near", near.node, false, args), s.pod("perf-host", far.node, true, args)},
-		func(p *corev1.Pod) bool {
-			return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Running != nil && p.Status.PodIP != ""
-		})
+	pods, err := s.start(ctx, []*corev1.Pod{s.pod("perf-far", far.node, false, args), s.pod("perf-near", near.node, false, args), s.pod("perf-host", far.node, true, args)}, serving)
 	if err != nil {
 		return perfTarget{}, nil, err
 	}
@@ -242,9 +234,7 @@ func (s *stage) perfServers(ctx context.Context, places []place) (perfTarget, []
 			notes = append(notes, fmt.Sprintf("no pod can be started on the pod network of %s: its kubelet or its agent does not answer", []place{far, near}[i].node))
 			continue
 		}
-		for _, ip := range pods[i].Status.PodIPs {
-			*into = append(*into, ip.IP)
-		}
+		*into = addressesOf(pods[i])
 	}
 	if pods[0] != nil {
 		t.service = service.Spec.ClusterIPs

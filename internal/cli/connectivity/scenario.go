@@ -11,8 +11,10 @@ import (
 
 // The ports of the servers. Those on hosts are high, where nothing else is expected.
 const (
-	serverPort  = 19876
-	hostPort    = 19877
+	serverPort = 19876
+	hostPort   = 19877
+	// otherPort is a second port of servers in pods; perfPort is between.
+	otherPort   = 19879
 	kubeletPort = 10250
 )
 
@@ -50,6 +52,8 @@ const (
 	podHost
 	hostPod
 	podPod
+	// decided is one that a NetworkPolicy or the isolation of namespaces decides.
+	decided
 )
 
 // scenario is something to reach. from and to are places; onHost is true if it is tried from the host's own network.
@@ -59,6 +63,24 @@ type scenario struct {
 	kind     kind
 	from, to string
 	onHost   bool
+	// client names the pod that tries it, if that is not one that no policy selects.
+	client string
+	// because is a clause that says why it is dropped (then Denied is true), or reached; empty where nothing restricts traffic.
+	because string
+}
+
+// problem is why the result of a scenario is a failure; empty if it is as expected.
+func (s scenario) problem(r netprobe.Result) string {
+	switch {
+	case s.Denied && r.Error == "":
+		return "it is reached, although " + s.because
+	case s.Denied || r.Error == "":
+		return ""
+	case s.because != "":
+		return fmt.Sprintf("it is not reached, although %s: %s", s.because, r.Error)
+	default:
+		return r.Error
+	}
 }
 
 // scenarios are all that can be tried between places.
@@ -107,14 +129,17 @@ func fromHost(from place, places []place, t target, add func(scenario)) {
 	}
 }
 
+// ways are how pods reach pods.
+var ways = []struct {
+	name, way string
+	size      int
+}{{"TCP", netprobe.TCP, 0}, {"UDP", netprobe.UDP, 0}, {"TCP, full packets", netprobe.TCP, netprobe.Full}, {"UDP, full packets", netprobe.UDP, netprobe.Full}}
+
 func fromPod(from place, places []place, t target, add func(scenario)) {
 	pod := "pod on " + from.node
 	for _, to := range places {
 		for _, address := range sameFamily(to.pod, from.pod) {
-			for _, way := range []struct {
-				name, way string
-				size      int
-			}{{"TCP", netprobe.TCP, 0}, {"UDP", netprobe.UDP, 0}, {"TCP, full packets", netprobe.TCP, netprobe.Full}, {"UDP, full packets", netprobe.UDP, netprobe.Full}} {
+			for _, way := range ways {
 				add(scenario{name: fmt.Sprintf("%s -> pod on %s (%s, %s)", pod, to.node, family(address), way.name), kind: podPod, from: from.node, to: to.node,
 					Probe: probe(way.way, address, serverPort, way.size)})
 			}
@@ -147,6 +172,14 @@ func fromPod(from place, places []place, t target, add func(scenario)) {
 	if t.external != "" {
 		add(scenario{name: fmt.Sprintf("%s -> %s outside", pod, t.external), from: from.node, Probe: probe(netprobe.Connect, t.external, t.externalPort, 0)})
 	}
+}
+
+// wayName is the protocol of a way.
+func wayName(way string) string {
+	if way == netprobe.UDP {
+		return "UDP"
+	}
+	return "TCP"
 }
 
 func family(address string) string {

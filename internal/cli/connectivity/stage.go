@@ -2,13 +2,11 @@ package connectivity
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/netprobe"
+	"github.com/cluster-network-operator/cno/internal/status"
 )
 
 const (
@@ -41,6 +40,12 @@ type stage struct {
 	say                       func(format string, args ...any)
 	// namespace is that of the test; empty until it is made.
 	namespace string
+	// second is the namespace from which that of the test is isolated, if the network isolates namespaces; empty until it is made.
+	second string
+	// enforces is what the network is expected to enforce.
+	enforces enforcement
+	// network is the further network that pods ask for, as namespace/name, and run the value of their label; empty for tests of the pod network.
+	network, run string
 	// working is how long pods work once they have started; 0 is next to nothing.
 	working time.Duration
 }
@@ -68,11 +73,26 @@ func (s *stage) test(ctx context.Context, names []string) (Report, error) {
 	}
 	all := scenarios(places, services)
 	s.say("trying %d scenarios", len(all))
-	results, more, err := s.tryAll(ctx, places, all)
+	results, more, err := s.tryAll(ctx, all)
 	if err != nil {
 		return Report{}, err
 	}
-	return judge(all, results, append(notes, more...)), nil
+	done := trial{all, results, append(notes, more...)}
+	for _, part := range []func(context.Context, []place, target) (trial, error){s.tryPolicies, s.tryIsolation} {
+		t, err := part(ctx, restricted(places, len(names) > 0), services)
+		if err != nil {
+			return Report{}, err
+		}
+		done = done.with(t)
+	}
+	return judge(done.scenarios, done.results, done.notes), nil
+}
+
+// trial is a part of a test: what was tried, the results by the scenarios' IDs, and sentences about what could not be tried.
+type trial struct {
+	scenarios []scenario
+	results   map[string]netprobe.Result
+	notes     []string
 }
 
 // judge puts results and scenarios together. A scenario without a result could not be tried.
@@ -84,12 +104,13 @@ func judge(all []scenario, results map[string]netprobe.Result, notes []string) R
 		if !tried {
 			continue
 		}
-		if failed[s.ID] = res.Error != ""; failed[s.ID] {
+		problem := s.problem(res)
+		if failed[s.ID] = problem != ""; failed[s.ID] {
 			r.Failed++
 		} else {
 			r.Passed++
 		}
-		r.Scenarios = append(r.Scenarios, Outcome{s.name, res.Error == "", res.Error, res.Milliseconds})
+		r.Scenarios = append(r.Scenarios, Outcome{s.name, problem == "", problem, res.Milliseconds})
 	}
 	tried := slices.DeleteFunc(slices.Clone(all), func(s scenario) bool { _, ok := results[s.ID]; return !ok })
 	r.Hops = append(r.Hops, hops(tried, failed)...)
@@ -116,7 +137,7 @@ func (s *stage) places(ctx context.Context, names []string) ([]place, error) {
 	for _, n := range list.Items {
 		switch {
 		case len(names) > 0 && !slices.Contains(names, n.Name):
-		case isReady(n):
+		case status.NodeReady(&n):
 			ready = append(ready, n)
 		default:
 			ill = append(ill, n)
@@ -145,12 +166,6 @@ func (s *stage) places(ctx context.Context, names []string) ([]place, error) {
 	return places, nil
 }
 
-func isReady(n corev1.Node) bool {
-	return slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-	})
-}
-
 // findImage takes the image that the operator itself runs with: where one is, the other can be got.
 func (s *stage) findImage(ctx context.Context) error {
 	s.pull = corev1.PullIfNotPresent
@@ -177,14 +192,22 @@ func (s *stage) open(ctx context.Context) error {
 			_ = spaces.Delete(ctx, ns.Name, metav1.DeleteOptions{}) // it is tried again next time
 		}
 	}
-	made, err := spaces.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "cno-connectivity-", Labels: map[string]string{
+	s.namespace, err = s.newNamespace(ctx)
+	if err != nil {
+		return err
+	}
+	return s.copyPullSecret(ctx)
+}
+
+// newNamespace makes a namespace for pods of the test.
+func (s *stage) newNamespace(ctx context.Context) (string, error) {
+	made, err := s.api.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "cno-connectivity-", Labels: map[string]string{
 		label: "true", "pod-security.kubernetes.io/enforce": "privileged", "pod-security.kubernetes.io/warn": "privileged", "pod-security.kubernetes.io/audit": "privileged",
 	}}}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("create a namespace: %w", err)
+		return "", fmt.Errorf("create a namespace: %w", err)
 	}
-	s.namespace = made.Name
-	return s.copyPullSecret(ctx)
+	return made.Name, nil
 }
 
 // copyPullSecret copies the operator's pull secret into the namespace of the test, if there is one and the user may read it: nodes that
@@ -205,27 +228,54 @@ func (s *stage) copyPullSecret(ctx context.Context) error {
 	return nil
 }
 
-// cleanUp deletes the namespace with all that is in it, and waits until it is gone.
+// cleanUp deletes the namespaces with all that is in them, and waits until they are gone.
 func (s *stage) cleanUp(ctx context.Context) error {
 	if s.namespace == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, cleaning)
 	defer cancel()
-	spaces := s.api.CoreV1().Namespaces()
-	if err := spaces.Delete(ctx, s.namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete namespace %s: %w", s.namespace, err)
+	if s.run != "" {
+		return s.cleanUpPods(ctx)
+	}
+	var errs []error
+	var all []string
+	for _, ns := range []string{s.namespace, s.second} {
+		if ns == "" {
+			continue
+		}
+		if err := s.remove(ctx, ns); err != nil {
+			errs = append(errs, err)
+		} else {
+			all = append(all, ns)
+		}
+	}
+	for _, ns := range all {
+		errs = append(errs, s.removed(ctx, ns))
+	}
+	return errors.Join(errs...)
+}
+
+// remove deletes a namespace and its pods.
+func (s *stage) remove(ctx context.Context, namespace string) error {
+	if err := s.api.CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete namespace %s: %w", namespace, err)
 	}
 	// Pods on nodes that do not answer would hold it up.
 	now := int64(0)
-	_ = s.api.CoreV1().Pods(s.namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}) // the namespace's own deletion goes on anyway
+	_ = s.api.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{}) // the namespace's own deletion continues anyway
+	return nil
+}
+
+// removed waits until a namespace is gone.
+func (s *stage) removed(ctx context.Context, namespace string) error {
 	for {
-		if _, err := spaces.Get(ctx, s.namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		if _, err := s.api.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("namespace %s is being deleted, and not gone yet", s.namespace)
+			return fmt.Errorf("namespace %s is being deleted, and not gone yet", namespace)
 		case <-time.After(every):
 		}
 	}
@@ -234,16 +284,9 @@ func (s *stage) cleanUp(ctx context.Context) error {
 // services makes the service, and reads those that there are.
 func (s *stage) services(ctx context.Context) (target, error) {
 	var t target
-	dual := corev1.IPFamilyPolicyPreferDualStack
-	port := func(name string, protocol corev1.Protocol) corev1.ServicePort {
-		return corev1.ServicePort{Name: name, Port: serverPort, Protocol: protocol}
-	}
-	made, err := s.api.CoreV1().Services(s.namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "server"}, Spec: corev1.ServiceSpec{
-		Type: corev1.ServiceTypeNodePort, Selector: map[string]string{"app": "server"}, IPFamilyPolicy: &dual,
-		Ports: []corev1.ServicePort{port("tcp", corev1.ProtocolTCP), port("udp", corev1.ProtocolUDP)},
-	}}, metav1.CreateOptions{})
+	made, err := s.service(ctx, "server", corev1.ServiceTypeNodePort, servicePorts[:2])
 	if err != nil {
-		return t, fmt.Errorf("create a service: %w", err)
+		return t, err
 	}
 	t.service, t.nodePort = made.Spec.ClusterIPs, int(made.Spec.Ports[0].NodePort)
 	if s.dns(ctx) {
@@ -261,6 +304,23 @@ func (s *stage) services(ctx context.Context) (target, error) {
 		}
 	}
 	return t, nil
+}
+
+// servicePorts are the ports of services of the test. The third is that of servers with a port that a policy does not name.
+var servicePorts = []corev1.ServicePort{
+	{Name: "tcp", Port: serverPort, Protocol: corev1.ProtocolTCP}, {Name: "udp", Port: serverPort, Protocol: corev1.ProtocolUDP},
+	{Name: "other", Port: otherPort, Protocol: corev1.ProtocolTCP},
+}
+
+// service makes a service for the pods of a name, in every family of the cluster.
+func (s *stage) service(ctx context.Context, name string, kind corev1.ServiceType, ports []corev1.ServicePort) (*corev1.Service, error) {
+	made, err := s.api.CoreV1().Services(s.namespace).Create(ctx, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.ServiceSpec{
+		Type: kind, Selector: map[string]string{"app": name}, IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack), Ports: ports,
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("create service %s: %w", name, err)
+	}
+	return made, nil
 }
 
 // outside reads what --external says.
@@ -295,9 +355,7 @@ func (s *stage) servers(ctx context.Context, places []place) ([]string, error) {
 		pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: serverPort, HostPort: hostPort, Protocol: corev1.ProtocolTCP}}
 		wanted = append(wanted, pod, s.pod("host-server", places[i].node, true, args))
 	}
-	pods, err := s.start(ctx, wanted, func(p *corev1.Pod) bool {
-		return len(p.Status.ContainerStatuses) > 0 && p.Status.ContainerStatuses[0].State.Running != nil && p.Status.PodIP != ""
-	})
+	pods, err := s.start(ctx, wanted, serving)
 	if err != nil {
 		return nil, err
 	}
@@ -306,9 +364,7 @@ func (s *stage) servers(ctx context.Context, places []place) ([]string, error) {
 	for i := range places {
 		pod, host := pods[2*i], pods[2*i+1]
 		if pod != nil {
-			for _, ip := range pod.Status.PodIPs {
-				places[i].pod = append(places[i].pod, ip.IP)
-			}
+			places[i].pod = addressesOf(pod)
 			started++
 		} else {
 			notes = append(notes, fmt.Sprintf("no pod can be started on the pod network of %s: its kubelet or its agent does not answer", places[i].node))
@@ -319,116 +375,4 @@ func (s *stage) servers(ctx context.Context, places []place) ([]string, error) {
 		return nil, errors.New("no pod can be started on any node; cno doctor shows why")
 	}
 	return notes, nil
-}
-
-// pod makes one that is bound to a node, without the scheduler.
-func (s *stage) pod(name, node string, onHost bool, args []string) *corev1.Pod {
-	now, yes, no, nobody := int64(0), true, false, int64(65534)
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, GenerateName: name + "-", Labels: map[string]string{"app": name}},
-		Spec: corev1.PodSpec{
-			ImagePullSecrets: s.pullSecrets,
-			NodeName:         node, HostNetwork: onHost, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: &now,
-			AutomountServiceAccountToken: &no, EnableServiceLinks: &no, Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
-			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, RunAsUser: &nobody, RunAsGroup: &nobody, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			Containers: []corev1.Container{{Name: "c", Image: s.image, ImagePullPolicy: s.pull, Args: args, SecurityContext: &corev1.SecurityContext{
-				AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}}}},
-		},
-	}
-}
-
-// start creates pods, and waits until each is as it should be. Those that are not in time are nil.
-func (s *stage) start(ctx context.Context, wanted []*corev1.Pod, done func(*corev1.Pod) bool) ([]*corev1.Pod, error) {
-	made := make([]*corev1.Pod, len(wanted))
-	for i, p := range wanted {
-		var err error
-		if made[i], err = s.api.CoreV1().Pods(s.namespace).Create(ctx, p, metav1.CreateOptions{}); err != nil {
-			return nil, fmt.Errorf("create a pod on %s: %w", p.Spec.NodeName, err)
-		}
-	}
-	out := make([]*corev1.Pod, len(wanted))
-	deadline := time.Now().Add(starting + s.working)
-	for {
-		list, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return nil, fmt.Errorf("list pods: %w", err)
-		}
-		missing := 0
-		for i, p := range made {
-			j := slices.IndexFunc(list.Items, func(l corev1.Pod) bool { return l.Name == p.Name })
-			if j >= 0 && done(&list.Items[j]) {
-				out[i] = &list.Items[j]
-			} else {
-				missing++
-			}
-		}
-		if missing == 0 || time.Now().After(deadline) {
-			return out, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for pods: %w", ctx.Err())
-		case <-time.After(every):
-		}
-	}
-}
-
-// tryAll starts a pod that tries for each place and network, and reads what they say.
-func (s *stage) tryAll(ctx context.Context, places []place, all []scenario) (map[string]netprobe.Result, []string, error) {
-	var wanted []*corev1.Pod
-	for _, p := range places {
-		for _, onHost := range []bool{false, true} {
-			var probes []netprobe.Probe
-			for _, sc := range all {
-				if sc.from == p.node && sc.onHost == onHost {
-					probes = append(probes, sc.Probe)
-				}
-			}
-			if len(probes) == 0 {
-				continue
-			}
-			raw, err := json.Marshal(probes)
-			if err != nil {
-				return nil, nil, err
-			}
-			wanted = append(wanted, s.pod("probe", p.node, onHost, []string{"reach-probe", string(raw)}))
-		}
-	}
-	pods, err := s.start(ctx, wanted, func(p *corev1.Pod) bool {
-		return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	results, notes := map[string]netprobe.Result{}, []string(nil)
-	var mu sync.Mutex
-	var group sync.WaitGroup
-	for i, p := range pods {
-		if p == nil {
-			notes = append(notes, fmt.Sprintf("a pod on %s did not end in time: its kubelet does not answer, or everything it tries hangs", wanted[i].Spec.NodeName))
-			continue
-		}
-		group.Go(func() {
-			found, err := s.results(ctx, p.Name)
-			mu.Lock()
-			defer mu.Unlock()
-			for _, r := range found {
-				results[r.ID] = r
-			}
-			if err != nil {
-				notes = append(notes, fmt.Sprintf("what a pod on %s found cannot be read: %v", p.Spec.NodeName, err))
-			}
-		})
-	}
-	group.Wait()
-	return results, notes, nil
-}
-
-func (s *stage) results(ctx context.Context, pod string) ([]netprobe.Result, error) {
-	raw, err := s.api.CoreV1().Pods(s.namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var found []netprobe.Result
-	return found, json.Unmarshal(raw, &found)
 }

@@ -39,14 +39,10 @@ func (f *collected) archive(w io.Writer, r Report) error {
 		_, err := out.Write(content)
 		return err
 	}
-	var text, data bytes.Buffer
-	if err := r.print(&text); err != nil {
+	files, err := r.files()
+	if err != nil {
 		return err
 	}
-	if err := output.JSON.Write(&data, r); err != nil {
-		return err
-	}
-	files := map[string][]byte{"report.txt": text.Bytes(), "report.json": data.Bytes()}
 	maps.Copy(files, f.logs)
 	for _, name := range slices.Sorted(maps.Keys(f.objects)) {
 		if files["objects/"+strings.TrimSuffix(name, ".")+".jsonl"], err = encoded(f.objects[name]); err != nil {
@@ -62,4 +58,16 @@ func (f *collected) archive(w io.Writer, r Report) error {
 		return err
 	}
 	return compressed.Close()
+}
+
+// files are the report for people and for programs.
+func (r Report) files() (map[string][]byte, error) {
+	var text, data bytes.Buffer
+	if err := r.print(&text); err != nil {
+		return nil, err
+	}
+	if err := output.JSON.Write(&data, r); err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"report.txt": text.Bytes(), "report.json": data.Bytes()}, nil
 }

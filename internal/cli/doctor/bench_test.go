@@ -40,7 +40,7 @@ func BenchmarkFiveThousandNodes(b *testing.B) {
 	if err := group.Wait(); err != nil {
 		b.Fatal(err)
 	}
-	c, err := open(server.Config, ns, networks.Registry().Operands(), time.Now)
+	c, err := open(server.Config, ns, networks.Registry(), time.Now)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/redact"
@@ -39,6 +40,9 @@ type collector struct {
 	clock     *kubeconfig.Clock
 	namespace string
 	operands  provider.Operands
+	// examiner returns who compares the network of a type; nil if there is no one. access is what it may use.
+	examiner func(operatorv1.NetworkType) provider.Examiner
+	access   provider.TraceAccess
 }
 
 // collected is what was read, with nothing secret in it. Maps are by the name of the section or file.
@@ -54,6 +58,8 @@ type collected struct {
 	// refused are the writes that the API server refused in a dry run, webhooks the configuration of each webhook.
 	refused  []refused
 	webhooks map[string]string
+	// symptoms are what the network itself has found.
+	symptoms []provider.Symptom
 	// hostPods are the pods of all namespaces that are on the network of their node.
 	hostPods []hostPod
 	// forbidden are the sections that the user has no permission to read.
@@ -89,11 +95,14 @@ func (c *collector) collect(ctx context.Context, limit time.Duration) (*collecte
 		group.Go(func() error { found.miss(s.name(), c.read(ctx, s, found)); return nil })
 	}
 	_ = group.Wait() // each section says itself what it misses
+	var comparing sync.WaitGroup
+	comparing.Go(func() { c.examine(ctx, found) })
 	c.readLease(ctx, found)
 	c.readInventory(ctx, found)
 	c.readHostPods(ctx, found)
 	c.tryWrites(ctx, found)
 	c.readLogs(ctx, found)
+	comparing.Wait()
 	slices.Sort(found.missing)
 	return found, nil
 }

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -19,15 +20,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/kubeconfig"
 	"github.com/cluster-network-operator/cno/internal/output"
+	"github.com/cluster-network-operator/cno/internal/pipeline"
+	"github.com/cluster-network-operator/cno/internal/podexec"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // options are what the command line says.
 type options struct {
-	file    string
-	timeout time.Duration
-	form    output.Format
-	cluster kubeconfig.Flags
+	file string
+	// directory is where files are written in place of an archive; empty for none.
+	directory string
+	timeout   time.Duration
+	form      output.Format
+	cluster   kubeconfig.Flags
 }
 
 // Report is the result of cno doctor.
@@ -36,7 +41,7 @@ type Report struct {
 	Findings []Finding `json:"findings"`
 	// Missing are the sections that are not whole, and why.
 	Missing []string `json:"missing"`
-	// Archive is the file with everything; empty if none was asked for.
+	// Archive is the file, or the directory, with everything; empty if none was asked for.
 	Archive string    `json:"archive,omitempty"`
 	Time    time.Time `json:"time"`
 }
@@ -47,14 +52,15 @@ const (
 	requestsAtOnce    = 400
 )
 
-// New makes the command. operands are those of all networks, now is the clock.
-func New(operands provider.Operands, now func() time.Time) *cobra.Command {
+// New makes the command. registry has all networks, now is the clock.
+func New(registry pipeline.Registry, now func() time.Time) *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Diagnose the network, and collect its logs and objects in an archive",
 		Long: `Collects objects, logs, reports of nodes and the results of connectivity checks in one archive, and
-prints the problems found, the most severe first, each with its cause and a way out.
+prints the problems found, the most severe first, each with its cause and a way out. A network that
+can do so compares what it has on nodes with the cluster's objects, by commands in its pods.
 
 Nothing is stored in the cluster: dry runs show whether the operator can write. Secrets are not
 read; values that look like passwords, tokens or keys are removed from everything else. A part that
@@ -62,27 +68,29 @@ cannot be collected in time is omitted and listed.
 
 Exit status: 0 no problem was found; 1 a problem was found; 2 the cluster does not answer, the
 archive cannot be written, or the command line is wrong.`,
-		Example:           "  cno doctor\n  cno doctor --archive network.tar.gz --timeout 2m\n  cno doctor --archive '' -o json",
+		Example:           "  cno doctor\n  cno doctor --archive network.tar.gz --timeout 2m\n  cno doctor --archive '' -o json\n  cno doctor --directory must-gather",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, operands, now) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return o.run(cmd, registry, now) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.file, "archive", "cno-doctor-"+now().UTC().Format("20060102-150405")+".tar.gz", "the archive to write; none if empty")
+	f.StringVar(&o.directory, "directory", "", "write a directory in the layout of OpenShift's must-gather instead of the archive")
 	f.DurationVar(&o.timeout, "timeout", 55*time.Second, "how long to collect; what is not complete by then is omitted")
 	o.form.Add(cmd)
 	o.cluster.Add(f)
+	cmd.MarkFlagsMutuallyExclusive("archive", "directory")
 	// The name has the time in it, which would make the help differ each time.
 	f.Lookup("archive").DefValue = "cno-doctor-TIME.tar.gz"
 	return cmd
 }
 
-func (o *options) run(cmd *cobra.Command, operands provider.Operands, now func() time.Time) error {
+func (o *options) run(cmd *cobra.Command, registry pipeline.Registry, now func() time.Time) error {
 	config, err := o.cluster.Config()
 	if err != nil {
 		return err
 	}
-	c, err := open(config, o.cluster.Namespace, operands, now)
+	c, err := open(config, o.cluster.Namespace, registry, now)
 	if err != nil {
 		return err
 	}
@@ -90,11 +98,9 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands, now func()
 	if err != nil {
 		return err
 	}
-	res := Report{Findings: judge(found, c.namespace, c.clock.Now()), Missing: found.missing, Archive: o.file, Time: now().UTC()}
-	if o.file != "" {
-		if err := o.write(found, res); err != nil {
-			return err
-		}
+	res := Report{Findings: judge(found, c.namespace, c.clock.Now()), Missing: found.missing, Archive: o.target(), Time: now().UTC()}
+	if err := o.keep(found, res); err != nil {
+		return err
 	}
 	if o.form.ForPeople() {
 		err = res.print(cmd.OutOrStdout())
@@ -105,6 +111,25 @@ func (o *options) run(cmd *cobra.Command, operands provider.Operands, now func()
 		return &exit.Code{Status: exit.Refused}
 	}
 	return err
+}
+
+// target is where everything that was collected is written; empty for nowhere.
+func (o *options) target() string { return cmp.Or(o.directory, o.file) }
+
+// keep writes everything that was collected.
+func (o *options) keep(found *collected, res Report) error {
+	switch {
+	case o.directory != "":
+		files, err := found.directory(res)
+		if err != nil {
+			return err
+		}
+		return writeDirectory(o.directory, files)
+	case o.file != "":
+		return o.write(found, res)
+	default:
+		return nil
+	}
 }
 
 // write makes the archive, which only its owner may read. One that could not be finished is removed.
@@ -149,7 +174,7 @@ func (r Report) print(w io.Writer) error {
 }
 
 // open makes the clients. They can only read: what would write is refused before it is sent.
-func open(config *rest.Config, namespace string, operands provider.Operands, now func() time.Time) (*collector, error) {
+func open(config *rest.Config, namespace string, registry pipeline.Registry, now func() time.Time) (*collector, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = requestsPerSecond, requestsAtOnce
 	config.Wrap(readOnly)
@@ -170,7 +195,14 @@ func open(config *rest.Config, namespace string, operands provider.Operands, now
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}
-	return &collector{api: api, typed: typed, mapper: mapper, clock: clock, namespace: namespace, operands: operands}, nil
+	objects, err := objectsOf(config, httpClient, mapper)
+	if err != nil {
+		return nil, err
+	}
+	return &collector{
+		api: api, typed: typed, mapper: mapper, clock: clock, namespace: namespace, operands: registry.Operands(), examiner: registry.Examiner,
+		access: provider.TraceAccess{Objects: objects, Run: podexec.Runner{Config: config, Objects: objects}.Run},
+	}, nil
 }
 
 // reachable fails if the API server does not answer at all: then there is nothing to collect.

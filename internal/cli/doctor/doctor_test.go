@@ -34,7 +34,7 @@ func call(t *testing.T, args ...string) (string, map[string]string, int) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.tar.gz")
 	var out strings.Builder
-	cmd := New(networks.Registry().Operands(), time.Now)
+	cmd := New(networks.Registry(), time.Now)
 	cmd.SetOut(&out)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(append(args, "--kubeconfig", apitest.Shared(t).Kubeconfig, "--archive", file))
@@ -170,7 +170,7 @@ func withLogs(t *testing.T, namespace string, text func() string) *collector {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text())), Request: r}, nil
 		})
 	})
-	c, err := open(config, namespace, networks.Registry().Operands(), time.Now)
+	c, err := open(config, namespace, networks.Registry(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestItOnlyReads(t *testing.T) {
 	ns := server.Namespace(t)
 	server.Create(t, plain(ns, "p"))
 	user := server.User(t, "doctor", "system:masters")
-	c, err := open(user, ns, networks.Registry().Operands(), time.Now)
+	c, err := open(user, ns, networks.Registry(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestWhatDoesNotComeInTimeIsListedAndTheRestIsThere(t *testing.T) {
 			return next.RoundTrip(r)
 		})
 	})
-	c, err := open(config, ns, networks.Registry().Operands(), time.Now)
+	c, err := open(config, ns, networks.Registry(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/networks"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 var at = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -78,7 +80,7 @@ func TestEveryReasonHasItsOwnWayOut(t *testing.T) {
 func TestNoPermissionIsNotAbsence(t *testing.T) {
 	server := apitest.Shared(t)
 	ns := server.Namespace(t)
-	c, err := open(server.User(t, "stranger"), ns, networks.Registry().Operands(), time.Now)
+	c, err := open(server.User(t, "stranger"), ns, networks.Registry(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,13 +110,8 @@ func TestAWebhookThatDoesNotAnswerIsNamedWithTheCommandThatRemovesIt(t *testing.
 		ClientConfig: admissionv1.WebhookClientConfig{Service: &admissionv1.ServiceReference{Namespace: ns, Name: "gone", Path: &path}},
 		Rules:        []admissionv1.RuleWithOperations{{Operations: []admissionv1.OperationType{"UPDATE"}, Rule: admissionv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}}}}}
 	server.Create(t, &admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "leftover"}, Webhooks: []admissionv1.ValidatingWebhook{hook}})
-	for deadline := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Second) {
+	eventually.HoldsWithin(t, 2*time.Minute, "the webhook is found", func() (string, bool) {
 		all := diagnose(t, server, ns, 0)
-		if says(all, "critical", "a webhook keeps the operator from writing", "Deployment "+ns+"/network-operator", "w.example.com", "kubectl delete validatingwebhookconfiguration leftover") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%+v", all)
-		}
-	}
+		return fmt.Sprintf("%+v", all), says(all, "critical", "a webhook keeps the operator from writing", "Deployment "+ns+"/network-operator", "w.example.com", "kubectl delete validatingwebhookconfiguration leftover")
+	})
 }

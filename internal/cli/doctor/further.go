@@ -6,58 +6,63 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/cluster-network-operator/cno/internal/multinet/definition"
-	"github.com/cluster-network-operator/cno/internal/multinet/policy"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 )
 
-// judgeFurtherNetworks names definitions of further networks, and policies on them, that are invalid in any cluster: pods that ask for such a network do
-// not start, and such a policy isolates more than it says. What depends on a node is an event on the pod that finds it.
-func judgeFurtherNetworks(definitions, policies []map[string]any) []Finding {
+// judgeFurtherNetworks names definitions of further networks, and policies on them, that are invalid in any cluster, and definitions that need what some
+// nodes do not have. daemons are the pods that report about their nodes.
+func judgeFurtherNetworks(definitions, policies, daemons []map[string]any) []Finding {
+	nodes := furtherNodes(daemons)
 	return slices.Concat(
-		invalidObjects(definitions, "NetworkAttachmentDefinitions", "pods that ask for these networks do not start", definitionErrors),
-		invalidObjects(policies, "MultiNetworkPolicies", "they are enforced in their last valid form, or isolate the pods that they select", policyErrors),
+		wrongObjects(definitions, "NetworkAttachmentDefinitions", func(u *unstructured.Unstructured) []finding.Finding { return finding.ReadObject(u).Findings(nodes) }),
+		wrongObjects(policies, "MultiNetworkPolicies", finding.ReadPolicy),
 	)
 }
 
-func definitionErrors(u *unstructured.Unstructured) field.ErrorList {
-	config, _, err := unstructured.NestedString(u.Object, "spec", "config")
-	if err != nil {
-		return field.ErrorList{field.Forbidden(field.NewPath("spec", "config"), err.Error())}
-	}
-	if strings.TrimSpace(config) == "" {
-		return nil // nodes have the configuration in a file
-	}
-	_, errs := definition.Parse(u.GetNamespace(), u.GetName(), config, definition.Rules{})
-	return errs
-}
-
-func policyErrors(u *unstructured.Unstructured) field.ErrorList {
-	_, errs := policy.Read(u)
-	return errs
-}
-
-// invalidObjects is the finding about objects of one kind; effect is what their errors lead to.
-func invalidObjects(objects []map[string]any, kind, effect string, errorsOf func(*unstructured.Unstructured) field.ErrorList) []Finding {
-	var named []string
-	count := 0
-	for _, o := range objects {
+// furtherNodes are the reports of nodes.
+func furtherNodes(daemons []map[string]any) []finding.Node {
+	var nodes []finding.Node
+	seen := map[string]bool{"": true}
+	for _, o := range daemons {
 		u := &unstructured.Unstructured{Object: o}
-		errs := errorsOf(u)
-		if len(errs) == 0 {
+		name, _, _ := unstructured.NestedString(o, "spec", "nodeName")
+		r, ok := finding.Decode(u.GetAnnotations()[finding.Annotation])
+		if !ok || seen[name] || u.GetLabels()["app"] != finding.App {
 			continue
 		}
-		if count++; count <= mostNamed {
-			named = append(named, fmt.Sprintf("%s/%s: %v", u.GetNamespace(), u.GetName(), errs.ToAggregate()))
+		seen[name] = true
+		nodes = append(nodes, finding.Node{Name: name, Report: r})
+	}
+	return nodes
+}
+
+// wrongObjects are the findings about objects of one kind, one for each reason.
+func wrongObjects(objects []map[string]any, kind string, read func(*unstructured.Unstructured) []finding.Finding) []Finding {
+	named, count := map[finding.Reason][]string{}, map[finding.Reason]int{}
+	for _, o := range objects {
+		u := &unstructured.Unstructured{Object: o}
+		counted := map[finding.Reason]bool{}
+		for _, f := range read(u) {
+			if !counted[f.Reason] {
+				counted[f.Reason] = true
+				count[f.Reason]++
+			}
+			if len(named[f.Reason]) < mostNamed {
+				named[f.Reason] = append(named[f.Reason], fmt.Sprintf("%s/%s: %s", u.GetNamespace(), u.GetName(), f.Detail))
+			}
 		}
 	}
-	if count == 0 {
-		return nil
+	var all []Finding
+	for _, reason := range finding.Reasons() {
+		if count[reason] == 0 {
+			continue
+		}
+		cause := strings.Join(named[reason], "; ")
+		if more := count[reason] - len(named[reason]); more > 0 {
+			cause += fmt.Sprintf(" and %d more", more)
+		}
+		all = append(all, Finding{Warning, fmt.Sprintf("%s %s: %d; %s", kind, reason.Predicate(), count[reason], reason.Effect()), cause, reason.Remedy()})
 	}
-	cause := strings.Join(named, "; ")
-	if more := count - len(named); more > 0 {
-		cause += fmt.Sprintf(" and %d more", more)
-	}
-	return []Finding{{Warning, fmt.Sprintf("%s are invalid: %d; %s", kind, count, effect), cause, "correct these objects"}}
+	return all
 }

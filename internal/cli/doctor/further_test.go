@@ -48,7 +48,32 @@ func TestInvalidFurtherNetworksAreNamed(t *testing.T) {
 	for i := range mostNamed + 2 {
 		many = append(many, config(fmt.Sprint("n", i), "{"))
 	}
-	if found := judgeFurtherNetworks(many, nil); len(found) != 1 || !strings.Contains(found[0].What, "invalid: 7") || !strings.HasSuffix(found[0].Cause, "and 2 more") {
+	if found := judgeFurtherNetworks(many, nil, nil); len(found) != 1 || !strings.Contains(found[0].What, "invalid: 7") || !strings.HasSuffix(found[0].Cause, "and 2 more") {
+		t.Errorf("%+v", found)
+	}
+}
+
+func TestDefinitionsThatNodesCannotServeAreNamed(t *testing.T) {
+	daemon := func(node, app, report string) map[string]any {
+		o := thing("multus-"+node, "openshift-multus", nil)
+		o["metadata"].(map[string]any)["annotations"] = map[string]any{"networkoperator.openshift.io/further-networks": report}
+		o["metadata"].(map[string]any)["labels"] = map[string]any{"app": app}
+		o["spec"] = map[string]any{"nodeName": node}
+		return o
+	}
+	definition := thing("storage", "ns", nil)
+	definition["spec"] = map[string]any{"config": `{"type":"macvlan","master":"eth1"}`}
+	f := &collected{objects: map[string][]map[string]any{section{resource: definitions}.name(): {definition}, "openshift-multus/pods": {
+		daemon("a", "multus", `{"missingInterfaces":["eth1"]}`), daemon("b", "multus", `{}`), daemon("c", "other", `{"missingPlugins":["macvlan"]}`), daemon("d", "multus", `[`),
+	}}}
+	var found []Finding
+	for _, each := range judge(f, "openshift-network-operator", at) {
+		if strings.HasPrefix(each.What, "NetworkAttachmentDefinitions") {
+			found = append(found, each)
+		}
+	}
+	if len(found) != 1 || !strings.HasPrefix(found[0].What, "NetworkAttachmentDefinitions use interfaces that nodes do not have: 1; ") ||
+		found[0].Cause != `openshift-flannel/storage: spec.config: the interface "eth1" is missing on node a` {
 		t.Errorf("%+v", found)
 	}
 }

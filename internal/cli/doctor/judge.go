@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/pipeline"
 	"github.com/cluster-network-operator/cno/internal/status"
 )
@@ -62,7 +64,9 @@ func judge(f *collected, namespace string, now time.Time) []Finding {
 	all = append(all, judgeNodes(nodes, known)...)
 	all = append(all, judgeAddresses(f.hostPods, nodes, known.gone)...)
 	all = append(all, judgeChecks(f.objects[section{resource: checks}.name()], known)...)
-	all = append(all, judgeFurtherNetworks(f.objects[section{resource: definitions}.name()], f.objects[section{resource: multiPolicies}.name()])...)
+	all = append(all, judgeFurtherNetworks(f.objects[section{resource: definitions}.name()], f.objects[section{resource: multiPolicies}.name()],
+		f.objects[section{resource: pods, namespace: finding.Namespace}.name()])...)
+	all = append(all, judgeSymptoms(f.symptoms)...)
 	order := []Severity{Critical, Warning, Note}
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(order, a.Severity), slices.Index(order, b.Severity))
@@ -270,8 +274,5 @@ func judgeChecks(objects []map[string]any, known effects) []Finding {
 
 // some names the first few.
 func some(names []string) string {
-	if more := len(names) - mostNamed; more > 0 {
-		return strings.Join(names[:mostNamed], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(names, ", ")
+	return phrase.Names(names, mostNamed)
 }

@@ -37,7 +37,7 @@ func deployed(t *testing.T, server *apitest.Server, ns string, replicas int32) {
 // diagnose collects from the server and returns the findings some time later.
 func diagnose(t *testing.T, server *apitest.Server, ns string, later time.Duration) []Finding {
 	t.Helper()
-	c, err := open(server.Config, ns, networks.Registry().Operands(), time.Now)
+	c, err := open(server.Config, ns, networks.Registry(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,18 +3,20 @@ package doctor
 import (
 	"fmt"
 	"net/http"
+	stdpath "path"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// readOnly refuses every request that is neither a read nor a dry run, and every read of Secrets, independently of
+// readOnly refuses every request that is neither a read, nor a dry run, nor a command in a pod, and every read of Secrets, independently of
 // the code that uses the client.
 func readOnly(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		dryRun := r.Method == http.MethodPatch && slices.Equal(r.URL.Query()["dryRun"], []string{metav1.DryRunAll})
-		if r.Method != http.MethodGet && r.Method != http.MethodHead && !dryRun {
+		command := r.Method == http.MethodPost && isExec(r.URL.Path)
+		if r.Method != http.MethodGet && r.Method != http.MethodHead && !dryRun && !command {
 			return nil, fmt.Errorf("%s %s: this command only reads", r.Method, r.URL.Path)
 		}
 		if strings.Contains(r.URL.Path+"/", "/secrets/") {
@@ -27,3 +29,9 @@ func readOnly(next http.RoundTripper) http.RoundTripper {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// isExec reports whether a path is that of commands in a pod, which are a POST where the server has no WebSockets.
+func isExec(path string) bool {
+	matched, err := stdpath.Match("/api/v1/namespaces/*/pods/*/exec", path)
+	return matched && err == nil
+}

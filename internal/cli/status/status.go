@@ -5,6 +5,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"reflect"
@@ -34,6 +35,8 @@ type options struct {
 	cluster kubeconfig.Flags
 	form    output.Format
 	watch   bool
+	wait    bool
+	timeout time.Duration
 }
 
 // New makes the command. colored says whether the standard output is a terminal that wants colours; now is the clock.
@@ -51,8 +54,8 @@ cannot be observed with the permissions of the user: the conditions may then be 
 
 Exit status: 0 healthy; 3 the network works and is being changed; 1 it is absent, not available
 or degraded, or its state is unknown; 2 the cluster does not answer, or the command line is
-wrong. With --watch, it is that of the last observation.`,
-		Example:           "  cno status\n  cno status --watch\n  cno status -o json",
+wrong. With --watch and --wait, it is that of the last observation.`,
+		Example:           "  cno status\n  cno status --watch\n  cno status --wait --timeout 15m\n  cno status -o json",
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -69,30 +72,38 @@ wrong. With --watch, it is that of the last observation.`,
 	}
 	o.form.Add(cmd)
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "keep running, and print the state each time it changes")
+	cmd.Flags().BoolVar(&o.wait, "wait", false, "print the state each time it changes, until it is healthy or the timeout expires")
+	cmd.Flags().DurationVar(&o.timeout, "timeout", 10*time.Minute, "how long to wait with --wait")
+	cmd.MarkFlagsMutuallyExclusive("watch", "wait")
 	o.cluster.Add(cmd.Flags())
 	return cmd
 }
 
-// run looks once or, with --watch, until the context ends.
+// run looks once, or with --watch until the context ends, or with --wait until the network is healthy.
 func run(ctx context.Context, c client.Reader, o options, p printer) error {
 	v, err := Look(ctx, c, o.cluster.Namespace, p.now)
 	if err != nil {
 		return err
 	}
-	if err := p.print(v); err != nil || !o.watch {
+	if err := p.print(v); err != nil || o.done(v) {
 		return orExit(err, v)
+	}
+	if o.wait {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.timeout)
+		defer cancel()
 	}
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return orExit(nil, v)
+			return o.ended(ctx, v)
 		case <-tick.C:
 		}
 		next, err := Look(ctx, c, o.cluster.Namespace, p.now)
 		if ctx.Err() != nil {
-			return orExit(nil, v)
+			return o.ended(ctx, v)
 		}
 		if err != nil {
 			return err
@@ -105,10 +116,25 @@ func run(ctx context.Context, c client.Reader, o options, p printer) error {
 				return err
 			}
 		}
-		if err := p.print(v); err != nil {
-			return err
+		if err := p.print(v); err != nil || o.done(v) {
+			return orExit(err, v)
 		}
 	}
+}
+
+// done returns whether no further observation is needed.
+func (o *options) done(v View) bool {
+	return !o.watch && !o.wait || o.wait && v.State == healthy
+}
+
+// ended is the result after the context has ended: with --wait, the network did not become healthy in time.
+func (o *options) ended(ctx context.Context, v View) error {
+	err := orExit(nil, v)
+	var code *exit.Code
+	if errors.As(err, &code) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		code.Err = fmt.Errorf("the network is %s after %s; cno doctor lists problems with their causes", v.State, o.timeout)
+	}
+	return err
 }
 
 // Look reads the state of a network once. namespace is the operator's, now the clock of the API server. What c may not read makes the

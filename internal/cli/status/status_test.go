@@ -7,6 +7,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -259,6 +260,38 @@ func TestWatchPrintsWhatHasChangedAndEndsWithTheLastState(t *testing.T) {
 	}
 	if code, is := errors.AsType[*exit.Code](err); !is || code.Status != Moving {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+func TestWaitEndsWhenTheNetworkIsHealthyOrTheTimeoutExpires(t *testing.T) {
+	moving := condition("Progressing", "True", "Deploying", "1 of 3")
+	for _, row := range []struct {
+		why string
+		// healthyAt is the observation that finds a healthy network, 0 for none.
+		healthyAt, status, printed int
+		message                    string
+	}{
+		{"healthy at once", 1, 0, 1, ""},
+		{"healthy after a rollout", 4, 0, 2, ""},
+		{"a rollout that does not end", 0, Moving, 1, "the network is progressing after 1m0s; cno doctor lists problems"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w, looks := well(moving), 0
+			w.change = func(w *world) {
+				if looks++; looks == row.healthyAt {
+					*w.network = *well().network
+				}
+			}
+			var out, errOut bytes.Buffer
+			o := options{form: "text", wait: true, timeout: time.Minute}
+			err := run(t.Context(), w, o, printer{w: &out, form: "text", now: func() time.Time { return now }})
+			if status := exit.Report(&errOut, "cno", err); status != row.status || !strings.Contains(errOut.String(), row.message) {
+				t.Errorf("%s: exit status %d, %s", row.why, status, &errOut)
+			}
+			if n := strings.Count(out.String(), "NAME"); n != row.printed {
+				t.Errorf("%s: printed %d times:\n%s", row.why, n, &out)
+			}
+		})
 	}
 }
 

@@ -34,7 +34,7 @@ var pages = []visit{
 	{"change", "/change", `document.querySelector("#plan")?.dataset.verdict === "unchanged"`},
 	{"history", "/history", `document.body.innerText.includes("Revision 2 (active)")`},
 	{"hosts", "/hosts", `document.querySelectorAll(".picture rect").length > 3`},
-	{"pods", "/pods?from=shop%2Fjob&to=shop%2Fdb&port=5432&protocol=TCP", `document.body.innerText.includes("no ingress rule of network policy shop/db allows it")`},
+	{"pods", "/pods?from=shop%2Fjob&to=shop%2Fdb&port=5432&protocol=TCP", `document.body.innerText.includes("Flannel does not enforce NetworkPolicies")`},
 }
 
 // TestThePagesInABrowser drives all pages in one browser against one API server: starting both takes longer than all else.

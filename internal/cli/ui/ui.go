@@ -88,7 +88,7 @@ the user may not read the network, the archive is damaged, or the command line i
 
 func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.Time, name, object string) error {
 	if o.archive != "" {
-		return o.ofArchive(cmd, name, object)
+		return o.ofArchive(cmd, p, name, object)
 	}
 	config, err := o.cluster.Config()
 	if err != nil {
@@ -98,6 +98,7 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.T
 	if err != nil {
 		return err
 	}
+	cluster.Source.Tracer = p.Registry.Tracer
 	actions, err := live.NewActions(cluster, p)
 	if err != nil {
 		return err
@@ -122,14 +123,14 @@ func (o *options) run(cmd *cobra.Command, p pipeline.Pipeline, now func() time.T
 }
 
 // ofArchive shows an archive. Its clock is the time at which it was written.
-func (o *options) ofArchive(cmd *cobra.Command, name, object string) error {
+func (o *options) ofArchive(cmd *cobra.Command, p pipeline.Pipeline, name, object string) error {
 	a, err := archive.Open(o.archive)
 	if err != nil {
 		return err
 	}
 	source := page.Source{
 		Objects: a.Objects, Namespace: a.Namespace, Report: &a.Report, Missing: slices.Concat(a.Report.Missing, a.Unread),
-		Now: func() time.Time { return a.Report.Time },
+		Now: func() time.Time { return a.Report.Time }, Tracer: p.Registry.Tracer,
 	}
 	return o.show(cmd.Context(), cmd, served.Options{Source: source, Name: filepath.Base(o.archive), Version: o.version}, name, object)
 }

@@ -384,7 +384,7 @@ func (w *world) kubeconfig(config *rest.Config) string {
 func archiveOf(t *testing.T, w *world) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.tar.gz")
-	cmd := doctor.New(networks.Registry().Operands(), time.Now)
+	cmd := doctor.New(networks.Registry(), time.Now)
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetOut(io.Discard)
 	cmd.SetArgs([]string{"--kubeconfig", w.server.Kubeconfig, "--archive", file})

@@ -180,3 +180,34 @@ spec: {config: 'CONFIG'}
 		}
 	}
 }
+
+func TestAMultiNetworkPolicyIsValidated(t *testing.T) {
+	const object = `
+apiVersion: k8s.cni.cncf.io/v1beta1
+kind: MultiNetworkPolicy
+metadata: {name: clients, namespace: ns, annotations: {k8s.v1.cni.cncf.io/policy-for: NETWORKS}}
+spec: {podSelector: {}, ingress: [{from: [{ipBlock: {cidr: CIDR}}]}]}
+`
+	for name, c := range map[string]struct {
+		networks, cidr string
+		status         int
+		want           []string
+	}{
+		"valid": {"storage", "192.0.2.0/24", exit.OK, []string{"valid"}},
+		"two errors": {"Storage", "x", exit.Refused, []string{
+			"-: metadata.annotations[k8s.v1.cni.cncf.io/policy-for][0]: \"Storage\"", "-: spec.ingress[0].from[0].ipBlock.cidr: "}},
+	} {
+		status, out, stderr := validate1(strings.NewReplacer("NETWORKS", c.networks, "CIDR", c.cidr).Replace(object), "-f", "-")
+		if status != c.status {
+			t.Errorf("%s: status %d: %s%s", name, status, out, stderr)
+		}
+		for _, line := range c.want {
+			if !strings.Contains("\n"+out, "\n"+line) {
+				t.Errorf("%s: %q is missing:\n%s", name, line, out)
+			}
+		}
+		if status == exit.Refused && !strings.Contains(out, "in MultiNetworkPolicy/clients; it is enforced in its last valid form") {
+			t.Errorf("%s: the effect is missing:\n%s", name, out)
+		}
+	}
+}

@@ -18,6 +18,7 @@ func (r *Reader) hostNetworkConfig(path string, document []byte, first int) {
 	rendered, config, problems := renderObject(in)
 	r.found.Problems = append(r.found.Problems, problems...)
 	r.found.WithoutBridge = r.found.WithoutBridge || config.Spec.WithoutBridge
+	r.found.documents.Add(rendered.Documents)
 	for _, file := range rendered.Files {
 		r.add(config.Spec.Role, file)
 	}
@@ -71,7 +72,7 @@ func hostsOf(in place, rendered template.Rendered, config networkv1.HostNetworkC
 			p.File, p.Line, p.Path = in.path, in.line(path), path
 			return p
 		}
-		hosts = append(hosts, Host{Name: d.Host, BareMetalHost: d.BareMetalHost, Role: config.Spec.Role, Document: d.Content, locate: locate})
+		hosts = append(hosts, Host{Name: d.Host, BareMetalHost: d.BareMetalHost, Role: config.Spec.Role, Document: d.Content, read: d.Document, warnings: d.Problems, locate: locate})
 	}
 	return hosts
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/metal"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
+	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
 // maxFile is how much of one file is read: more than etcd takes of an object.
@@ -34,6 +35,9 @@ type Host struct {
 	Role                string
 	Document            []byte
 
+	// read is the document as it was read, with the warnings about it; nil if it was not read yet.
+	read     *nmstate.Document
+	warnings nmstate.Problems
 	// locate returns a problem with the document at its place in the file; nil if that is not known.
 	locate func(nmstate.Problem) nmstate.Problem
 }
@@ -51,6 +55,9 @@ type Found struct {
 	// Plain is set if all that was read is one document, as a file of its own.
 	Plain    bool
 	Problems nmstate.Problems
+
+	// documents are files of roles that were read already.
+	documents validation.Documents
 }
 
 // Reader reads files.

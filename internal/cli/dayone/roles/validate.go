@@ -18,7 +18,7 @@ func (f Found) Surroundings() validation.Surroundings {
 func Validate(f Found, s validation.Surroundings) nmstate.Problems {
 	problems := slices.Clone(f.Problems)
 	places := map[string]func(nmstate.Problem) nmstate.Problem{}
-	s.PreBoot = map[string]*nmstate.Document{}
+	s.PreBoot, s.Documents = map[string]*nmstate.Document{}, &f.documents
 	s.Locate = func(p nmstate.Problem) nmstate.Problem {
 		if locate := places[p.File]; locate != nil {
 			return locate(p)
@@ -29,7 +29,10 @@ func Validate(f Found, s validation.Surroundings) nmstate.Problems {
 		short := placement.ShortName(host.Name)
 		name := validation.PreBootName(short)
 		places[name] = host.locate
-		doc, wrong := preboot.Parse(name, host.Document)
+		doc, wrong := host.read, host.warnings
+		if doc == nil {
+			doc, wrong = preboot.Parse(name, host.Document)
+		}
 		for _, p := range wrong {
 			problems = append(problems, s.Locate(p))
 		}

@@ -1,0 +1,56 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/internal/provider"
+	"github.com/cluster-network-operator/cno/internal/redact"
+)
+
+// objectsOf returns a reader of typed objects.
+func objectsOf(config *rest.Config, httpClient *http.Client, mapper meta.RESTMapper) (client.Reader, error) {
+	// Kinds of Kubernetes itself are those of the default scheme.
+	objects, err := client.New(config, client.Options{HTTPClient: httpClient, Mapper: mapper})
+	if err != nil {
+		return nil, fmt.Errorf("reach the cluster: %w", err)
+	}
+	return objects, nil
+}
+
+// examine has the network compare what it has with the cluster's objects, if it can.
+func (c *collector) examine(ctx context.Context, found *collected) {
+	network, _ := found.named(section{resource: networkObjects}.name(), operatorv1.NetworkName)
+	kind, _, _ := unstructured.NestedString(network, "spec", "defaultNetwork", "type")
+	examiner := c.examiner(operatorv1.NetworkType(kind))
+	if examiner == nil {
+		return
+	}
+	result := examiner.Examine(ctx, c.access)
+	found.mu.Lock()
+	defer found.mu.Unlock()
+	found.symptoms = result.Symptoms
+	for _, text := range result.Missing {
+		found.missing = append(found.missing, redact.Text("comparison of the network: "+text))
+	}
+}
+
+// judgeSymptoms reports what the network has found.
+func judgeSymptoms(all []provider.Symptom) []Finding {
+	var out []Finding
+	for _, s := range all {
+		severity := Warning
+		if s.Severe {
+			severity = Critical
+		}
+		out = append(out, Finding{severity, redact.Text(s.What), redact.Text(s.Cause), s.WayOut})
+	}
+	return out
+}
