@@ -5,15 +5,9 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/provider"
-)
-
-// The rules of the admission policy.
-const (
-	RulePodHostNetwork = "further-networks-host-network"
-	RulePodNetworks    = "further-networks-annotation"
-	RulePodDefault     = "default-network-annotation"
 )
 
 const (
@@ -46,20 +40,16 @@ func guards() []provider.Guard {
 		},
 		Checks: []provider.GuardCheck{
 			{
-				Rule:  RulePodHostNetwork,
-				Valid: "!object.spec.?hostNetwork.orValue(false) || variables.networks in ['', '[]'] && variables.fallback == ''",
-				Message: fmt.Sprintf("'spec.hostNetwork: a pod on the network of its node gets no further networks; remove the annotation %s or %s, or hostNetwork'",
-					wire.AnnotationNetworks, wire.AnnotationDefault),
+				Valid:   "!object.spec.?hostNetwork.orValue(false) || variables.networks in ['', '[]'] && variables.fallback == ''",
+				Message: rules.FurtherNetworksHostNetwork.MessageCEL("spec.hostNetwork: ", "'"+wire.AnnotationNetworks+"'", "'"+wire.AnnotationDefault+"'"),
 			},
 			{
-				Rule: RulePodNetworks, Valid: short("networks", shortForm+"(,"+shortForm+")*"),
-				Message: fmt.Sprintf("'metadata.annotations[%s]: \"' + variables.networks + '\" is not a list of networks; write name, namespace/name or name@interface, separated by commas, or a JSON list'",
-					wire.AnnotationNetworks),
+				Valid:   short("networks", shortForm+"(,"+shortForm+")*"),
+				Message: rules.FurtherNetworksAnnotation.MessageCEL("metadata.annotations["+wire.AnnotationNetworks+`]: "%s" `, "variables.networks"),
 			},
 			{
-				Rule: RulePodDefault, Valid: short("fallback", `(`+Namespace+`/)?`+label+`(@[!-~]{1,15})?`),
-				Message: fmt.Sprintf("'metadata.annotations[%s]: \"' + variables.fallback + '\" is not the name of one NetworkAttachmentDefinition in namespace %s; definitions for the default network are only taken from there'",
-					wire.AnnotationDefault, Namespace),
+				Valid:   short("fallback", `(`+Namespace+`/)?`+label+`(@[!-~]{1,15})?`),
+				Message: rules.DefaultNetworkAnnotation.MessageCEL("metadata.annotations["+wire.AnnotationDefault+`]: "%s" `, "variables.fallback", "'"+Namespace+"'"),
 			},
 		},
 	}}

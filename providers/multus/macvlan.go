@@ -1,12 +1,12 @@
 package multus
 
 import (
-	"fmt"
 	"net/netip"
 
 	osv1 "github.com/openshift/api/operator/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
@@ -19,11 +19,10 @@ func validateMacvlan(m *osv1.SimpleMacvlanConfig, at *field.Path) field.ErrorLis
 	switch m.Mode {
 	case "", osv1.MacvlanModeBridge, osv1.MacvlanModePrivate, osv1.MacvlanModeVEPA, osv1.MacvlanModePassthru:
 	default:
-		detail := fmt.Sprintf("invalid Macvlan mode: %s; use Bridge, Private, VEPA or Passthru", m.Mode)
-		errs = append(errs, field.Invalid(at.Child("mode"), m.Mode, detail).WithOrigin(RuleMacvlan))
+		errs = append(errs, rules.MacvlanMode.Invalid(at.Child("mode"), m.Mode, m.Mode))
 	}
 	if m.Master != "" && !interfaceName(m.Master) {
-		errs = append(errs, field.Invalid(at.Child("master"), m.Master, notInterface).WithOrigin(RuleMacvlan))
+		errs = append(errs, rules.MacvlanMaster.Invalid(at.Child("master"), m.Master))
 	}
 	if m.IPAMConfig == nil {
 		return errs
@@ -34,12 +33,10 @@ func validateMacvlan(m *osv1.SimpleMacvlanConfig, at *field.Path) field.ErrorLis
 		errs = append(errs, validateStatic(m.IPAMConfig.StaticIPAMConfig, static)...)
 	case osv1.IPAMTypeDHCP:
 		if m.IPAMConfig.StaticIPAMConfig != nil {
-			detail := "has no effect with IPAM type DHCP; remove it, or use type Static"
-			errs = append(errs, field.Forbidden(static, detail).WithOrigin(RuleIPAM))
+			errs = append(errs, rules.IPAMStaticUnused.Forbidden(static))
 		}
 	default:
-		detail := fmt.Sprintf("invalid IPAM type: %s; use DHCP or Static", m.IPAMConfig.Type)
-		errs = append(errs, field.Invalid(ipam.Child("type"), m.IPAMConfig.Type, detail).WithOrigin(RuleIPAM))
+		errs = append(errs, rules.IPAMType.Invalid(ipam.Child("type"), m.IPAMConfig.Type, m.IPAMConfig.Type))
 	}
 	return errs
 }
@@ -55,8 +52,7 @@ func validateStatic(s *osv1.StaticIPAMConfig, at *field.Path) field.ErrorList {
 	for i, r := range s.Routes {
 		path := at.Child("routes").Index(i)
 		if _, err := netaddr.ParseCIDR(r.Destination); err != nil {
-			detail := fmt.Sprintf("invalid route destination: %s %s", r.Destination, err)
-			errs = append(errs, field.Invalid(path.Child("destination"), r.Destination, detail).WithOrigin(RuleIPAM))
+			errs = append(errs, rules.IPAMDestination.Invalid(path.Child("destination"), r.Destination, r.Destination, err))
 		}
 		errs = append(errs, validateIP(r.Gateway, path.Child("gateway"), "gateway")...)
 	}
@@ -73,14 +69,12 @@ func validateStatic(s *osv1.StaticIPAMConfig, at *field.Path) field.ErrorList {
 func validateStaticAddress(a osv1.StaticIPAMAddresses, at *field.Path) field.ErrorList {
 	prefix, err := netip.ParsePrefix(a.Address)
 	if err != nil {
-		detail := fmt.Sprintf("invalid static address: %s; write an address and a prefix, for example 192.0.2.10/24", a.Address)
-		errs := field.ErrorList{field.Invalid(at.Child("address"), a.Address, detail).WithOrigin(RuleIPAM)}
+		errs := field.ErrorList{rules.IPAMAddress.Invalid(at.Child("address"), a.Address, a.Address)}
 		return append(errs, validateIP(a.Gateway, at.Child("gateway"), "gateway")...)
 	}
 	errs := validateIP(a.Gateway, at.Child("gateway"), "gateway")
 	if gateway, err := netip.ParseAddr(a.Gateway); err == nil && !prefix.Contains(gateway) {
-		detail := fmt.Sprintf("gateway %s is not inside %s", a.Gateway, prefix.Masked())
-		errs = append(errs, field.Invalid(at.Child("gateway"), a.Gateway, detail).WithOrigin(RuleIPAM))
+		errs = append(errs, rules.IPAMGateway.Invalid(at.Child("gateway"), a.Gateway, a.Gateway, prefix.Masked()))
 	}
 	return errs
 }
@@ -90,6 +84,5 @@ func validateIP(s string, at *field.Path, what string) field.ErrorList {
 	if a, err := netip.ParseAddr(s); s == "" || err == nil && a.Zone() == "" {
 		return nil
 	}
-	detail := fmt.Sprintf("invalid %s: %s; write an IP address", what, s)
-	return field.ErrorList{field.Invalid(at, s, detail).WithOrigin(RuleIPAM)}
+	return field.ErrorList{rules.IPAMNoAddress.Invalid(at, s, what, s)}
 }

@@ -67,6 +67,9 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	manifest.AddAsset[rbacv1.RoleBinding](&list, "rolebinding-whereabouts", nil)
 	manifest.AddAsset[corev1.ServiceAccount](&list, "serviceaccount", nil)
 	addDaemon(&list, config, image, networks, f.APIServer)
+	if image != "" {
+		addMetrics(&list, config, f)
+	}
 	for _, n := range networks {
 		list.Add(n.object())
 	}
@@ -78,7 +81,7 @@ func (o observed) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 
 // daemonEnv are the variables of the daemons that the operator sets.
 func daemonEnv() []string {
-	return []string{"NODE_NAME", facts.ServiceHostVariable, facts.ServicePortVariable}
+	return []string{"NODE_NAME", "POD_NAME", "GOMEMLIMIT", facts.ServiceHostVariable, facts.ServicePortVariable}
 }
 
 // The containers that enforce policies, and that remove their rules once they are switched off. Pods have one of them.

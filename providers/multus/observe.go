@@ -20,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/multinet/selection"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -57,11 +58,11 @@ func (c Component) Observe(ctx context.Context, r client.Reader, spec *operatorv
 	if o.foreign, err = foreignDefinitions(ctx, r); err != nil {
 		return nil, err
 	}
-	direct := provider.Direct(r)
-	before, err := o.record(ctx, direct)
+	before, err := o.record(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	direct := provider.Direct(r)
 	if o.missing, err = missingNamespaces(ctx, direct, spec); err != nil {
 		return nil, err
 	}
@@ -198,7 +199,7 @@ func (o observed) problems() []string {
 		}
 	}
 	for _, u := range o.used {
-		problems = append(problems, fmt.Sprintf("%s %s was removed from spec.additionalNetworks and is kept while pods use it: %s", attachmentKind, u.key, shortList(u.pods)))
+		problems = append(problems, fmt.Sprintf("%s %s was removed from spec.additionalNetworks and is kept while pods use it: %s", attachmentKind, u.key, phrase.Names(u.pods, named)))
 	}
 	return problems
 }
@@ -213,10 +214,3 @@ func (o observed) again() time.Duration {
 
 // named is how many pods a sentence names.
 const named = 5
-
-func shortList(names []string) string {
-	if more := len(names) - named; more > 0 {
-		return strings.Join(names[:named], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(names, ", ")
-}

@@ -1,6 +1,8 @@
 package multus
 
 import (
+	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
@@ -8,12 +10,12 @@ import (
 
 const (
 	// Namespace is where the daemons run, and where the records of addresses are.
-	Namespace = "openshift-multus"
+	Namespace = finding.Namespace
 	// ImageVariable is the environment variable of the operator that names the daemons' image.
 	ImageVariable = "MULTUS_IMAGE"
 
 	// daemonName is the name of the DaemonSet and of its ServiceAccount, and the label app of its pods.
-	daemonName = "multus"
+	daemonName = finding.App
 	configMap  = "multus-config"
 
 	daemonRole      = "openshift-multus"
@@ -30,12 +32,12 @@ func (Component) Operands() provider.Operands {
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: Namespace, Protected: true}},
 		ClusterRoles:        []string{daemonRole, whereaboutsRole, readersRole},
-		ClusterRoleBindings: []string{daemonRole},
-		Agents:              []provider.Agent{{Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir}}},
+		ClusterRoleBindings: []string{daemonRole, metricsproxy.ClusterRoleBinding(metricsName)},
+		Agents:              []provider.Agent{{Namespace: Namespace, Name: daemonName, Files: []string{defaults.StateDir, defaults.AddressDir, defaults.DHCPDir, defaults.PolicyDir}}},
 		ConfigMaps:          []string{configMap},
 		Guards:              guards(),
 		Annotators: []provider.Annotator{{
-			Namespace: Namespace, Name: daemonName, Resources: []string{"pods/status"}, Annotation: wire.AnnotationStatus, OwnNode: true,
+			Namespace: Namespace, Name: daemonName, Resources: []string{"pods/status"}, Annotation: wire.AnnotationStatus, OwnPod: finding.Annotation, OwnNode: true,
 			Setting: "spec.disableMultiNetwork", Value: "false", Reserved: map[string]string{"pods": wire.AnnotationStatus},
 		}},
 		Definitions: definitionNames(),
@@ -54,6 +56,7 @@ const (
 func (Component) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: daemonName, Placed: true, Rolling: true, Env: daemonEnv()},
+		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
 		{Name: AllowlistApp, Placed: true, Rolling: true, Env: []string{"ALLOWLIST"}},
 		{Name: EgressRouterApp},
 	}

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/multinet/strictjson"
 )
 
@@ -13,27 +14,24 @@ import (
 // ("plugins"). What is in it is the plugins' business.
 func validateRaw(text string, at *field.Path) field.ErrorList {
 	if strings.TrimSpace(text) == "" {
-		return field.ErrorList{field.Required(at, "a network of type Raw needs its CNI configuration as JSON").WithOrigin(RuleRawCNIConfig)}
+		return field.ErrorList{rules.RawCNIConfigRequired.Required(at)}
 	}
 	// Forbidden, not Invalid: the sentence shows the place, and the whole value would bury it.
-	refuse := func(detail string) field.ErrorList {
-		return field.ErrorList{field.Forbidden(at, detail).WithOrigin(RuleRawCNIConfig)}
-	}
 	if err := strictjson.Check(text); err != nil {
-		return refuse(err.Error())
+		return field.ErrorList{rules.RawCNIConfigSyntax.Forbidden(at, err.Error())}
 	}
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		return refuse(err.Error())
+		return field.ErrorList{rules.RawCNIConfigSyntax.Forbidden(at, err.Error())}
 	}
 	object, ok := value.(map[string]any)
 	if !ok {
-		return refuse(`is not a JSON object; write {"cniVersion": ..., "type": ...}`)
+		return field.ErrorList{rules.RawCNIConfigObject.Forbidden(at)}
 	}
 	plugin, isText := object["type"].(string)
 	plugins, isList := object["plugins"].([]any)
 	if (!isText || plugin == "") && (!isList || len(plugins) == 0) {
-		return refuse(`names no plugin; add "type", or "plugins" with a list of plugins`)
+		return field.ErrorList{rules.RawCNIConfigPlugin.Forbidden(at)}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func specification(change func(*operatorv1.NetworkSpec)) *operatorv1.NetworkSpec
 }
 
 func cluster() facts.Cluster {
-	return facts.Cluster{ReleaseVersion: "v1", APIServer: facts.HostPort{Host: "192.0.2.100", Port: 6443}, Images: facts.Images{ImageVariable: "registry.test/multus:v1"}}
+	return facts.Cluster{ReleaseVersion: "v1", APIServer: facts.HostPort{Host: "192.0.2.100", Port: 6443}, Images: facts.Images{ImageVariable: "registry.test/multus:v1", facts.OperatorImage: "registry.test/operator:v1"}}
 }
 
 // run runs the whole pipeline, and returns the output of the component; nil if it is not deployed.
@@ -224,7 +224,7 @@ func TestARemovedNetworkStaysWhilePodsUseIt(t *testing.T) {
 		{"a pod that waits for it, one that has it, and one of each that has nothing to do with it", []client.Object{
 			pod("b", "default/short", corev1.PodPending), pod("a", `[{"namespace":"default","name":"short"}]`, corev1.PodRunning),
 			pod("own", "short", corev1.PodRunning), pod("ended", "default/short", corev1.PodFailed), pod("wrong", "default/short,,", corev1.PodPending),
-		}, "NetworkAttachmentDefinition default/short was removed from spec.additionalNetworks and is kept while pods use it: tenant/a, tenant/b"},
+		}, "NetworkAttachmentDefinition default/short was removed from spec.additionalNetworks and is kept while pods use it: tenant/a and tenant/b"},
 	} {
 		out := run(t, specification(nil), reader(t, append(tc.pods, cm, short)...), cluster())
 		kept := names(out, attachmentKind)
@@ -265,7 +265,7 @@ func daemonSet(t *testing.T, out *provider.Output) *appsv1.DaemonSet {
 	t.Helper()
 	d := &appsv1.DaemonSet{}
 	for _, o := range out.Objects {
-		if o.Key().Kind == "DaemonSet" {
+		if o.Key().Kind == "DaemonSet" && o.Key().Name == daemonName {
 			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object.Object, d); err != nil {
 				t.Fatal(err)
 			}
@@ -275,7 +275,7 @@ func daemonSet(t *testing.T, out *provider.Output) *appsv1.DaemonSet {
 }
 
 func TestContainersOfPolicies(t *testing.T) {
-	for on, want := range map[bool][]string{false: {"install-cni", "remove-policies", "multus", "dhcp"}, true: {"install-cni", "multus", "dhcp", "multi-networkpolicy"}} {
+	for on, want := range map[bool][]string{false: {"install-cni", "install-sysctls", "remove-policies", "multus", "dhcp"}, true: {"install-cni", "install-sysctls", "multus", "dhcp", "multi-networkpolicy"}} {
 		out := run(t, specification(func(s *operatorv1.NetworkSpec) { s.UseMultiNetworkPolicy = new(on) }), nil, cluster())
 		if config, _ := configOfDaemons(t, out); config.Policies != on {
 			t.Errorf("policies are %v, the daemons read %v", on, config.Policies)

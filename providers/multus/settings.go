@@ -1,7 +1,6 @@
 package multus
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -9,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+
+	"github.com/cluster-network-operator/cno/api/rules"
 )
 
 // globalNamespaces are the namespaces whose networks all pods may use, unless the user names others. They are OpenShift's.
@@ -37,19 +38,19 @@ func validateSettings(m *operatorv1.MultiNetworkConfig, at *field.Path) field.Er
 		return nil
 	}
 	var errs field.ErrorList
-	refuse := func(rule string, err *field.Error) { errs = append(errs, err.WithOrigin(rule)) }
+	refuse := func(err *field.Error) { errs = append(errs, err) }
 	for i, name := range m.GlobalNamespaces {
 		path := at.Child("globalNamespaces").Index(i)
 		if len(validation.IsDNS1123Label(name)) > 0 {
-			refuse(RuleGlobalNamespaces, field.Invalid(path, name, notNamespace))
+			refuse(rules.GlobalNamespace.Invalid(path, name))
 		} else if j := slices.Index(m.GlobalNamespaces, name); j < i {
-			refuse(RuleGlobalNamespaces, field.Invalid(path, name, fmt.Sprintf("is already %s; remove one of them", at.Child("globalNamespaces").Index(j))))
+			refuse(rules.GlobalNamespaceTwice.Invalid(path, name, at.Child("globalNamespaces").Index(j)))
 		}
 	}
 	switch m.Attachments {
 	case "", operatorv1.AttachmentsTrusted, operatorv1.AttachmentsRestricted:
 	default:
-		refuse(RuleAttachments, field.Invalid(at.Child("attachments"), m.Attachments, fmt.Sprintf("is not a level; use %s or %s", operatorv1.AttachmentsTrusted, operatorv1.AttachmentsRestricted)))
+		refuse(rules.AttachmentsLevel.Invalid(at.Child("attachments"), m.Attachments, operatorv1.AttachmentsTrusted, operatorv1.AttachmentsRestricted))
 	}
 	if m.Restricted == nil {
 		return errs
@@ -57,16 +58,13 @@ func validateSettings(m *operatorv1.MultiNetworkConfig, at *field.Path) field.Er
 	for i, name := range m.Restricted.Masters {
 		path := at.Child("restricted", "masters").Index(i)
 		if !interfaceName(name) {
-			refuse(RuleMasters, field.Invalid(path, name, notInterface))
+			refuse(rules.RestrictedMaster.Invalid(path, name))
 		} else if j := slices.Index(m.Restricted.Masters, name); j < i {
-			refuse(RuleMasters, field.Invalid(path, name, fmt.Sprintf("is already %s; remove one of them", at.Child("restricted", "masters").Index(j))))
+			refuse(rules.RestrictedMasterTwice.Invalid(path, name, at.Child("restricted", "masters").Index(j)))
 		}
 	}
 	return errs
 }
-
-// notInterface is what is wrong with a name for which interfaceName is false.
-const notInterface = "is not the name of a network interface: 1 to 15 letters without spaces and slashes"
 
 // interfaceName reports whether the kernel takes a name for an interface, by its length and the letters that it refuses.
 func interfaceName(name string) bool {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
@@ -158,8 +159,8 @@ func TestSettingsAreChecked(t *testing.T) {
 				`spec.multiNetwork.globalNamespaces[2] "a" is already spec.multiNetwork.globalNamespaces[0]; remove one of them`},
 		{"another level", operatorv1.MultiNetworkConfig{Attachments: "trusted"}, `spec.multiNetwork.attachments "trusted" is not a level; use Trusted or Restricted`},
 		{"names that no interface has, and one twice", operatorv1.MultiNetworkConfig{Restricted: &operatorv1.RestrictedAttachments{Masters: []string{"eth1", "a b", "", "..", "abcdefghijklmnop", "eth1"}}},
-			`spec.multiNetwork.restricted.masters[1] "a b" ` + notInterface + `; spec.multiNetwork.restricted.masters[2] "" ` + notInterface +
-				`; spec.multiNetwork.restricted.masters[3] ".." ` + notInterface + `; spec.multiNetwork.restricted.masters[4] "abcdefghijklmnop" ` + notInterface +
+			`spec.multiNetwork.restricted.masters[1] "a b" ` + rules.RestrictedMaster.Detail() + `; spec.multiNetwork.restricted.masters[2] "" ` + rules.RestrictedMaster.Detail() +
+				`; spec.multiNetwork.restricted.masters[3] ".." ` + rules.RestrictedMaster.Detail() + `; spec.multiNetwork.restricted.masters[4] "abcdefghijklmnop" ` + rules.RestrictedMaster.Detail() +
 				`; spec.multiNetwork.restricted.masters[5] "eth1" is already spec.multiNetwork.restricted.masters[0]; remove one of them`},
 	} {
 		var got []string

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/cluster-network-operator/cno/internal/agent/agentfile"
+	"github.com/cluster-network-operator/cno/internal/multinet/sysctls"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
@@ -55,6 +56,10 @@ type Config struct {
 	PolicySocket        string `json:"policySocket"`
 	PolicyRules         string `json:"policyRules"`
 	PolicyHealthAddress string `json:"policyHealthAddress"`
+	// PolicyDir is where it keeps the last valid form of each policy.
+	PolicyDir string `json:"policyDir"`
+	// SysctlFile is the list of sysctls that the plugin tuning may set.
+	SysctlFile string `json:"sysctlFile"`
 	// Namespace is that of the daemon: definitions for the annotation that replaces the default network are only taken from there.
 	Namespace string `json:"namespace"`
 	// NamespaceIsolation is true if a pod gets only networks of its own namespace and of GlobalNamespaces.
@@ -77,6 +82,7 @@ func Default() Config {
 		ConfDir: "/etc/cni/multus/net.d", ConfDirRuntime: "/etc/cni/net.d", BinDir: "/opt/cni/bin", HealthAddress: "127.0.0.1:19108",
 		DHCPSocket: "/run/cno/dhcp/cni.sock", DHCPLegacySocket: "/run/cni/dhcp.sock", DHCPDir: "/var/lib/cno/dhcp", DHCPHealthAddress: "127.0.0.1:19109",
 		PolicySocket: wire.PolicySocket, PolicyRules: "/etc/multus-policy", PolicyHealthAddress: "127.0.0.1:19110",
+		PolicyDir: "/var/lib/cno/multus-policy", SysctlFile: sysctls.File,
 		Namespace: "openshift-multus", NamespaceIsolation: true, Attachments: Trusted,
 		GlobalNamespaces: []string{"default", "openshift-multus", "openshift-sriov-network-operator", "openshift-cnv"},
 		Masters:          []string{}, ReservedNetworks: []netip.Prefix{}, ReservedBridges: []string{},
@@ -97,6 +103,7 @@ func (c Config) Validate() field.ErrorList {
 		{"confDirRuntime", c.ConfDirRuntime}, {"binDir", c.BinDir},
 		{"dhcpSocket", c.DHCPSocket}, {"dhcpLegacySocket", c.DHCPLegacySocket}, {"dhcpDir", c.DHCPDir},
 		{"policySocket", c.PolicySocket}, {"policyRules", c.PolicyRules},
+		{"policyDir", c.PolicyDir}, {"sysctlFile", c.SysctlFile},
 	} {
 		errs = append(errs, agentfile.ValidatePath(field.NewPath(p.name), p.path)...)
 	}

@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"net"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -10,6 +12,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/addressconflict"
+	"github.com/cluster-network-operator/cno/internal/multinet/attach"
 	"github.com/cluster-network-operator/cno/internal/multinet/dhcp"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 	"github.com/cluster-network-operator/cno/providers/multus/agentconfig"
@@ -32,7 +36,11 @@ func RunDHCP(ctx context.Context, p agent.Process, config agentconfig.Config, cl
 			events.send(wire.Pod(e.Pod), kind, e.Reason, action, e.Message)
 		},
 	}
+	addresses := &duplicates{
+		saved: func() ([]attach.Saved, error) { return attach.ReadSaved(config.StateDir) }, holder: holder, event: events.warn, log: p.Log,
+	}
 	metrics := newDHCPMetrics(p.Version, daemon)
+	metrics.Gauge("duplicate_addresses", "Addresses of pods on further networks that another machine had when the pod started.", func() float64 { return float64(addresses.count()) })
 	daemon.Metrics = metrics
 	health := agent.Health{
 		Ready: func() (bool, agent.Problems) { return daemon.Serves(), agent.Problems{} },
@@ -41,7 +49,18 @@ func RunDHCP(ctx context.Context, p agent.Process, config agentconfig.Config, cl
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, config.DHCPHealthAddress) })
 	group.Go(func() error { return daemon.Run(ctx) })
+	group.Go(func() error { addresses.run(ctx); return nil })
 	return group.Wait()
+}
+
+// holder asks on the link of an interface of a sandbox which other machine has an address.
+func holder(netns, name string, address netip.Addr) (mac net.HardwareAddr, found bool, err error) {
+	err = inside(netns, func() error {
+		var err error
+		mac, found, err = addressconflict.Holder(name, address)
+		return err
+	})
+	return mac, found, err
 }
 
 // newDHCPMetrics returns the metrics of the DHCP daemon.

@@ -33,11 +33,14 @@ const (
 const (
 	topicAPI    agent.Topic = "api"
 	topicStatus agent.Topic = "status"
+	topicReport agent.Topic = "report"
 )
 
 // Options is what the daemon needs. All fields must be set.
 type Options struct {
 	agent.Process
+	// Pod is the name of the daemon's own pod, which has the report about the node.
+	Pod    string
 	Config agentconfig.Config
 	Client kubernetes.Interface
 	// Definitions reads NetworkAttachmentDefinitions.
@@ -67,14 +70,17 @@ type daemon struct {
 	board   *agent.Board[status]
 	beat    agent.Beat
 	changed agent.Trigger
+	// reported is the last report about the node, and when it was written.
+	reported   string
+	reportedAt time.Time
 	// bypassed are the pods that have been reported as started without the shim.
 	bypassed map[types.UID]bool
 }
 
 // Run is the daemon. It ends with the context; pods that run keep their networks.
 func Run(ctx context.Context, o Options) error {
-	if o.Node == "" {
-		return errors.New("the node's name is not known: set the environment variable NODE_NAME")
+	if o.Node == "" || o.Pod == "" {
+		return errors.New("the names of the node and of the pod are not known: set the environment variables NODE_NAME and POD_NAME")
 	}
 	d := &daemon{Options: o, board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger()}
 	d.saved = func() ([]attach.Saved, error) { return attach.ReadSaved(o.Config.StateDir) }
@@ -138,5 +144,7 @@ func (d *daemon) apply(ctx context.Context) error {
 	})
 	err := d.writeMissing(ctx)
 	d.board.Note(topicStatus, err)
-	return errors.Join(api, err)
+	reported := d.reportNode(ctx)
+	d.board.Note(topicReport, reported)
+	return errors.Join(api, err, reported)
 }

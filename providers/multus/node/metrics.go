@@ -2,6 +2,7 @@ package node
 
 import (
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +15,18 @@ type metrics struct {
 	*agent.Metrics
 	requests *prometheus.CounterVec
 	took     *prometheus.HistogramVec
+	// operations is nil for the daemon of policies.
+	operations *prometheus.HistogramVec
+	mu         sync.Mutex
+	// networks are the names that operations has.
+	networks map[string]bool
 }
+
+// mostNetworks bounds the networks that have metrics of their own: tenants name them. Further ones have the name otherNetworks together.
+const (
+	mostNetworks  = 200
+	otherNetworks = "other"
+)
 
 func newMetrics(version string, d *daemon) *metrics {
 	m := &metrics{Metrics: agent.NewMetrics("multus", version)}
@@ -26,7 +38,24 @@ func newMetrics(version string, d *daemon) *metrics {
 	})
 	m.requests = m.Results("requests_total", "Requests of the shim by the CNI code of their result; 0 is success.")
 	m.took = m.Histograms("request_seconds", "How long a request of the shim takes.", "request", prometheus.ExponentialBuckets(0.001, 2, 14))
+	m.networks = map[string]bool{}
+	m.operations = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: "multus", Name: "operation_seconds", Buckets: prometheus.ExponentialBuckets(0.005, 2, 12),
+		Help: "How long the plugins of a network run for a pod that has further networks, by network and operation: ADD or DEL.",
+	}, []string{"operation", "network"})
+	m.MustRegister(m.operations)
 	return m
+}
+
+// operation measures the plugins of a network.
+func (m *metrics) operation(operation, network string, took time.Duration) {
+	m.mu.Lock()
+	if !m.networks[network] && len(m.networks) >= mostNetworks {
+		network = otherNetworks
+	}
+	m.networks[network] = true
+	m.mu.Unlock()
+	m.operations.WithLabelValues(operation, network).Observe(took.Seconds())
 }
 
 // observe adds what is measured of the objects that the daemon reads.

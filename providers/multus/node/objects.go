@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +28,8 @@ import (
 	"github.com/containernetworking/cni/libcni"
 
 	"github.com/cluster-network-operator/cno/internal/cniproto"
+	"github.com/cluster-network-operator/cno/internal/multinet/finding"
+	"github.com/cluster-network-operator/cno/internal/multinet/selection"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
 )
 
@@ -51,7 +56,7 @@ type objects struct {
 	defFailure  atomic.Pointer[error]
 }
 
-// newObjects returns objects that are kept up to date by run. changed is called when a pod has changed.
+// newObjects returns objects that are kept up to date by run. changed is called when a pod or a definition has changed.
 func newObjects(client kubernetes.Interface, definitions dynamic.Interface, node string, changed func()) *objects {
 	o := &objects{client: client, dynamic: definitions, node: node}
 	var controller cache.Controller
@@ -71,7 +76,8 @@ func newObjects(client kubernetes.Interface, definitions dynamic.Interface, node
 		},
 	}
 	o.defs, controller = cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: reporting(&o.defFailure, listDefinitions), ObjectType: &unstructured.Unstructured{}, Handler: cache.ResourceEventHandlerFuncs{},
+		ListerWatcher: reporting(&o.defFailure, listDefinitions), ObjectType: &unstructured.Unstructured{},
+		Handler: cache.ResourceEventHandlerFuncs{AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() }},
 	})
 	o.controllers = append(o.controllers, controller)
 	return o
@@ -179,6 +185,33 @@ func isOf(p *corev1.Pod, uid string) bool {
 // known is a definition.
 type known struct{ config, resource string }
 
+// read is a definition, or why it could not be read.
+type read struct {
+	known
+	err error
+}
+
+// definitions reads definitions at once, each once, by namespace/name.
+func (o *objects) definitions(ctx context.Context, asked []selection.Selection) map[string]read {
+	all := map[string]read{}
+	for _, s := range asked {
+		all[s.Namespace+"/"+s.Name] = read{}
+	}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	for _, key := range slices.Collect(maps.Keys(all)) {
+		group.Go(func() {
+			namespace, name, _ := strings.Cut(key, "/")
+			k, err := o.definition(ctx, namespace, name)
+			mu.Lock()
+			defer mu.Unlock()
+			all[key] = read{k, err}
+		})
+	}
+	group.Wait()
+	return all
+}
+
 // definition reads a definition from the API server, since a watch may be behind. While the API server does not answer, the copy of the watch is
 // used.
 func (o *objects) definition(ctx context.Context, namespace, name string) (known, error) {
@@ -200,6 +233,17 @@ func (o *objects) definition(ctx context.Context, namespace, name string) (known
 		return known{}, cniproto.Errorf(cniproto.CodeInvalidConfig, "NetworkAttachmentDefinition %s/%s: %v", namespace, name, err)
 	}
 	return known{config: config, resource: object.GetAnnotations()[annotationResource]}, nil
+}
+
+// checked returns all definitions by namespace/name, as the watch has them.
+func (o *objects) checked() map[string]finding.Checked {
+	all := map[string]finding.Checked{}
+	for _, object := range o.defs.List() {
+		if u, ok := object.(*unstructured.Unstructured); ok {
+			all[u.GetNamespace()+"/"+u.GetName()] = finding.ReadObject(u)
+		}
+	}
+	return all
 }
 
 // fromFile returns the configuration with a name from a directory of the node: a list, or a configuration with one plugin.

@@ -44,6 +44,8 @@ type planner struct {
 	request wire.PlanRequest
 	// reason is that of the event on the pod.
 	reason string
+	// interfaces are those of the node, once they are read.
+	interfaces *Interfaces
 }
 
 func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire.Plan, error) {
@@ -60,13 +62,18 @@ func (p *planner) plan(ctx context.Context, annotations map[string]string) (wire
 	}
 	plan := wire.Plan{Policies: p.Config.Policies}
 	var problems []error
+	asked := slices.Clone(selections)
 	if fallback != nil {
-		a, err := p.attachment(ctx, *fallback, "")
+		asked = append(asked, *fallback)
+	}
+	definitions := p.objects.definitions(ctx, asked)
+	if fallback != nil {
+		a, err := p.attachment(definitions, *fallback, "")
 		problems = appendError(problems, err)
 		plan.Default = &a
 	}
 	for _, s := range selections {
-		a, err := p.attachment(ctx, s, p.request.Default)
+		a, err := p.attachment(definitions, s, p.request.Default)
 		problems = appendError(problems, err)
 		plan.Attachments = append(plan.Attachments, a)
 	}
@@ -108,8 +115,9 @@ func (p *planner) defaultSelection(annotation string) (*selection.Selection, fie
 }
 
 // attachment makes what is run of one selected network.
-func (p *planner) attachment(ctx context.Context, s selection.Selection, defaultNetwork string) (wire.Attachment, error) {
-	object, err := p.objects.definition(ctx, s.Namespace, s.Name)
+func (p *planner) attachment(definitions map[string]read, s selection.Selection, defaultNetwork string) (wire.Attachment, error) {
+	found := definitions[s.Namespace+"/"+s.Name]
+	object, err := found.known, found.err
 	if err != nil {
 		if cniproto.AsError(err).Code != cniproto.CodeTryAgain {
 			p.reason = reasonNotFound
@@ -140,10 +148,14 @@ func (p *planner) attachment(ctx context.Context, s selection.Selection, default
 
 // rules are what a definition of a namespace may use on this node.
 func (p *planner) rules(namespace, defaultNetwork string) (definition.Rules, error) {
-	interfaces, err := p.Interfaces()
-	if err != nil {
-		return definition.Rules{}, cniproto.Errorf(cniproto.CodeTryAgain, "find the interfaces of the node: %v", err)
+	if p.interfaces == nil {
+		interfaces, err := p.Interfaces()
+		if err != nil {
+			return definition.Rules{}, cniproto.Errorf(cniproto.CodeTryAgain, "find the interfaces of the node: %v", err)
+		}
+		p.interfaces = &interfaces
 	}
+	interfaces := p.interfaces
 	rules := definition.Rules{
 		DefaultNetwork: defaultNetwork, ReservedBridges: p.Config.ReservedBridges, Uplinks: interfaces.Uplinks, Node: p.Node, Interfaces: interfaces.All,
 	}

@@ -281,3 +281,25 @@ func TestMissingStatusesAreWritten(t *testing.T) {
 func forbidden() error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "p", errors.New("policy"))
 }
+
+func TestAListOfTheNodeIsPreferred(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"10-other.conflist": `{"cniVersion":"1.0.0","name":"a-other","plugins":[{"type":"tap"}]}`,
+		"20-list.conflist":  `{"cniVersion":"1.0.0","name":"a","plugins":[{"type":"macvlan"}]}`,
+		"00-one.conf":       `{"cniVersion":"1.0.0","name":"a","type":"tap"}`,
+		"00-two.conf":       `{"cniVersion":"1.0.0","name":"b","type":"bridge"}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{"a": "macvlan", "b": "bridge"} {
+		if got, err := fromFile(dir, name); err != nil || !strings.Contains(got, want) {
+			t.Errorf("%s: %s %v", name, got, err)
+		}
+	}
+	if got, err := fromFile(dir, "c"); err == nil || cniproto.AsError(err).Code != cniproto.CodeInvalidConfig {
+		t.Errorf("%s %v", got, err)
+	}
+}

@@ -35,6 +35,7 @@ const (
 const (
 	topicPolicies agent.Topic = "policies"
 	topicCustom   agent.Topic = "custom rules"
+	topicMemory   agent.Topic = "valid forms of policies"
 )
 
 // The reasons of events about policies.
@@ -50,6 +51,7 @@ type enforcer struct {
 	config  agentconfig.Config
 	objects *policyObjects
 	kernel  *kernel.Kernel
+	memory  *policyMemory
 	events  *events
 	board   *agent.Board[status]
 	beat    agent.Beat
@@ -113,21 +115,47 @@ func newEnforcer(p agent.Process, config agentconfig.Config, client kubernetes.I
 		Process: p, config: config, kernel: k, board: agent.NewBoard(status{}, p.Log), changed: agent.NewTrigger(),
 		sandboxes: map[string]*enforced{}, announced: map[types.UID]string{},
 	}
-	e.objects = newPolicyObjects(client, policies, e.changed.Fire, customReader(config.PolicyRules, k, func(err error) { e.board.Note(topicCustom, err) }))
+	e.memory = newPolicyMemory(config.PolicyDir)
+	valid, err := e.memory.load()
+	if err != nil {
+		p.Log.Warn("policies that are invalid isolate until they are corrected", "error", err)
+	}
+	e.objects = newPolicyObjects(client, policies, e.changed.Fire, customReader(config.PolicyRules, k, func(err error) { e.board.Note(topicCustom, err) }), valid)
 	e.metrics = newPolicyMetrics(p.Version, e)
 	return e, nil
 }
 
 // do answers the shim, which attaches a sandbox.
 func (e *enforcer) do(ctx context.Context, r cniproto.Request) (json.RawMessage, error) {
-	if r.Command != wire.CommandPolicies {
+	if r.Command != wire.CommandPolicies && r.Command != wire.CommandCheckPolicies {
 		return nil, unknownRequest(r)
 	}
 	var request wire.PoliciesRequest
 	if err := json.Unmarshal(r.Config, &request); err != nil {
 		return nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err)
 	}
+	if r.Command == wire.CommandCheckPolicies {
+		return nil, e.check(ctx, request)
+	}
 	return nil, e.protect(ctx, request)
+}
+
+// check compares the rules of a sandbox with the policies and the kernel. Rules that another program has changed are restored, and an error.
+func (e *enforcer) check(ctx context.Context, r wire.PoliciesRequest) error {
+	s, err := attach.ReadSandbox(e.config.StateDir, r.Sandbox)
+	if err == nil {
+		if !e.objects.synced() {
+			return cniproto.Errorf(cniproto.CodeTryAgain, "the policies of networks are not read yet")
+		}
+		var restored bool
+		if restored, err = e.compare(ctx, s); restored {
+			return cniproto.Errorf(cniproto.CodeInternal, "another program has changed the rules of MultiNetworkPolicies in the network namespace; they are restored")
+		}
+	}
+	if err != nil {
+		return cniproto.Errorf(cniproto.CodeInternal, "compare the rules of MultiNetworkPolicies: %v", err)
+	}
+	return nil
 }
 
 // protect writes the rules of a sandbox before its first interface is attached. They are those of the policies that the API server has now.
@@ -176,6 +204,7 @@ func (e *enforcer) apply(ctx context.Context) error {
 	if !e.objects.synced() {
 		return errors.Join(api, errors.New("the objects of the Kubernetes API are not read yet"))
 	}
+	e.board.Note(topicMemory, e.memory.keep(e.objects.valid()))
 	all, err := attach.ReadSandboxes(e.config.StateDir)
 	if err == nil {
 		e.forget(all)
@@ -208,8 +237,14 @@ func (e *enforcer) programAll(ctx context.Context, all []attach.Sandbox) error {
 
 // program makes the rules of a sandbox what the policies say. A sandbox that is gone needs none.
 func (e *enforcer) program(ctx context.Context, s attach.Sandbox) error {
+	_, err := e.compare(ctx, s)
+	return err
+}
+
+// compare is program. It reports whether another program had changed the rules.
+func (e *enforcer) compare(ctx context.Context, s attach.Sandbox) (foreign bool, err error) {
 	if !s.Lives() {
-		return nil
+		return false, nil
 	}
 	one, netns := e.sandbox(s.ID), netnsOf(s)
 	one.mu.Lock()
@@ -217,16 +252,16 @@ func (e *enforcer) program(ctx context.Context, s attach.Sandbox) error {
 	// The rules are made while the sandbox is locked: those of older objects never replace newer ones.
 	rules, err := e.objects.rules(s, one.pod)
 	if errors.Is(err, errNoPod) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
-	text, foreign := rules.String(), false
+	text := rules.String()
 	if one.written {
 		foreign, one.state, err = e.kernel.Changed(netns, one.state)
 		if err == nil && !foreign && text == one.text {
-			return nil
+			return false, nil
 		}
 	}
 	if err == nil {
@@ -235,7 +270,7 @@ func (e *enforcer) program(ctx context.Context, s attach.Sandbox) error {
 		e.metrics.programmed.Observe(time.Since(start).Seconds())
 	}
 	if errors.Is(err, kernel.ErrGone) || errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	one.written, one.text = err == nil, text
 	if foreign {
@@ -243,7 +278,7 @@ func (e *enforcer) program(ctx context.Context, s attach.Sandbox) error {
 		e.events.send(s.Pod, corev1.EventTypeWarning, reasonRestored, actionEnforce,
 			"Another program changed the rules of MultiNetworkPolicies in the network namespace of the pod; they are restored")
 	}
-	return err
+	return foreign, err
 }
 
 // forget drops what is known of sandboxes that have no record any more.

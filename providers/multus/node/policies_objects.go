@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -74,9 +75,9 @@ type peer struct {
 }
 
 // newPolicyObjects returns objects that are kept up to date by run. changed is called when rules may have changed; custom returns the rules of the
-// administrator.
-func newPolicyObjects(client kubernetes.Interface, policies dynamic.Interface, changed func(), custom func() policy.Custom) *policyObjects {
-	o := &policyObjects{client: client, dynamic: policies, changed: changed, custom: custom, failures: map[string]*atomic.Pointer[error]{}, stale: true, book: policy.NewBook()}
+// administrator, and valid are the last valid forms of policies as an earlier daemon has read them.
+func newPolicyObjects(client kubernetes.Interface, policies dynamic.Interface, changed func(), custom func() policy.Custom, valid map[types.UID]policy.Policy) *policyObjects {
+	o := &policyObjects{client: client, dynamic: policies, changed: changed, custom: custom, failures: map[string]*atomic.Pointer[error]{}, stale: true, book: policy.NewBook(valid)}
 	rest := client.CoreV1().RESTClient()
 	o.pods = o.watch("pods", cache.NewListWatchFromClient(rest, "pods", "", fields.Everything()), &corev1.Pod{}, toPeer)
 	o.namespaces = o.watch("namespaces", cache.NewListWatchFromClient(rest, "namespaces", "", fields.Everything()), &corev1.Namespace{}, onlyLabels)
@@ -294,6 +295,16 @@ func (v *views) view(network string, own policy.Pod) policy.View {
 	// The watch may still have an earlier pod of the name.
 	c.Pods = append(slices.DeleteFunc(slices.Clone(c.Pods), func(p policy.Pod) bool { return p.ID == own.ID }), own)
 	return c.View(network)
+}
+
+// valid are the last valid forms of all policies, which must have been read.
+func (o *policyObjects) valid() map[types.UID]policy.Policy {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.made == nil || o.stale {
+		o.made, o.stale = o.make(o.custom()), false
+	}
+	return o.book.Valid()
 }
 
 func (o *policyObjects) policyProblems() []policy.Problem {

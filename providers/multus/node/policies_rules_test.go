@@ -198,6 +198,27 @@ func TestRulesThatAnotherProgramChangesAreRestored(t *testing.T) {
 	}
 }
 
+func TestCHECKComparesTheRules(t *testing.T) {
+	n := newPolicyNode(t)
+	n.lan(macvlanConfig)
+	n.policy("deny", "lan", denyAll)
+	pod := n.pod("pod", nil)
+	pod.must(t, cniproto.Add)
+	check := func() error {
+		return n.ask(t.Context(), wire.CommandCheckPolicies, wire.PoliciesRequest{Pod: wire.Pod{Namespace: "ns", Name: "pod", UID: "pod"}, Sandbox: "pod"}, nil)
+	}
+	if err := check(); err != nil {
+		t.Error(err)
+	}
+	pod.Run("nft", "flush", "ruleset")
+	if err := check(); err == nil || !strings.Contains(err.Error(), "another program has changed the rules") {
+		t.Errorf("rules that were flushed: %v", err)
+	}
+	if err := check(); err != nil {
+		t.Errorf("rules that were restored: %v", err)
+	}
+}
+
 func TestAPolicyWithErrorsIsReportedOnceWhereItMatters(t *testing.T) {
 	n := newPolicyNode(t)
 	n.lan(macvlanConfig)

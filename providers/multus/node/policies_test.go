@@ -60,7 +60,7 @@ func newPolicyNode(t *testing.T) *policyNode {
 	n.outside.Run("ip", "addr", "add", "192.0.2.1/24", "dev", "eth0")
 	n.dyn = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resourcePolicies: "MultiNetworkPolicyList"})
 	config := agentconfig.Default()
-	config.StateDir, config.PolicyRules = t.TempDir(), t.TempDir()
+	config.StateDir, config.PolicyRules, config.PolicyDir = t.TempDir(), t.TempDir(), t.TempDir()
 	e, err := newEnforcer(agent.Process{Node: "n1", Log: slog.New(slog.DiscardHandler)}, config, n.kube, n.dyn)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func newPolicyNode(t *testing.T) *policyNode {
 	o.controllers = nil // the test fills the stores
 	o.pods, o.namespaces, o.policies = cache.NewStore(cache.MetaNamespaceKeyFunc), cache.NewStore(cache.MetaNamespaceKeyFunc), cache.NewStore(cache.MetaNamespaceKeyFunc)
 	n.e = e
-	n.shim = attach.Shim{State: config.StateDir, Run: t.TempDir(), Now: time.Now, Ask: n.ask}
+	n.shim = attach.Shim{State: config.StateDir, Run: t.TempDir(), Multus: t.TempDir(), DeviceInfo: t.TempDir(), Now: time.Now, Ask: n.ask}
 	n.plugins()
 	return n
 }
@@ -107,7 +107,7 @@ func (n *policyNode) ask(ctx context.Context, command string, message, into any)
 			return err
 		}
 		return json.Unmarshal(plan, into)
-	case wire.CommandPolicies:
+	case wire.CommandPolicies, wire.CommandCheckPolicies:
 		_, err := n.e.do(ctx, cniproto.Request{Command: command, Config: raw})
 		return err
 	}

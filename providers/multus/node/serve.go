@@ -120,7 +120,22 @@ func (d *daemon) do(ctx context.Context, r cniproto.Request) (json.RawMessage, e
 		if err := json.Unmarshal(r.Config, &report); err != nil {
 			return nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err)
 		}
-		return nil, d.report(ctx, report)
+		err := d.report(ctx, report)
+		if err == nil && report.Failure == "" {
+			for _, n := range report.Networks {
+				d.metrics.operation("ADD", n.Name, n.Took)
+			}
+		}
+		return nil, err
+	case wire.CommandRemoved:
+		var removal wire.Removal
+		if err := json.Unmarshal(r.Config, &removal); err != nil {
+			return nil, cniproto.Errorf(cniproto.CodeDecode, "%v", err)
+		}
+		for _, n := range removal.Networks {
+			d.metrics.operation("DEL", n.Name, n.Took)
+		}
+		return nil, nil
 	}
 	return nil, unknownRequest(r)
 }

@@ -15,16 +15,16 @@ import (
 // networkStatus is an entry of the annotation k8s.v1.cni.cncf.io/network-status: the keys of the standard 1.3, and mtu and gateway, which its
 // readers expect.
 type networkStatus struct {
-	Name         string      `json:"name"`
-	Interface    string      `json:"interface,omitempty"`
-	IPs          []string    `json:"ips,omitempty"`
-	MAC          string      `json:"mac,omitempty"`
-	MTU          int         `json:"mtu,omitempty"`
-	Default      bool        `json:"default,omitempty"`
-	DNS          dns         `json:"dns"`
-	DefaultRoute []string    `json:"default-route,omitempty"`
-	Gateway      []string    `json:"gateway,omitempty"`
-	DeviceInfo   *deviceInfo `json:"device-info,omitempty"`
+	Name         string   `json:"name"`
+	Interface    string   `json:"interface,omitempty"`
+	IPs          []string `json:"ips,omitempty"`
+	MAC          string   `json:"mac,omitempty"`
+	MTU          int      `json:"mtu,omitempty"`
+	Default      bool     `json:"default"`
+	DNS          dns      `json:"dns"`
+	DefaultRoute []string `json:"default-route,omitempty"`
+	Gateway      []string `json:"gateway,omitempty"`
+	DeviceInfo   any      `json:"device-info,omitempty"`
 }
 
 type dns struct {
@@ -72,7 +72,10 @@ func decodeResult(raw json.RawMessage) (*current.Result, error) {
 // entriesOf are the entries of a network: one for each interface inside the sandbox, and one without an interface's data if there is none.
 func entriesOf(n wire.Network, result *current.Result) []networkStatus {
 	base := networkStatus{Name: n.Name, Default: n.Default, DNS: dns{result.DNS.Nameservers, result.DNS.Domain, result.DNS.Search}}
-	if n.DeviceID != "" {
+	switch {
+	case len(n.DeviceInfo) > 0:
+		base.DeviceInfo = n.DeviceInfo
+	case n.DeviceID != "":
 		base.DeviceInfo = &deviceInfo{Type: "pci", Version: "1.0.0", PCI: &pci{n.DeviceID}}
 	}
 	var entries []networkStatus

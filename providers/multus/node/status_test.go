@@ -19,12 +19,14 @@ func TestStatus(t *testing.T) {
 		{"a plugin that makes two interfaces, and a device",
 			`[{"name":"ns/two","interface":"net1","deviceID":"0000:00:01.0","result":{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/n","mtu":9000},{"name":"net1-b","sandbox":"/n"}],` +
 				`"ips":[{"interface":0,"address":"192.0.2.5/24"},{"interface":1,"address":"2001:db8::5/64"}],"dns":{"nameservers":["192.0.2.53"],"domain":"d","search":["s"]}}}]`,
-			`[{"name":"ns/two","interface":"net1","ips":["192.0.2.5"],"mtu":9000,"dns":{"nameservers":["192.0.2.53"],"domain":"d","search":["s"]},"device-info":{"type":"pci","version":"1.0.0","pci":{"pci-address":"0000:00:01.0"}}},` +
-				`{"name":"ns/two","interface":"net1-b","ips":["2001:db8::5"],"dns":{"nameservers":["192.0.2.53"],"domain":"d","search":["s"]},"device-info":{"type":"pci","version":"1.0.0","pci":{"pci-address":"0000:00:01.0"}}}]`},
+			`[{"name":"ns/two","interface":"net1","ips":["192.0.2.5"],"mtu":9000,"default":false,"dns":{"nameservers":["192.0.2.53"],"domain":"d","search":["s"]},"device-info":{"type":"pci","version":"1.0.0","pci":{"pci-address":"0000:00:01.0"}}},` +
+				`{"name":"ns/two","interface":"net1-b","ips":["2001:db8::5"],"default":false,"dns":{"nameservers":["192.0.2.53"],"domain":"d","search":["s"]},"device-info":{"type":"pci","version":"1.0.0","pci":{"pci-address":"0000:00:01.0"}}}]`},
+		{"device information of a plugin", `[{"name":"ns/a","interface":"net1","deviceID":"x","deviceInfo":{"type":"vdpa","version":"1.1.0","vdpa":{"driver":"vhost"}},"result":{"cniVersion":"1.0.0","ips":[]}}]`,
+			`[{"name":"ns/a","interface":"net1","default":false,"dns":{},"device-info":{"type":"vdpa","version":"1.1.0","vdpa":{"driver":"vhost"}}}]`},
 		{"addresses that name no interface", `[{"name":"ns/a","interface":"net1","result":{"cniVersion":"1.0.0","ips":[{"address":"192.0.2.5/24"}]}}]`,
-			`[{"name":"ns/a","interface":"net1","ips":["192.0.2.5"],"dns":{}}]`},
+			`[{"name":"ns/a","interface":"net1","ips":["192.0.2.5"],"default":false,"dns":{}}]`},
 		{"a result of an old version", `[{"name":"ns/a","interface":"net1","result":{"cniVersion":"0.3.1","interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"version":"4","interface":0,"address":"192.0.2.5/24"}]}}]`,
-			`[{"name":"ns/a","interface":"net1","ips":["192.0.2.5"],"dns":{}}]`},
+			`[{"name":"ns/a","interface":"net1","ips":["192.0.2.5"],"default":false,"dns":{}}]`},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			var networks []wire.Network

@@ -220,9 +220,12 @@ func TestAPodOfAThirdPartysNetworkGetsFurtherOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var reported wire.Report
-	shim := attach.Shim{State: t.TempDir(), Run: t.TempDir(), Now: time.Now, Ask: func(_ context.Context, command string, message, into any) error {
-		if command == wire.CommandReport {
+	shim := attach.Shim{State: t.TempDir(), Run: t.TempDir(), Multus: t.TempDir(), DeviceInfo: t.TempDir(), Now: time.Now, Ask: func(_ context.Context, command string, message, into any) error {
+		switch command {
+		case wire.CommandReport:
 			reported = message.(wire.Report)
+			return nil
+		case wire.CommandRemoved:
 			return nil
 		}
 		*into.(*wire.Plan) = wire.Plan{Attachments: []wire.Attachment{{Network: "ns/lan", Interface: "net1", List: json.RawMessage(macvlanConfig)}}}
