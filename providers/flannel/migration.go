@@ -10,11 +10,11 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
-	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
 var (
@@ -48,8 +48,7 @@ func missingInterface(name string, known []string) field.ErrorList {
 	if len(has) > most {
 		has, more = has[:most], fmt.Sprintf(" and %d more", len(known)-most)
 	}
-	return field.ErrorList{field.Invalid(configPath.Child("interface"), name, fmt.Sprintf("is an interface that no node has; write one that every node has and that has an address (nodes have %s%s), or leave it out for that of the default route; if nodes have got it since they were asked, delete the ConfigMap mtu, so that they are asked again",
-		strings.Join(has, ", "), more)).WithOrigin("interface-missing")}
+	return field.ErrorList{rules.InterfaceMissing.Invalid(configPath.Child("interface"), name, strings.Join(has, ", "), more)}
 }
 
 // migration returns the change of the MTU that a specification announces; nil if it announces none.
@@ -62,12 +61,9 @@ func migration(spec *operatorv1.NetworkSpec) *osv1.MTUMigrationValues {
 func (o observed) migrate(spec *operatorv1.NetworkSpec, config *agentconfig.Config, progress facts.MTUMigration) *mtumigration.Change {
 	var told *mtumigration.State
 	if o.told != nil {
-		told = new(record.MTUState(*o.told))
+		told = new(mtumigration.StateOf(o.told.MTU, o.told.Migration))
 	}
 	next, change := mtumigration.Next(told, config.MTU, migration(spec), progress)
-	config.MTU, config.Migration = next.MTU, nil
-	if next.Step > 0 {
-		config.Migration = &agentconfig.MTUMigration{Step: next.Step, RoutableMTU: next.RoutableMTU, PodNamespaces: mtumigration.PodNamespaces}
-	}
+	config.MTU, config.Migration = next.MTU, next.Migration(mtumigration.PodNamespaces)
 	return change
 }

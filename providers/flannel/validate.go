@@ -1,7 +1,6 @@
 package flannel
 
 import (
-	"fmt"
 	"regexp"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,15 +54,13 @@ func validatePool(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 	}
 	at := clusterPath.Index(0)
 	if p.Bits() > minNetwork {
-		return field.ErrorList{field.Invalid(at.Child("cidr"), pools[0].CIDR,
-			fmt.Sprintf("is too small for flannel, which needs at least a /%d; use a shorter prefix, e.g. 10.128.0.0/14", minNetwork)).WithOrigin("flannel-network-size")}
+		return field.ErrorList{rules.FlannelNetworkSize.Invalid(at.Child("cidr"), pools[0].CIDR, minNetwork)}
 	}
 	low, n := p.Bits()+minSplit, int(pools[0].HostPrefix)
 	if n < p.Bits() || n >= low {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at.Child("hostPrefix"), n,
-		fmt.Sprintf("must be between %d and 30 for a /%d: flannel divides the pool into at least four blocks, and never gives out the first", low, p.Bits())).WithOrigin("flannel-host-prefix")}
+	return field.ErrorList{rules.FlannelHostPrefix.Invalid(at.Child("hostPrefix"), n, low, p.Bits())}
 }
 
 func validateBackend(c *operatorv1.FlannelConfig) field.ErrorList {
@@ -71,19 +68,17 @@ func validateBackend(c *operatorv1.FlannelConfig) field.ErrorList {
 	switch c.Backend {
 	case "", operatorv1.FlannelBackendHostGW, operatorv1.FlannelBackendVXLAN:
 	default:
-		errs = append(errs, field.Invalid(configPath.Child("backend"), c.Backend,
-			rules.Detail("flannel-backend")).WithOrigin("flannel-backend"))
+		errs = append(errs, rules.FlannelBackend.Invalid(configPath.Child("backend"), c.Backend))
 	}
 	if c.VXLAN == nil {
 		return errs
 	}
 	at := configPath.Child("vxlan")
 	if c.Backend != operatorv1.FlannelBackendVXLAN {
-		detail := rules.Detail("flannel-vxlan-block", first(c.Backend, defaultBackend))
-		errs = append(errs, field.Forbidden(at, detail).WithOrigin("flannel-vxlan-block"))
+		errs = append(errs, rules.FlannelVXLANUnused.Forbidden(at, first(c.Backend, defaultBackend)))
 	}
 	if v := c.VXLAN.VNI; v != nil && (*v < 1 || *v > maxVNI) {
-		errs = append(errs, field.Invalid(at.Child("vni"), *v, rules.Detail("flannel-vxlan-vni-range")).WithOrigin("flannel-vxlan-vni-range"))
+		errs = append(errs, rules.FlannelVXLANVNI.Invalid(at.Child("vni"), *v))
 	}
 	return append(errs, validatePort(at.Child("port"), c.VXLAN.Port)...)
 }
@@ -92,8 +87,7 @@ func validateMTU(c *operatorv1.FlannelConfig) field.ErrorList {
 	if c.MTU == nil || *c.MTU >= minMTU && *c.MTU <= maxMTU {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(configPath.Child("mtu"), *c.MTU,
-		fmt.Sprintf("must be between %d and %d bytes; leave it out for the greatest that the nodes support", minMTU, maxMTU)).WithOrigin("flannel-mtu-range")}
+	return field.ErrorList{rules.FlannelMTU.Invalid(configPath.Child("mtu"), *c.MTU)}
 }
 
 // interfaceName is what nodes call their interfaces: a name, not a pattern.
@@ -101,25 +95,20 @@ var interfaceName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@-]*$`)
 
 // validateInterface accepts the name of an interface that leads to other nodes.
 func validateInterface(name string) field.ErrorList {
-	const leave = "leave it out for the interface of the default route"
 	switch {
 	case name == "":
 		return nil
 	case name == "lo":
-		return field.ErrorList{field.Invalid(configPath.Child("interface"), name,
-			"is the loopback interface, which no other node can be reached through; write the one that leads to the other nodes, or "+leave).WithOrigin("flannel-interface-name")}
+		return field.ErrorList{rules.FlannelLoopback.Invalid(configPath.Child("interface"), name)}
 	case len(name) > maxInterfaceName || !interfaceName.MatchString(name):
-		return field.ErrorList{field.Invalid(configPath.Child("interface"), name,
-			fmt.Sprintf("is not the name of an interface: at most %d ASCII letters, digits, dots, dashes, underscores and at signs, not beginning with a dot or a dash, e.g. eth1; patterns are not supported; %s",
-				maxInterfaceName, leave)).WithOrigin("flannel-interface-name")}
+		return field.ErrorList{rules.FlannelInterfaceName.Invalid(configPath.Child("interface"), name)}
 	}
 	return nil
 }
 
 func validatePort(at *field.Path, port *uint32) field.ErrorList {
-	const rule = "flannel-vxlan-port-range"
 	if port == nil || *port >= 1 && *port <= 65535 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, *port, rules.Detail(rule)).WithOrigin(rule)}
+	return field.ErrorList{rules.FlannelVXLANPort.Invalid(at, *port)}
 }

@@ -15,7 +15,7 @@ var etcdPath = configPath.Child("etcd")
 // etcdRules are the rules for flannel's etcd.
 func etcdRules() etcdcluster.Rules {
 	return etcdcluster.Rules{
-		Path: etcdPath, Origin: "flannel-etcd", MetricsPort: record.Etcd.MetricsPort,
+		Path: etcdPath, Owner: "flannel", Prefix: defaultPrefix, MetricsPort: record.Etcd.MetricsPort,
 		Defaults: etcdcluster.ManagedFields{ClientPort: new(uint32(defaultClientPort)), PeerPort: new(uint32(defaultPeerPort)), DataDir: defaultDataDir},
 		Ports:    map[uint32]string{healthPort: "flannel's agent", metricsproxy.FlanneldPort: "flannel's agent"},
 	}
@@ -27,11 +27,9 @@ func validateEtcd(e *operatorv1.FlannelEtcd) field.ErrorList {
 	}
 	var errs field.ErrorList
 	if e.External != nil && e.Managed != nil {
-		errs = append(errs, field.Forbidden(etcdPath, rules.Detail("flannel-etcd-one-of")).WithOrigin("flannel-etcd-one-of"))
+		errs = append(errs, rules.EtcdOneOf.For("flannel").Forbidden(etcdPath))
 	}
-	if why := etcdcluster.PrefixProblem(e.Prefix); e.Prefix != "" && why != "" {
-		errs = append(errs, field.Invalid(etcdPath.Child("prefix"), e.Prefix, why+"; e.g. "+defaultPrefix).WithOrigin("flannel-etcd-prefix"))
-	}
+	errs = append(errs, etcdRules().KeyPrefix(e.Prefix)...)
 	if e.External != nil {
 		errs = append(errs, etcdRules().External(externalEtcd(e.External))...)
 	}

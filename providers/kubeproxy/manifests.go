@@ -5,7 +5,6 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,9 +46,9 @@ func (renderer) Render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provider.
 	if err != nil {
 		return provider.Output{}, err
 	}
-	upstream, err := netip.ParseAddrPort(c.MetricsBindAddress)
+	upstream, err := serviceproxy.MetricsUpstream(c)
 	if err != nil {
-		return provider.Output{}, fmt.Errorf("read the address of kube-proxy's metrics: %w", err)
+		return provider.Output{}, err
 	}
 	image, err := f.Images.Get(ImageVariable, "kube-proxy")
 	if err != nil {

@@ -104,6 +104,8 @@ type CNI struct {
 	// BinDir is the directory of plugins, as the agent sees it. The configuration is not written before the
 	// plugins it names are there. Empty means that this is not checked.
 	BinDir string `json:"binDir"`
+	// ResultsDir is the directory in which the container runtime remembers what plugins answered, as the agent sees it. Empty means /var/lib/cni/results.
+	ResultsDir string `json:"resultsDir,omitempty"`
 	// Bridge is the name of the bridge that pods on a node are attached to.
 	Bridge string `json:"bridge"`
 	// CNIVersion is the version of the configuration's format.

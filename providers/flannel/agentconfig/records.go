@@ -5,7 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"time"
 )
+
+// ReportTTL is how long the report of an agent stays in etcd after the agent was last connected to it. The operator learns from a report that
+// is missing that an agent reaches no member: what does not reach etcd cannot report that there.
+const ReportTTL = 10 * time.Minute
 
 // Reservation says which subnet a node keeps, also while it is away. It is the value of ReservationKey.
 type Reservation struct {
@@ -57,6 +62,8 @@ type AgentStatus struct {
 	ConflictingCNI []string `json:"conflictingCNI,omitempty"`
 	// DetachedPods is the number of pods whose link has no bridge, so that they reach nothing.
 	DetachedPods int `json:"detachedPods,omitempty"`
+	// Detached are the first of these pods, as namespace/name, as far as the container runtime remembers whose links they are. Sorted.
+	Detached []string `json:"detached,omitempty"`
 	// UnansweredEtcd are the addresses of etcd, as host:port, to which the agent has not been able to connect for 30 seconds or longer:
 	// neither a connection nor a refusal came back. Sorted.
 	UnansweredEtcd []string `json:"unansweredEtcd,omitempty"`

@@ -25,6 +25,9 @@ func (c Config) Validate() field.ErrorList {
 		errs = append(errs, field.Invalid(field.NewPath("mtu"), c.MTU, "must be 576 to 65535 bytes, or 0 for what the backend offers"))
 	}
 	errs = append(errs, c.Migration.Validate(field.NewPath("migration"), c.MTU)...)
+	if c.Migration != nil && c.Migration.PodNamespaces == "" {
+		errs = append(errs, field.Required(field.NewPath("migration", "podNamespaces"), "name the directory of the pods' network namespaces, for example /run/netns"))
+	}
 	errs = append(errs, c.CNI.validate(field.NewPath("cni"))...)
 	errs = append(errs, agentfile.ValidatePath(field.NewPath("subnetFile"), c.SubnetFile)...)
 	errs = append(errs, agentfile.ValidatePath(field.NewPath("stateDir"), c.StateDir)...)

@@ -21,6 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -90,17 +91,11 @@ func (g *guarded) operator() etcdclient.Etcd {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { _ = etcd.Close() })
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
+	eventually.Succeeds(g.t, "etcd answers", func() error {
 		_, err := etcd.Read(g.t.Context(), accessPrefix)
-		if err == nil {
-			return etcd
-		}
-		if time.Now().After(deadline) {
-			g.t.Fatalf("etcd does not answer: %v", err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return err
+	})
+	return etcd
 }
 
 // client has a certificate of the CA.

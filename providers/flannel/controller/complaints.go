@@ -6,6 +6,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/internal/status"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
@@ -32,7 +33,11 @@ func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool
 			conflicts = append(conflicts, fmt.Sprintf("node %s has %s, which its container runtime reads before flannel's configuration", name, strings.Join(a.ConflictingCNI, ", ")))
 		}
 		if a.DetachedPods > 0 {
-			detached = append(detached, fmt.Sprintf("node %s has %d pods without a connection to the network", name, a.DetachedPods))
+			sentence := fmt.Sprintf("node %s has %d pods without a connection to the network", name, a.DetachedPods)
+			if len(a.Detached) > 0 {
+				sentence += ": " + phrase.Names(a.Detached, named)
+			}
+			detached = append(detached, sentence)
 		}
 		for _, address := range a.UnansweredEtcd {
 			if !down[address] {
@@ -45,7 +50,8 @@ func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool
 	}
 	for _, name := range sorted(s.reservations) {
 		if _, reports := s.agents[name]; !reports && nodes[name].Ready {
-			silent = append(silent, fmt.Sprintf("node %s is Ready and holds %s, but its agent does not report", name, s.reservations[name].Subnet))
+			silent = append(silent, fmt.Sprintf("node %s is Ready and holds %s, but its agent has not reported for %d minutes: it reaches no member of etcd, or does not run",
+				name, s.reservations[name].Subnet, int(agentconfig.ReportTTL.Minutes())))
 		}
 	}
 	var out []status.Finding
@@ -61,7 +67,7 @@ func complaints(s store, nodes map[string]etcdmanager.Node, down map[string]bool
 		{"PodsDetached", detached, "they started before the network was installed again, or before their bridge was deleted; delete them, or drain these nodes, so that they start again " +
 			"(kubectl get pods -A --field-selector spec.nodeName=NODE shows their age)", false},
 		{"AgentErrors", errs, "", false},
-		{"AgentSilent", silent, "read the log of the flanneld pod on that node", false},
+		{"AgentSilent", silent, "read the log of the flanneld pod on that node, which names the addresses of etcd that it tries, and allow their ports in the firewalls between the nodes", false},
 		{"EtcdValues", s.broken, "delete the key; its node writes it again", false},
 	} {
 		if len(k.sentences) > 0 {

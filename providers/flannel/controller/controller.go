@@ -70,6 +70,8 @@ type Controller struct {
 	manager *etcdmanager.Manager
 	since   etcdmanager.Memory
 	moves   movements
+	// followSecrets and followRequests have Secrets and requests for certificates watched. setup sets them.
+	followSecrets, followRequests func() error
 }
 
 // New returns a controller. Its watches are set up with Setup; a test may call Reconcile by itself.
@@ -123,6 +125,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		c.since, c.moves = etcdmanager.Memory{}, movements{}
 		c.deps.Report()
 		return reconcile.Result{}, nil
+	}
+	if err := c.follow(in.settings.Settings); err != nil {
+		c.deps.Report(failure(err))
+		return reconcile.Result{}, err
 	}
 	p := pass{Controller: c, Run: c.manager.Start(in.etcd), settings: in.settings, agents: in.agents}
 	managed, err := c.managed(ctx)

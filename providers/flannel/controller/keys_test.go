@@ -252,9 +252,9 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 	nodes := map[string]etcdmanager.Node{"a": ready("a"), "b": ready("b"), "silent": ready("silent"), "down": {}}
 	peer := agentconfig.Peer{Node: "b", PublicIP: netip.MustParseAddr("198.51.100.2"), Subnet: netip.MustParsePrefix("10.128.4.0/23")}
 	s := store{
-		reservations: map[string]reservation{"silent": {}, "down": {}, "a": {}},
+		reservations: map[string]reservation{"silent": {Reservation: agentconfig.Reservation{Subnet: netip.MustParsePrefix("10.128.6.0/23")}}, "down": {}, "a": {}},
 		agents: map[string]agent{
-			"a": {AgentStatus: agentconfig.AgentStatus{Node: "a", Interface: "eth0", PublicIP: netip.MustParseAddr("192.0.2.1"), Backend: "host-gw", OffLink: []agentconfig.Peer{peer}, ForeignBackend: []agentconfig.Peer{peer}, DetachedPods: 2}},
+			"a": {AgentStatus: agentconfig.AgentStatus{Node: "a", Interface: "eth0", PublicIP: netip.MustParseAddr("192.0.2.1"), Backend: "host-gw", OffLink: []agentconfig.Peer{peer}, ForeignBackend: []agentconfig.Peer{peer}, DetachedPods: 2, Detached: []string{"shop/db", "shop/web"}}},
 			"b": {AgentStatus: agentconfig.AgentStatus{Node: "b", ConflictingCNI: []string{"05-calico.conflist"}, Errors: []string{"nft is missing"},
 				UnansweredEtcd: []string{"10.0.0.1:12379", "10.0.0.2:12379"}}},
 			// A node that is gone has nothing to complain of.
@@ -265,9 +265,10 @@ func TestWhatAgentsComplainOfNamesNodeAndPeer(t *testing.T) {
 		"PeersOffLink":      "node a cannot route to b (address 198.51.100.2, subnet 10.128.4.0/23): not on the link of its interface eth0 (address 192.0.2.1). Host-gw needs all nodes on one link",
 		"PeersOtherBackend": "node a uses host-gw and cannot reach b",
 		"ConflictingCNI":    "node b has 05-calico.conflist, which its container runtime reads before flannel's",
-		"PodsDetached":      "node a has 2 pods without a connection to the network. They started before the network was installed again",
+		"PodsDetached":      "node a has 2 pods without a connection to the network: shop/db and shop/web. They started before the network was installed again",
 		"AgentErrors":       "node b: cannot connect to 10.0.0.1:12379 (timeout); a firewall may drop it; node b: nft is missing",
-		"AgentSilent":       "node silent is Ready and holds",
+		"AgentSilent": "node silent is Ready and holds 10.128.6.0/23, but its agent has not reported for 10 minutes: it reaches no member of etcd, or does not run. " +
+			"Read the log of the flanneld pod on that node",
 	}
 	// The other member does not answer the operator either: that is reported of the member.
 	got := complaints(s, nodes, map[string]bool{"10.0.0.2:12379": true})

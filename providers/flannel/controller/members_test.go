@@ -41,6 +41,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 		{"an image goes round one member at a time", imageGoesRound},
 		{"a replaced node gets a new member", nodeReplaced},
 		{"the seat of a node that is gone goes to another", nodeGone},
+		{"two members that are left are reported until there is a third", twoAreLeft},
 		{"a person can have a cluster founded again", foundedAnew},
 	} {
 		w.t = t
@@ -202,6 +203,16 @@ func nodeGone(t *testing.T, w *world) {
 	w.settle("cp-1", "cp-2", "cp-3")
 }
 
+func twoAreLeft(_ *testing.T, w *world) {
+	w.switchOff("cp-1")
+	w.removeNode("cp-1")
+	w.turn()
+	w.now = w.now.Add(etcdmanager.GoneGrace)
+	w.until("two members are reported", func() bool { return strings.Contains(w.says("EtcdTwoMembers"), "on nodes cp-2 and cp-3") })
+	w.node("cp-4", 5, true)
+	w.settle("cp-2", "cp-3", "cp-4")
+}
+
 func recordDeleted(t *testing.T, w *world) {
 	before := w.members()
 	if err := w.api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: record.Etcd.MembersConfigMap()}}); err != nil {
@@ -262,14 +273,14 @@ func imageGoesRound(t *testing.T, w *world) {
 
 func foundedAnew(t *testing.T, w *world) {
 	before := w.members()
-	w.switchOff("cp-1")
+	w.switchOff("cp-4")
 	w.switchOff("cp-2")
 	w.until("the loss of the quorum is told", func() bool { return w.says("EtcdUnreachable") != "" })
-	w.removeNode("cp-1")
+	w.removeNode("cp-4")
 	w.removeNode("cp-2")
 	w.turn()
 	w.now = w.now.Add(etcdmanager.GoneGrace)
-	w.until("what cannot be done is reported", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-1 was deleted") })
+	w.until("what cannot be done is reported", func() bool { return strings.Contains(w.says("EtcdQuorumLost"), "node cp-2 was deleted") })
 
 	var cm corev1.ConfigMap
 	if err := w.api.Get(t.Context(), client.ObjectKey{Namespace: record.Namespace, Name: record.Etcd.MembersConfigMap()}, &cm); err != nil {

@@ -15,7 +15,7 @@ func (p *pass) migration(ctx context.Context, s store) error {
 	if m == nil {
 		return mtumigration.Withdraw(ctx, p.deps.Client, p.deps.Namespace)
 	}
-	progress, waiting := mtumigration.Progress(record.MTUState(p.agents), s.migrating(p.Nodes))
+	progress, waiting := mtumigration.Progress(mtumigration.StateOf(p.agents.MTU, p.agents.Migration), s.migrating(p.Nodes))
 	p.Findings = append(p.Findings, mtumigration.Findings(record.Component, flannel.New().MTUPath().String(), *m, progress, len(p.Nodes), waiting)...)
 	stale, err := mtumigration.Publish(ctx, p.deps.Client, etcdmanager.Owner(record.Etcd), p.deps.Namespace, progress)
 	if stale {

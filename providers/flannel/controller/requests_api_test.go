@@ -12,6 +12,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,8 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/nodecert"
 	"github.com/cluster-network-operator/cno/providers/flannel"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/request"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -78,13 +79,18 @@ func (w *world) applyRoles() {
 	})
 }
 
+// newRequester is what the agent requests certificates with.
+func newRequester(config *rest.Config) (*nodecert.Client, error) {
+	return nodecert.NewClient(config, record.Etcd.Signer(), certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth)
+}
+
 // TestANodesCertificateComesFromTheTokenOfItsPod has a real API server say which node a request comes from.
 func TestANodesCertificateComesFromTheTokenOfItsPod(t *testing.T) {
 	w := newWorld(t, &operatorv1.FlannelConfig{})
 	w.node("a", 1, true)
 	w.until("etcd answers", func() bool { return len(w.voters()) == 1 && w.members().Members[0].ID != "" })
 	w.applyRoles()
-	agent, err := request.New(w.agentOn("a"))
+	agent, err := newRequester(w.agentOn("a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +116,7 @@ func TestANodeGetsACertificateWhileAMemberIsDown(t *testing.T) {
 	}
 	w.settle(nodes...)
 	w.applyRoles()
-	agent, err := request.New(w.agentOn("cp-0"))
+	agent, err := newRequester(w.agentOn("cp-0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +134,7 @@ type signed struct {
 }
 
 // sign has an agent request a certificate, and takes turns until that is answered.
-func (w *world) sign(agent *request.Client, name string, text []byte) (out signed) {
+func (w *world) sign(agent *nodecert.Client, name string, text []byte) (out signed) {
 	w.t.Helper()
 	done := make(chan signed, 1)
 	ctx, cancel := context.WithTimeout(w.t.Context(), 2*time.Minute)

@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
+	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/loop"
 	"github.com/cluster-network-operator/cno/internal/status"
@@ -28,19 +30,29 @@ func (c *Controller) setup(mgr manager.Manager) error {
 		c.trigger.Source(),
 		loop.On(mgr, &corev1.Node{}, loop.Once(), predicate.Funcs{UpdateFunc: etcdmanager.NodeChanged}),
 		loop.On(mgr, &corev1.ConfigMap{}, loop.Once(), concerned),
-		loop.On(mgr, &corev1.Secret{}, loop.Once(), concerned),
 	)
 	if err != nil {
 		return err
 	}
-	if err := c.manager.WatchRequests(mgr, l); err != nil {
-		return err
-	}
+	c.followSecrets = sync.OnceValue(func() error { return l.Watch(loop.On(mgr, &corev1.Secret{}, loop.Once(), concerned)) })
+	c.followRequests = sync.OnceValue(func() error { return c.manager.WatchRequests(mgr, l) })
 	return mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
 		<-ctx.Done()
 		c.Close()
 		return nil
 	}))
+}
+
+// follow has watched what an etcd needs: Secrets, unless a third party runs it without TLS, and requests for certificates if it is managed.
+// Where no etcd needs them, they are not read.
+func (c *Controller) follow(s etcdcluster.Settings) error {
+	if c.followSecrets == nil || s.Managed == nil && (s.External == nil || s.External.CAConfigMap == "") {
+		return nil
+	}
+	if err := c.followSecrets(); err != nil || s.Managed == nil {
+		return err
+	}
+	return c.followRequests()
 }
 
 // concerns reports whether a ConfigMap or Secret is in a namespace that the loop reads.

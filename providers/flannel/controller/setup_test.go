@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdmanager"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -52,9 +53,9 @@ func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	eventually(t, "the network configuration is written", func() bool { return kept(t, etcd)["config"] != "" })
+	soon(t, "the network configuration is written", func() bool { return kept(t, etcd)["config"] != "" })
 	tell(t, etcd, agentconfig.AgentStatus{Node: "n", Errors: []string{"nft is missing"}})
-	eventually(t, "the complaint is told", func() bool {
+	soon(t, "the complaint is reported", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(said) == 1 && strings.Contains(said[0].Message, "node n: nft is missing")
@@ -64,21 +65,17 @@ func TestTheLoopHearsOfAgentsAtOnce(t *testing.T) {
 	if err := w.api.Delete(t.Context(), config); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "nothing is said of a network that is gone", func() bool {
+	soon(t, "nothing is said of a network that is gone", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(said) == 0
 	})
 }
 
-// eventually waits for less than it takes until the loop looks again by itself.
-func eventually(t *testing.T, what string, condition func() bool) {
+// soon waits for less than it takes until the loop looks again by itself.
+func soon(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(etcdmanager.Later / 2); !condition(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-	}
+	eventually.HoldsWithin(t, etcdmanager.Later/2, what, func() (string, bool) { return "not so", condition() })
 }
 
 func TestHeartbeatsOfKubeletsStartNoPass(t *testing.T) {

@@ -25,6 +25,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/status"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/providers/flannel"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
@@ -182,16 +183,16 @@ func (w *world) turn() {
 // until takes turns until a condition holds.
 func (w *world) until(what string, condition func() bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(150 * time.Second)
-	for !condition() {
-		if time.Now().After(deadline) {
-			said, _ := os.ReadFile(w.log.Name())
-			w.t.Logf("etcd said last:\n%s", said[max(0, len(said)-4000):])
-			w.t.Fatalf("waited in vain until %s; members: %+v; findings: %v", what, w.members().Members, w.finding)
+	eventually.IsOrShow(w.t, 150*time.Second, what, func() bool {
+		if condition() {
+			return true
 		}
 		w.turn()
-		time.Sleep(20 * time.Millisecond)
-	}
+		return false
+	}, func() string {
+		said, _ := os.ReadFile(w.log.Name())
+		return fmt.Sprintf("members: %+v; findings: %v; etcd said last:\n%s", w.members().Members, w.finding, said[max(0, len(said)-4000):])
+	})
 }
 
 // apply does what the operator's other loop does with what is rendered: it applies ConfigMaps here, and Deployments

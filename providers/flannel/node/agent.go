@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/nodecert"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
@@ -32,7 +33,7 @@ type Options struct {
 	Log     *slog.Logger
 	// Sign has the operator sign requests for certificates; only used if the node has an identity of its own. Nil means
 	// that the Kubernetes API cannot be used.
-	Sign Signer
+	Sign nodecert.Signer
 	// LeaseTTL is DefaultLeaseTTL if it is 0; at least three seconds.
 	LeaseTTL time.Duration
 	// Now is time.Now if it is nil.

@@ -15,6 +15,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
@@ -109,7 +110,7 @@ func (s *segment) machine(name, address string) *machine {
 	m.config = agentconfig.Default()
 	m.config.Etcd.Endpoints = []string{s.etcd.Endpoint()}
 	m.config.Network = agentconfig.Network{IPv4: netip.MustParsePrefix("10.1.0.0/16"), IPv4SubnetLen: 24}
-	m.config.CNI.ConfDir, m.config.CNI.BinDir = filepath.Join(m.dir, "net.d"), ""
+	m.config.CNI.ConfDir, m.config.CNI.BinDir, m.config.CNI.ResultsDir = filepath.Join(m.dir, "net.d"), "", s.t.TempDir()
 	m.config.SubnetFile = filepath.Join(m.dir, "subnet.env")
 	m.config.StateDir = filepath.Join(m.dir, "state")
 	return m
@@ -207,17 +208,7 @@ func (m *machine) until(what string, limit time.Duration, condition func() (stri
 
 func until(t testing.TB, what string, limit time.Duration, condition func() (string, bool)) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
-	for {
-		have, ok := condition()
-		if ok {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s; it is\n%s", what, limit, have)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	eventually.HoldsWithin(t, limit, what, condition)
 }
 
 // routes is what `ip route` prints, a line a route, without spaces at the ends.

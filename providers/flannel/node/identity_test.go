@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/certs"
+	"github.com/cluster-network-operator/cno/internal/nodecert"
 	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
@@ -31,7 +32,7 @@ func (c *ca) Sign(_ context.Context, name string, request []byte) ([]byte, error
 	defer c.mu.Unlock()
 	c.asked = append(c.asked, name)
 	if c.refuse {
-		return nil, fmt.Errorf("%w: by the test", ErrRefused)
+		return nil, fmt.Errorf("%w: by the test", nodecert.ErrRefused)
 	}
 	block, _ := pem.Decode(request)
 	parsed, err := x509.ParseCertificateRequest(block.Bytes)
@@ -151,11 +152,12 @@ func (u unanswered) Sign(ctx context.Context, name string, request []byte) ([]by
 
 func TestACertificateIsDueAtHalfOfItsLife(t *testing.T) {
 	c := newCA(t)
-	key, err := newKey()
+	own := identity(single(), "node1")
+	key, err := own.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	request, err := newRequest("node1", key)
+	request, err := own.Request(key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,24 +167,24 @@ func TestACertificateIsDueAtHalfOfItsLife(t *testing.T) {
 	}
 	trusted := certs.Bundle{c.authority.Certificate()}
 	now := time.Now()
-	pair, err := checkIdentity("node1", certificate, key, trusted, now)
+	pair, err := own.Check(certificate, key, trusted, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if dueIdentity(pair, now) || !dueIdentity(pair, now.Add(45*time.Minute)) || !dueIdentity(nil, now) {
+	if nodecert.Due(pair, now) || !nodecert.Due(pair, now.Add(45*time.Minute)) || !nodecert.Due(nil, now) {
 		t.Error("an hour's certificate is due at a wrong time")
 	}
-	if _, err := checkIdentity("node2", certificate, key, trusted, now); err == nil {
+	if _, err := identity(single(), "node2").Check(certificate, key, trusted, now); err == nil {
 		t.Error("another node's certificate is used")
 	}
-	if _, err := checkIdentity("node1", certificate, key, trusted, now.Add(2*time.Hour)); err == nil {
+	if _, err := own.Check(certificate, key, trusted, now.Add(2*time.Hour)); err == nil {
 		t.Error("an expired certificate is used")
 	}
-	other, err := newKey()
+	other, err := own.NewKey()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checkIdentity("node1", certificate, other, trusted, now); err == nil {
+	if _, err := own.Check(certificate, other, trusted, now); err == nil {
 		t.Error("a certificate of another key is used")
 	}
 }

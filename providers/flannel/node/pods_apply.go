@@ -10,6 +10,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
+	"github.com/cluster-network-operator/cno/internal/host/podmtu"
 )
 
 // applyPodMTU gives the bridge, the pods on it and their routes their MTUs: mtu is what interfaces take, routable what is
@@ -37,19 +38,34 @@ func applyPodMTU(bridge, namespaces string, mtu, routable int) error {
 			h.Close()
 		}
 	}()
-	var errs []error
-	for _, port := range ports {
-		// A pod takes long packets before its node sends it any, and its end is the last to be lowered.
-		if a := port.Attrs(); a.MasterIndex == br.Attrs().Index && a.NetNsID >= 0 {
-			errs = append(errs, applyPod(port, handles, mtu, routable))
-		}
+	node, err := netlink.NewHandle()
+	if err != nil {
+		return fmt.Errorf("open a netlink socket: %w", err)
 	}
-	if br.Attrs().MTU != mtu {
+	defer node.Close()
+	applyBridge := func() error {
+		if br.Attrs().MTU == mtu {
+			return nil
+		}
 		if err := netlink.LinkSetMTU(br, mtu); err != nil {
-			errs = append(errs, fmt.Errorf("set MTU of %s to %d: %w", bridge, mtu, err))
+			return fmt.Errorf("set MTU of %s to %d: %w", bridge, mtu, err)
 		}
+		return nil
 	}
-	return errors.Join(errs...)
+	applyPods := func() error {
+		var errs []error
+		for _, port := range ports {
+			if a := port.Attrs(); a.MasterIndex == br.Attrs().Index && a.NetNsID >= 0 {
+				errs = append(errs, applyPod(node, port, handles, mtu, routable))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	// The node sends by the bridge: pods take long packets before it sends any, and it sends none when they do not take them any more.
+	if br.Attrs().MTU > mtu {
+		return errors.Join(applyBridge(), applyPods())
+	}
+	return errors.Join(applyPods(), applyBridge())
 }
 
 // openNamespaces opens all network namespaces in a directory, by the numbers under which this one knows them.
@@ -75,7 +91,7 @@ func openNamespaces(directory string) (map[int]netns.NsHandle, error) {
 }
 
 // applyPod sets both ends of a pod's link, and the routes at the pod's.
-func applyPod(port netlink.Link, handles map[int]netns.NsHandle, mtu, routable int) error {
+func applyPod(node *netlink.Handle, port netlink.Link, handles map[int]netns.NsHandle, mtu, routable int) error {
 	a := port.Attrs()
 	ns, found := handles[a.NetNsID]
 	if !found {
@@ -90,39 +106,8 @@ func applyPod(port netlink.Link, handles map[int]netns.NsHandle, mtu, routable i
 	if err != nil {
 		return fmt.Errorf("find the interface of the pod behind %s: %w", a.Name, err)
 	}
-	if err := applyPodRoutes(pod, end, routable); err != nil {
+	if err := (podmtu.Link{Outside: node, Inside: pod, Near: port, Far: end}).Set(mtu, routable); err != nil {
 		return fmt.Errorf("pod behind %s: %w", a.Name, err)
-	}
-	if end.Attrs().MTU != mtu {
-		if err := pod.LinkSetMTU(end, mtu); err != nil {
-			return fmt.Errorf("set MTU of the pod behind %s to %d: %w", a.Name, mtu, err)
-		}
-	}
-	if a.MTU != mtu {
-		if err := netlink.LinkSetMTU(port, mtu); err != nil {
-			return fmt.Errorf("set MTU of %s to %d: %w", a.Name, mtu, err)
-		}
-	}
-	return nil
-}
-
-// applyPodRoutes limits what is sent by a pod's routes through an interface; 0 takes the limit away.
-func applyPodRoutes(pod *netlink.Handle, end netlink.Link, limit int) error {
-	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
-		routes, err := pod.RouteList(end, family)
-		if err != nil {
-			return fmt.Errorf("list routes: %w", err)
-		}
-		for i := range routes {
-			r := &routes[i]
-			if r.MTU == limit || r.Dst != nil && r.Dst.IP.IsMulticast() {
-				continue
-			}
-			r.MTU = limit
-			if err := pod.RouteReplace(r); err != nil {
-				return fmt.Errorf("limit the route to %s to %d: %w", r.Dst, limit, err)
-			}
-		}
 	}
 	return nil
 }

@@ -2,6 +2,9 @@ package node_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,9 +74,15 @@ func TestPodsWithoutABridgeAreReported(t *testing.T) {
 	ptp := netns.New(t, "ptp")
 	m.netns.Run("ip", "link", "add", "veth5e6f7a8b", "type", "veth", "peer", "name", "eth0", "netns", ptp.Name)
 	m.netns.Run("ip", "address", "add", "10.9.0.1/32", "dev", "veth5e6f7a8b")
+	result := `{"kind": "cniCacheV1", "cniArgs": [["K8S_POD_NAMESPACE", "shop"], ["K8S_POD_NAME", "web"]], "result": {"interfaces": [{"name": "cni0"}, {"name": "veth0a1b2c3d"}]}}`
+	if err := os.WriteFile(filepath.Join(m.config.CNI.ResultsDir, "cbr0-0a-eth0"), []byte(result), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	m.netns.Run("ip", "link", "delete", "cni0")
-	m.reports("one pod without a bridge", time.Minute, func(s agentconfig.AgentStatus) bool { return s.DetachedPods == 1 })
+	m.reports("one pod without a bridge, by its name", time.Minute, func(s agentconfig.AgentStatus) bool {
+		return s.DetachedPods == 1 && slices.Equal(s.Detached, []string{"shop/web"})
+	})
 	m.netns.Run("ip", "link", "add", "cni0", "type", "bridge")
 	m.netns.Run("ip", "link", "set", "veth0a1b2c3d", "master", "cni0")
-	m.reports("no pod without a bridge", time.Minute, func(s agentconfig.AgentStatus) bool { return s.DetachedPods == 0 })
+	m.reports("no pod without a bridge", time.Minute, func(s agentconfig.AgentStatus) bool { return s.DetachedPods == 0 && s.Detached == nil })
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"time"
 
@@ -12,38 +13,54 @@ import (
 	"github.com/cluster-network-operator/cno/providers/flannel/node/store"
 )
 
-// publish writes the agent's report whenever it changed. It goes with the node's lease. A node that holds no
-// subnet reports why, under a lease for the report alone.
+// publish writes the agent's report whenever it changed, and keeps it in etcd while the agent reaches that: the report goes with a lease of
+// its own, which is renewed without a write. A node that holds no subnet reports why.
 func (a *flanneld) publish(ctx context.Context, st *store.Store) error {
+	renewEvery := min(a.LeaseTTL, agentconfig.ReportTTL) / 3
 	var last agentconfig.AgentStatus
-	var under, spare clientv3.LeaseID
+	var under clientv3.LeaseID
+	due := a.Now().Add(renewEvery)
 	for ctx.Err() == nil {
 		t, tenureChanged := a.tenure.Get()
 		v, boardChanged := a.board.Get()
 		current := report(v)
-		id := t.id
-		if !t.confirmed() {
-			id = spare
+		if !a.Now().Before(due) {
+			due = a.Now().Add(renewEvery)
+			switch err := a.renewReport(ctx, st, under); {
+			case errors.Is(err, store.ErrExpired):
+				under = 0
+			case err != nil:
+				due = a.Now().Add(renewEvery / 20) // etcd may answer again just before the lease ends
+			}
 		}
 		nothing := !t.confirmed() && len(current.Errors) == 0
-		if nothing || under == id && id != 0 && reflect.DeepEqual(last, current) {
-			if agent.Wait(ctx, tenureChanged, boardChanged, time.After(a.LeaseTTL/3)) {
-				under, spare = 0, 0 // whatever it goes with, it is written again before that ends
-			}
+		if nothing || under != 0 && reflect.DeepEqual(last, current) {
+			agent.Wait(ctx, tenureChanged, boardChanged, time.After(due.Sub(a.Now())))
 			agent.Pause(ctx, 50*time.Millisecond, nil) // changes come in groups
 			continue
 		}
 		writeCtx, cancel := context.WithTimeout(ctx, etcdTimeout)
-		used, err := st.Report(writeCtx, current, id)
+		used, err := st.Report(writeCtx, current, under)
 		cancel()
 		if err != nil {
-			spare = 0
+			under = 0
 			agent.Pause(ctx, retryPause, nil)
 			continue
 		}
-		if last, under = current, used; !t.confirmed() {
-			spare = used
+		if used != under {
+			due = a.Now().Add(renewEvery)
 		}
+		last, under = current, used
 	}
 	return nil
+}
+
+// renewReport renews the lease of the report, if there is one.
+func (a *flanneld) renewReport(ctx context.Context, st *store.Store, id clientv3.LeaseID) error {
+	if id == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, etcdTimeout)
+	defer cancel()
+	return st.Renew(ctx, id)
 }

@@ -22,7 +22,7 @@ import (
 // firewall rules and files. What is not there is no error; what cannot be removed does not keep the rest. No agent may
 // run meanwhile. Plugins stay: other networks use the same.
 func Remove(ctx context.Context, config agentconfig.Config) error {
-	certificate, key, pending := identityFiles(config)
+	certificate, key, pending := identity(config, "").Files()
 	return errors.Join(
 		cniFile(config).Remove(),
 		removeRoutes(config.Network),

@@ -157,7 +157,7 @@ func (s *session) run(ctx context.Context) error {
 			}
 			s.keepFirewall(ctx)
 			s.keepFiles()
-			s.countDetached()
+			s.reportDetached()
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 	"github.com/cluster-network-operator/cno/internal/mtumigration"
-	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 )
 
 // Settings are what the operator's controller needs to know of the applied specification, beside the configuration of
@@ -33,13 +32,4 @@ func DecodeSettings(content string) (Settings, error) {
 		return Settings{}, fmt.Errorf("decode settings of flannel's etcd: %w", err)
 	}
 	return s, nil
-}
-
-// MTUState is what the agents' configuration has of the MTU.
-func MTUState(c agentconfig.Config) mtumigration.State {
-	s := mtumigration.State{MTU: c.MTU}
-	if m := c.Migration; m != nil {
-		s.Step, s.RoutableMTU = m.Step, m.RoutableMTU
-	}
-	return s
 }

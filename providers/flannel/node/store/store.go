@@ -68,7 +68,7 @@ func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
 			return held, s.giveBack(ctx, id, nil)
 		}
 		if id == 0 {
-			if id, err = s.grant(ctx); err != nil {
+			if id, err = s.grant(ctx, s.ttl); err != nil {
 				return Held{}, err
 			}
 		}
@@ -89,8 +89,8 @@ func (s *Store) Acquire(ctx context.Context, req Request) (Held, error) {
 	}
 }
 
-func (s *Store) grant(ctx context.Context) (clientv3.LeaseID, error) {
-	resp, err := s.client.Grant(ctx, int64(s.ttl/time.Second))
+func (s *Store) grant(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
+	resp, err := s.client.Grant(ctx, int64(ttl/time.Second))
 	if err != nil {
 		return 0, fmt.Errorf("get a lease from etcd: %w", err)
 	}
@@ -181,15 +181,15 @@ func (s *Store) Renew(ctx context.Context, id clientv3.LeaseID) error {
 	return nil
 }
 
-// Report writes what an agent reports, so that it goes with the given lease, and returns that lease. A node that
-// holds no subnet has none and gives 0: the report then goes with a lease of its own.
+// Report writes what an agent reports, so that it goes with the given lease, and returns that lease, which has to be renewed. 0 is a new one,
+// of agentconfig.ReportTTL or of the time that leases live, if that is shorter.
 func (s *Store) Report(ctx context.Context, status agentconfig.AgentStatus, id clientv3.LeaseID) (clientv3.LeaseID, error) {
 	value, err := status.Encode()
 	if err != nil {
 		return 0, err
 	}
 	if id == 0 {
-		if id, err = s.grant(ctx); err != nil {
+		if id, err = s.grant(ctx, min(s.ttl, agentconfig.ReportTTL)); err != nil {
 			return 0, err
 		}
 	}

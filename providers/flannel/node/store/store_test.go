@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/flannel-io/flannel/pkg/lease"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 	"github.com/cluster-network-operator/cno/internal/testing/netns"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node/etcdtest"
@@ -123,20 +125,10 @@ func TestANodeKeepsItsSubnetAfterItsLeaseExpired(t *testing.T) {
 	client := start(t)
 	s := store.New(client, config(), time.Second)
 	first := acquire(t, s, request("node-1", "192.168.0.100"))
-	deadline := time.Now().Add(time.Minute)
-	for {
+	eventually.Holds(t, "a lease of a second expires", func() (string, bool) {
 		snap, err := s.Snapshot(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(snap.Leases) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("a lease of a second does not expire")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return fmt.Sprintf("%+v, %v", snap, err), err == nil && len(snap.Leases) == 0
+	})
 	if err := s.Renew(t.Context(), first.ID); !errors.Is(err, store.ErrExpired) {
 		t.Errorf("renewing an expired lease says %v", err)
 	}
@@ -261,21 +253,32 @@ func TestVerifyNoticesAnotherEtcd(t *testing.T) {
 	}
 }
 
-func TestAReportGoesWithTheLease(t *testing.T) {
+func TestAReportGoesWithALeaseOfItsOwn(t *testing.T) {
 	client := start(t)
-	s := store.New(client, config(), time.Hour)
+	s := store.New(client, config(), 24*time.Hour)
 	held := acquire(t, s, request("node-1", "192.168.0.100"))
-	if _, err := s.Report(t.Context(), agentconfig.AgentStatus{Node: "node-1", Version: "v1"}, held.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Revoke(t.Context(), held.ID); err != nil {
-		t.Fatal(err)
-	}
-	resp, err := client.Get(t.Context(), prefix, clientv3.WithPrefix())
+	under, err := s.Report(t.Context(), agentconfig.AgentStatus{Node: "node-1", Version: "v1"}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(resp.Kvs) != 1 || string(resp.Kvs[0].Key) != prefix+"/cno/reservations/node-1" {
-		t.Errorf("after the lease ended there is %v", resp.Kvs)
+	if again, err := s.Report(t.Context(), agentconfig.AgentStatus{Node: "node-1", Version: "v2"}, under); err != nil || again != under {
+		t.Errorf("the second report is under lease %x, %v, want %x", again, err, under)
+	}
+	if left, err := client.TimeToLive(t.Context(), under); err != nil || left.GrantedTTL != int64(agentconfig.ReportTTL/time.Second) {
+		t.Errorf("the lease of the report is %+v, %v", left, err)
+	}
+	if _, err := client.Revoke(t.Context(), under); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Get(t.Context(), prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var keys []string
+	for _, kv := range resp.Kvs {
+		keys = append(keys, string(kv.Key))
+	}
+	if want := []string{prefix + "/cno/reservations/node-1", held.Key}; !slices.Equal(keys, want) {
+		t.Errorf("after the report ended there is %v, want %v", keys, want)
 	}
 }
