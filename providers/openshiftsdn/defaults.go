@@ -7,6 +7,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
@@ -25,6 +26,9 @@ func (OpenShiftSDN) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster)
 	c.Mode = cmp.Or(spelled(c.Mode), spelled(before.Mode), defaultMode)
 	c.VXLANPort = firstSet(c.VXLANPort, before.VXLANPort, new(uint32(defaultPort)))
 	c.MTU = firstSet(c.MTU, before.MTU, linkMTU(f))
+	if m := mtumigration.Announced(spec); m != nil && before.MTU != nil {
+		c.MTU = new(mtumigration.Filled(*m, *before.MTU, f.MTUMigration))
+	}
 	c.UseExternalOpenvswitch = firstSet(c.UseExternalOpenvswitch, before.UseExternalOpenvswitch, new(false))
 	c.EnableUnidling = firstSet(c.EnableUnidling, before.EnableUnidling, new(true))
 	return out

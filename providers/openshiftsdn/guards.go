@@ -6,25 +6,19 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
 
-// The rules of admission policies.
 const (
-	ruleVNID        = "netnamespace-netid"
-	ruleEgressIP    = "egress-ip-network"
-	ruleSubnet      = "hostsubnet-pools"
-	ruleNoSubnet    = "hostsubnet-subnet"
-	ruleHostIP      = "hostsubnet-host-ip-network"
-	ruleAutomatic   = "hostsubnet-egress-ips"
-	ruleHostBits    = "egressnetworkpolicy-host-bits"
-	ruleUnserved    = "egress-ip-unserved"
-	ruleEndpoints   = "endpoints-restricted"
 	controllerUser  = "system:serviceaccount:" + agentconfig.Namespace + ":" + agentconfig.Controller
 	byTheController = `request.userInfo.username == "` + controllerUser + `"`
 )
+
+// networks is a CEL expression for the networks of pods and Services.
+const networks = "(variables.pools + variables.services).join(', ')"
 
 // inside is a CEL expression for whether an expression is an address of pods or Services.
 func inside(address string) string {
@@ -41,7 +35,7 @@ func writes(group, resource string) admissionv1.NamedRuleWithOperations {
 
 // guards are what the API server refuses beside the rules of the CRDs: what depends on the networks in use, or on who writes.
 func guards() []provider.Guard {
-	all := []provider.Guard{guardNetNamespaces(), guardHostSubnets(), egressIPsUnserved(), hostBits(), endpoints(), endpointSlices()}
+	all := []provider.Guard{guardNetNamespaces(), guardHostSubnets(), hostBits(), endpoints(), endpointSlices()}
 	for i := range all {
 		all[i].Name, all[i].Network = "sdn-"+all[i].Name, operatorv1.NetworkTypeOpenShiftSDN
 	}
@@ -50,8 +44,8 @@ func guards() []provider.Guard {
 
 // egressIPs is the check that no egress IP address is one of pods or Services.
 var egressIPs = provider.GuardCheck{
-	Rule: ruleEgressIP, Valid: "!object.?egressIPs.orValue([]).exists(a, " + inside("a") + ")",
-	Message: "'egressIPs: ' + object.egressIPs.filter(a, " + inside("a") + ").join(', ') + ' is inside the network of pods or Services (' + (variables.pools + variables.services).join(', ') + '); choose an address of the network of the nodes'",
+	Valid:   "!object.?egressIPs.orValue([]).exists(a, " + inside("a") + ")",
+	Message: rules.EgressIPNetwork.MessageCEL("egressIPs: %s ", "object.egressIPs.filter(a, "+inside("a")+").join(', ')", networks),
 }
 
 // guardNetNamespaces keeps VNIDs to the controller.
@@ -59,16 +53,19 @@ func guardNetNamespaces() provider.Guard {
 	return provider.Guard{
 		Name: "netnamespaces", Rules: []admissionv1.NamedRuleWithOperations{writes(sdnv1.GroupVersion.Group, "netnamespaces")},
 		Checks: []provider.GuardCheck{{
-			Rule: ruleVNID, Valid: byTheController + " || oldObject != null && object.netid == oldObject.netid",
-			Message: `oldObject == null ? 'netid: a NetNamespace is created for each Namespace by the controller, which chooses its VNID; create the Namespace ' + object.metadata.name` +
-				fmt.Sprintf(` : 'netid: ' + string(object.netid) + ' is not ' + string(oldObject.netid) + ', and only the controller changes a VNID; use cno pod-network, or annotate the NetNamespace with %s'`, sdnv1.AnnotationChangeNetwork),
+			Valid: byTheController + " || oldObject != null && object.netid == oldObject.netid",
+			Message: "oldObject == null ? " + rules.NetNamespaceCreated.MessageCEL("netid: ", "object.metadata.name") + " : " +
+				rules.NetNamespaceVNID.MessageCEL("netid: %d ", "object.netid", "oldObject.netid", "'"+sdnv1.AnnotationChangeNetwork+"'"),
 		}, egressIPs},
 	}
 }
 
 // guardHostSubnets keeps blocks inside the pools, and automatic egress IP addresses to the controller.
 func guardHostSubnets() provider.Guard {
-	const subnet = "object.?subnet.orValue('')"
+	const (
+		subnet = "object.?subnet.orValue('')"
+		assign = "'" + sdnv1.AnnotationAssignSubnet + "'"
+	)
 	return provider.Guard{
 		Name: "hostsubnets", Rules: []admissionv1.NamedRuleWithOperations{writes(sdnv1.GroupVersion.Group, "hostsubnets")},
 		Variables: []admissionv1.Variable{
@@ -77,29 +74,18 @@ func guardHostSubnets() provider.Guard {
 			{Name: "automatic", Expression: "object.?egressCIDRs.orValue([]).size() > 0 && (oldObject != null && oldObject.?egressCIDRs.orValue([]).size() > 0 || variables.after.size() > 0)"},
 		},
 		Checks: []provider.GuardCheck{{
-			Rule: ruleSubnet, Valid: fmt.Sprintf("!isCIDR(%[1]s) || variables.pools.exists(p, cidr(p).containsCIDR(%[1]s))", subnet),
-			Message: "'subnet: ' + object.subnet + ' is outside the cluster network (' + variables.pools.join(', ') + '); choose a block inside it, or leave it out with the annotation " + sdnv1.AnnotationAssignSubnet + "=true'",
+			Valid:   fmt.Sprintf("!isCIDR(%[1]s) || variables.pools.exists(p, cidr(p).containsCIDR(%[1]s))", subnet),
+			Message: rules.HostSubnetPools.MessageCEL("subnet: %s ", "object.subnet", "variables.pools.join(', ')", assign),
 		}, {
-			Rule: ruleNoSubnet, Valid: fmt.Sprintf("%s != '' || object.metadata.?annotations[?%q].orValue('') == 'true'", subnet, sdnv1.AnnotationAssignSubnet),
-			Message: "'subnet: is missing; write a block of the cluster network (' + variables.pools.join(', ') + '), or add the annotation " + sdnv1.AnnotationAssignSubnet + "=true to get one'",
+			Valid:   fmt.Sprintf("%s != '' || object.metadata.?annotations[?%q].orValue('') == 'true'", subnet, sdnv1.AnnotationAssignSubnet),
+			Message: rules.HostSubnetMissing.MessageCEL("subnet: ", "variables.pools.join(', ')", assign),
 		}, {
-			Rule: ruleHostIP, Valid: "!(" + inside("object.hostIP") + ")",
-			Message: "'hostIP: ' + object.hostIP + ' is inside the network of pods or Services (' + (variables.pools + variables.services).join(', ') + '); write the address of the host in the network of the nodes'",
+			Valid:   "!(" + inside("object.hostIP") + ")",
+			Message: rules.HostSubnetHostIP.MessageCEL("hostIP: %s ", "object.hostIP", networks),
 		}, {
-			Rule: ruleAutomatic, Valid: byTheController + " || !variables.automatic || variables.before == variables.after",
-			Message: "'egressIPs: ' + variables.after.join(', ') + ' beside egressCIDRs: the controller assigns addresses of egressCIDRs, and replaces others; leave egressIPs as they are, or remove egressCIDRs'",
+			Valid:   byTheController + " || !variables.automatic || variables.before == variables.after",
+			Message: rules.HostSubnetEgressIPs.MessageCEL("egressIPs: %s ", "variables.after.join(', ')"),
 		}, egressIPs},
-	}
-}
-
-// egressIPsUnserved warns of what nodes do not do yet: the controller assigns the addresses, and no node sends with them.
-func egressIPsUnserved() provider.Guard {
-	return provider.Guard{
-		Name: "egressips", Warn: true, Rules: []admissionv1.NamedRuleWithOperations{writes(sdnv1.GroupVersion.Group, "netnamespaces")},
-		Checks: []provider.GuardCheck{{
-			Rule: ruleUnserved, Valid: "object.?egressIPs.orValue([]).size() == 0",
-			Message: "'egressIPs: ' + object.egressIPs.join(', ') + ': no node sends with egress IP addresses yet, so that pods of ' + object.metadata.name + ' reach nothing outside the cluster while egressIPs is set; remove it'",
-		}},
 	}
 }
 
@@ -111,8 +97,8 @@ func hostBits() provider.Guard {
 		Name: "egressnetworkpolicies", Warn: true, Rules: []admissionv1.NamedRuleWithOperations{writes(sdnv1.GroupVersion.Group, "egressnetworkpolicies")},
 		Variables: []admissionv1.Variable{{Name: "odd", Expression: "object.spec.egress.map(r, r.to.?cidrSelector.orValue('')).filter(s, isCIDR(s) && s != " + meant + ")"}},
 		Checks: []provider.GuardCheck{{
-			Rule: ruleHostBits, Valid: "variables.odd.size() == 0",
-			Message: "'spec.egress[].to.cidrSelector: ' + variables.odd.map(s, s + ' is read as ' + " + meant + ").join(', ') + '; write it so'",
+			Valid:   "variables.odd.size() == 0",
+			Message: rules.EgressNetworkPolicyBits.MessageCEL("spec.egress[].to.cidrSelector: ", "variables.odd.map(s, '%s is read as %s'.format([s, "+meant+"])).join(', ')"),
 		}},
 	}
 }
@@ -131,9 +117,8 @@ func restricted(group, resource string) []admissionv1.MatchCondition {
 // isolation of both.
 func endpointCheck(resource string) provider.GuardCheck {
 	return provider.GuardCheck{
-		Rule: ruleEndpoints, Valid: "variables.added.size() == 0",
-		Message: fmt.Sprintf("variables.added.join(', ') + ' is inside the network of pods or Services (' + (variables.pools + variables.services).join(', ') + "+
-			"'), and only those write such endpoints who may create %s/restricted; use a selector in the Service'", resource),
+		Valid:   "variables.added.size() == 0",
+		Message: rules.EndpointsRestricted.MessageCEL("%s ", "variables.added.join(', ')", networks, "'"+resource+"'"),
 	}
 }
 

@@ -258,27 +258,6 @@ func TestOldSpellingsOfEgressNetworkPoliciesAreWarnedOf(t *testing.T) {
 	}
 }
 
-func TestEgressIPsThatNoNodeServesAreWarnedOf(t *testing.T) {
-	g := newGuarded(t)
-	for _, tc := range []struct {
-		why    string
-		object *sdnv1.NetNamespace
-		want   string
-	}{
-		{"none", netNamespace(4711), ""},
-		{"one", netNamespace(4711, "192.0.2.100"), "egressIPs: 192.0.2.100: no node sends with egress IP addresses yet, so that pods of shop reach nothing outside the cluster"},
-	} {
-		eventually.Holds(t, tc.why, func() (string, bool) {
-			g.warned.take()
-			if err := g.controller.Create(t.Context(), tc.object.DeepCopy(), client.DryRunAll); err != nil {
-				return err.Error(), false
-			}
-			got := g.warned.take()
-			return got, strings.Contains(got, tc.want) && (got == "") == (tc.want == "")
-		})
-	}
-}
-
 // TestTenantsWriteNoObjectsOfTheNetwork: an administrator of a namespace reads its egress firewall, and that is all.
 func TestTenantsWriteNoObjectsOfTheNetwork(t *testing.T) {
 	g := newGuarded(t)

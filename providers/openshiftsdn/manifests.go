@@ -3,6 +3,7 @@ package openshiftsdn
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/internal/serviceproxy"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
@@ -71,9 +73,15 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err != nil {
 		return provider.Output{}, err
 	}
+	record := map[string]string{}
+	if p.mtu, err = mtumigration.Render(o.told, c.MTU, spec, f.MTUMigration, record); err != nil {
+		return provider.Output{}, err
+	}
+	c.MTU, c.Migration = p.mtu.MTU, p.mtu.Migration("")
 	if p.data, err = files(c, p.proxy); err != nil {
 		return provider.Output{}, err
 	}
+	maps.Copy(p.data, record)
 	turn := next(o.sets, f.ReleaseVersion)
 	list := manifest.List{Assets: assets}
 	addFoundation(&list, c)
@@ -82,17 +90,23 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 		manifest.AddAsset(&list, agentconfig.Switch, func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.Containers[0].Image = p.image })
 	}
 	if !turn.hold[agentconfig.Node] {
-		manifest.AddAsset(&list, agentconfig.Node, p.setNode)
+		manifest.AddAsset(&list, agentconfig.Node, func(d *appsv1.DaemonSet) { list.Fail(p.setNode(d)) })
 	}
 	if !turn.hold[agentconfig.Controller] {
 		manifest.AddAsset(&list, agentconfig.Controller, p.setController)
 	}
-	addMetrics(&list, f)
+	if err := p.addMetrics(&list, f); err != nil {
+		return provider.Output{}, err
+	}
 	objects, err := list.Result()
 	if err != nil {
 		return provider.Output{}, err
 	}
-	return provider.Output{Objects: objects, MTU: c.MTU, Waiting: turn.why}, nil
+	result := provider.Output{Objects: objects, MTU: c.MTU, Waiting: turn.why, Failures: o.exhausted(c)}
+	if len(result.Failures) > 0 {
+		result.Again = blocksAgain
+	}
+	return result, nil
 }
 
 // files returns the data of the ConfigMap.
@@ -166,10 +180,12 @@ type pods struct {
 	ownProxy bool
 	check    []string
 	data     map[string]string
+	// mtu is what agents have to have of the MTU when they are ready.
+	mtu mtumigration.State
 }
 
 // setNode completes the DaemonSet of agents.
-func (p pods) setNode(d *appsv1.DaemonSet) {
+func (p pods) setNode(d *appsv1.DaemonSet) error {
 	content := []string{p.data[agentconfig.FileName]}
 	pod := &d.Spec.Template.Spec
 	if p.ownProxy {
@@ -181,7 +197,11 @@ func (p pods) setNode(d *appsv1.DaemonSet) {
 		pod.InitContainers = slices.DeleteFunc(pod.InitContainers, ofProxy)
 		pod.Containers = slices.DeleteFunc(pod.Containers, ofProxy)
 	}
-	d.Spec.Template.Annotations = map[string]string{configHash: hash(content...)}
+	mtu, err := p.mtu.Encode()
+	if err != nil {
+		return err
+	}
+	d.Spec.Template.Annotations = map[string]string{configHash: hash(content...), mtumigration.Annotation: mtu}
 	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range list {
 			c := &list[i]
@@ -200,6 +220,7 @@ func (p pods) setNode(d *appsv1.DaemonSet) {
 			}
 		}
 	}
+	return nil
 }
 
 // setController completes the DaemonSet of controllers.
@@ -209,18 +230,26 @@ func (p pods) setController(d *appsv1.DaemonSet) {
 	c.Image, c.Env = p.image, append(c.Env, p.api.Env()...)
 }
 
-// addMetrics adds the proxies of the metrics of agents and controllers. They run the operator's own image. Where that is not known, they are
-// omitted: the network does not depend on them.
-func addMetrics(list *manifest.List, f facts.Cluster) {
+// addMetrics adds the proxies of the metrics of agents, controllers and kube-proxy in the pods of agents. They run the operator's own image. Where that is not
+// known, they are omitted: the network does not depend on them.
+func (p pods) addMetrics(list *manifest.List, f facts.Cluster) error {
 	image, err := f.Images.Get(facts.OperatorImage, "OpenShift SDN's metrics")
 	if err != nil {
-		return
+		return nil //nolint:nilerr // see above
+	}
+	endpoints := []metricsproxy.Endpoint{
+		{App: agentconfig.Node, Port: metricsproxy.SDNNodePort, Upstream: netip.MustParseAddrPort(agentconfig.HealthNode)},
+		{App: agentconfig.Controller, Port: metricsproxy.SDNControllerPort, Upstream: netip.MustParseAddrPort(agentconfig.HealthController)},
+	}
+	if p.ownProxy {
+		upstream, err := serviceproxy.MetricsUpstream(p.proxy)
+		if err != nil {
+			return err
+		}
+		endpoints = append(endpoints, metricsproxy.Endpoint{App: agentconfig.Node, Name: proxyContainer, Port: metricsproxy.KubeProxyPort, Upstream: upstream})
 	}
 	list.Append(metricsproxy.Objects(metricsproxy.Options{
-		Namespace: agentconfig.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,
-		Endpoints: []metricsproxy.Endpoint{
-			{App: agentconfig.Node, Port: metricsproxy.SDNNodePort, Upstream: netip.MustParseAddrPort(agentconfig.HealthNode)},
-			{App: agentconfig.Controller, Port: metricsproxy.SDNControllerPort, Upstream: netip.MustParseAddrPort(agentconfig.HealthController)},
-		},
+		Namespace: agentconfig.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS, Endpoints: endpoints,
 	}))
+	return nil
 }

@@ -33,9 +33,10 @@ func (OpenShiftSDN) Traits() provider.Traits {
 		KubeProxy: provider.KubeProxySupport{
 			Own: true, LocalBridge: agentconfig.Tunnel, Modes: []string{serviceproxy.ModeNFTables, serviceproxy.ModeIPTables},
 		},
-		HostPrefix: true,
-		HostMTU:    true,
-		Policies:   provider.PolicySupport{Egress: true, IPBlockExceptions: true},
+		HostPrefix:   true,
+		HostMTU:      true,
+		MTUMigration: true,
+		Policies:     provider.PolicySupport{Egress: true, IPBlockExceptions: true},
 	}
 }
 

@@ -62,7 +62,7 @@ func (OpenShiftSDN) Workloads() []provider.Workload {
 	api := []string{facts.ServiceHostVariable, facts.ServicePortVariable}
 	return []provider.Workload{
 		{Name: agentconfig.Switch, Placed: true, Rolling: true},
-		{Name: agentconfig.Node, Placed: true, Rolling: true, Env: append([]string{"NODE_NAME", "NODE_IP"}, api...)},
+		{Name: agentconfig.Node, Placed: true, Rolling: true, Env: append([]string{"NODE_NAME", "NODE_IP", agentconfig.VariableMTU}, api...)},
 		{Name: agentconfig.Controller, Placed: true, Rolling: true, Env: append([]string{"NODE_NAME"}, api...)},
 		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
 	}

@@ -2,6 +2,7 @@ package openshiftsdn
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -15,11 +16,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	networkoperatorv1 "github.com/cluster-network-operator/cno/api/networkoperator/v1"
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
 	"github.com/cluster-network-operator/cno/internal/manifest"
 	"github.com/cluster-network-operator/cno/internal/networkconfig"
@@ -200,6 +204,47 @@ func TestDaemonSetsTakeTurns(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestNodesWithoutABlockAreNamed: the condition has the reason and the nodes, while all blocks are in use.
+func TestNodesWithoutABlockAreNamed(t *testing.T) {
+	small := network(func(s *operatorv1.NetworkSpec) {
+		s.ClusterNetwork = []operatorv1.ClusterNetworkEntry{{CIDR: "10.128.0.0/22", HostPrefix: 23}} // two blocks
+	})
+	node := func(name string, i int) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}, Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprint("192.0.2.", i)}},
+		}}
+	}
+	has := func(name string, i int) *sdnv1.HostSubnet {
+		return &sdnv1.HostSubnet{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{sdnv1.AnnotationNodeUID: name}},
+			Host: name, HostIP: fmt.Sprint("192.0.2.", i), Subnet: fmt.Sprintf("10.128.%d.0/23", 2*(i-1))}
+	}
+	for _, tc := range []struct {
+		why     string
+		objects []client.Object
+		want    string
+	}{
+		{"each has one", []client.Object{node("a", 1), node("b", 2), has("a", 1), has("b", 2)}, ""},
+		{"the controller has not given out one that is free yet", []client.Object{node("a", 1), node("b", 2), has("a", 1)}, ""},
+		{"two wait", []client.Object{node("a", 1), node("b", 2), node("c", 3), node("d", 4), has("a", 1), has("b", 2)},
+			"SubnetsExhausted: all blocks of the cluster network are in use; nodes without one, whose pods do not start: c and d"},
+		{"a host that is no node has the last one", []client.Object{node("a", 1), node("b", 2), has("a", 1), &sdnv1.HostSubnet{ObjectMeta: metav1.ObjectMeta{Name: "f5"}, Host: "f5", HostIP: "192.0.2.9", Subnet: "10.128.2.0/23"}},
+			"SubnetsExhausted: all blocks of the cluster network are in use; nodes without one, whose pods do not start: b"},
+	} {
+		known := runtime.NewScheme()
+		if err := errors.Join(scheme.AddToScheme(known), sdnv1.AddToScheme(known)); err != nil {
+			t.Fatal(err)
+		}
+		out := output(t, small, fake.NewClientBuilder().WithScheme(known).WithObjects(tc.objects...).Build(), cluster())
+		var got []string
+		for _, f := range out.Failures {
+			got = append(got, f.Reason+": "+f.Message)
+		}
+		if strings.Join(got, "; ") != tc.want || (out.Again > 0) != (tc.want != "") {
+			t.Errorf("%s: %q, again after %v, want %q", tc.why, got, out.Again, tc.want)
+		}
 	}
 }
 

@@ -17,13 +17,6 @@ const (
 	maxMTU = 65536
 )
 
-// The rules of settings.
-const (
-	ruleMode = "openshiftsdn-mode"
-	ruleMTU  = "openshiftsdn-mtu-range"
-	rulePort = "openshiftsdn-vxlan-port-range"
-)
-
 var configPath = field.NewPath("spec", "defaultNetwork", "openshiftSDNConfig")
 
 // modes are the modes as they are written.
@@ -34,13 +27,13 @@ func (OpenShiftSDN) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	var errs field.ErrorList
 	c := settings(spec)
 	if c.Mode != "" && spelled(c.Mode) == "" {
-		errs = append(errs, field.Invalid(configPath.Child("mode"), c.Mode, rules.Detail(ruleMode)).WithOrigin(ruleMode))
+		errs = append(errs, rules.OpenShiftSDNMode.Invalid(configPath.Child("mode"), c.Mode))
 	}
 	if p := c.VXLANPort; p != nil && (*p < 1 || *p > 65535) {
-		errs = append(errs, field.Invalid(configPath.Child("vxlanPort"), *p, rules.Detail(rulePort)).WithOrigin(rulePort))
+		errs = append(errs, rules.OpenShiftSDNVXLANPort.Invalid(configPath.Child("vxlanPort"), *p))
 	}
 	if m := c.MTU; m != nil && (*m < minMTU || *m > maxMTU) {
-		errs = append(errs, field.Invalid(configPath.Child("mtu"), *m, rules.Detail(ruleMTU)).WithOrigin(ruleMTU))
+		errs = append(errs, rules.OpenShiftSDNMTU.Invalid(configPath.Child("mtu"), *m))
 	}
 	return errs
 }

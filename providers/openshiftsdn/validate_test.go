@@ -130,7 +130,7 @@ func TestUnsafeChangesAreRefusedInTheWordsOfTheDocumentation(t *testing.T) {
 		{"the same in another spelling", osv1.OpenShiftSDNConfig{Mode: "networkpolicy"}, nil},
 		{"mode", osv1.OpenShiftSDNConfig{Mode: "Subnet"}, []string{"cannot change openshift-sdn mode"}},
 		{"port", osv1.OpenShiftSDNConfig{VXLANPort: new(uint32(4790))}, []string{"cannot change openshift-sdn vxlanPort"}},
-		{"MTU", osv1.OpenShiftSDNConfig{MTU: new(uint32(1400))}, []string{"cannot change openshift-sdn mtu without migration"}},
+		{"MTU", osv1.OpenShiftSDNConfig{MTU: new(uint32(1400))}, []string{"cannot change openshift-sdn mtu without migration (spec.migration.mtu)"}},
 		{"Open vSwitch of the host", osv1.OpenShiftSDNConfig{UseExternalOpenvswitch: new(true)}, []string{"cannot change who runs Open vSwitch"}},
 		{"unidling", osv1.OpenShiftSDNConfig{EnableUnidling: new(false)}, nil},
 		{"all", osv1.OpenShiftSDNConfig{Mode: "Subnet", VXLANPort: new(uint32(4790)), MTU: new(uint32(1400))},

@@ -23,7 +23,7 @@ func full() Config {
 
 func TestTheAgentsReadWhatTheOperatorWrites(t *testing.T) {
 	c := full()
-	c.Migration = &agentfile.MTUMigration{Step: 1, RoutableMTU: 1400, PodNamespaces: "/run/netns"}
+	c.Migration = &agentfile.MTUMigration{Step: 1, RoutableMTU: 1400}
 	data, err := c.Encode()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAllThatIsWrongIsReported(t *testing.T) {
 		{"a path in place of a name", func(c *Config) { c.SwitchNamespace = "/run/netns/ovs" }, []string{"switchNamespace"}},
 		{"addresses without a port", func(c *Config) { c.NodeHealthAddress, c.ControllerHealthAddress = "127.0.0.1", "" }, []string{"controllerHealthAddress", "nodeHealthAddress"}},
 		{"a log level", func(c *Config) { c.LogLevel = "5" }, []string{"logLevel"}},
-		{"a step of a change of the MTU", func(c *Config) { c.Migration = &agentfile.MTUMigration{RoutableMTU: 9000} }, []string{"migration.podNamespaces", "migration.routableMTU", "migration.step"}},
+		{"a step of a change of the MTU", func(c *Config) { c.Migration = &agentfile.MTUMigration{RoutableMTU: 9000} }, []string{"migration.routableMTU", "migration.step"}},
 		{"another version", func(c *Config) { c.Version = 2 }, []string{"version"}},
 	} {
 		t.Run(row.why, func(t *testing.T) {

@@ -69,4 +69,6 @@ const (
 	ProxyMetricsPort = 29101
 	// VXLANOverhead is what VXLAN adds to a packet over IPv4, in bytes: 14 Ethernet, 20 IP, 8 UDP and 8 VXLAN.
 	VXLANOverhead = 50
+	// VariableMTU is the variable of agents with the state of the MTU that their pod is for (mtumigration.Annotation).
+	VariableMTU = "SDN_MTU"
 )

@@ -6,11 +6,16 @@ import (
 	"slices"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressfirewall"
 )
 
 // reasonFirewall is that an EgressNetworkPolicy has another effect than its rules say.
 const reasonFirewall = "EgressNetworkPolicyNotApplied"
+
+// reasonFirewallInvalid is that a rule of an EgressNetworkPolicy cannot be applied as it is written.
+const reasonFirewallInvalid = "EgressNetworkPolicyInvalid"
 
 // reasonUnsupported is that the mode of the network lacks what an object asks for.
 const reasonUnsupported = "NotSupportedInMode"
@@ -28,7 +33,10 @@ func firewallProblems(mode agentconfig.Mode, policies []*sdnv1.EgressNetworkPoli
 	var out []problem
 	for _, p := range policies {
 		add := func(reason, format string, args ...any) {
-			out = append(out, problem{p, reason, fmt.Sprintf(format, args...)})
+			out = append(out, problem{Object: p, Reason: reason, Message: fmt.Sprintf(format, args...)})
+		}
+		if _, faults := egressfirewall.Read(p); len(faults) > 0 {
+			add(reasonFirewallInvalid, "%s", phrase.Clauses(faults, mostNamed))
 		}
 		vnid, known := vnids[p.Namespace]
 		switch {
@@ -50,15 +58,15 @@ func modeProblems(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace)
 	var out []problem
 	for _, s := range subnets {
 		if len(s.EgressIPs)+len(s.EgressCIDRs) > 0 {
-			out = append(out, problem{s, reasonUnsupported, "mode Subnet has no egress IPs: egressIPs and egressCIDRs are ignored"})
+			out = append(out, problem{Object: s, Reason: reasonUnsupported, Message: "mode Subnet has no egress IPs: egressIPs and egressCIDRs are ignored"})
 		}
 	}
 	for _, n := range namespaces {
 		if len(n.EgressIPs) > 0 {
-			out = append(out, problem{n, reasonUnsupported, "mode Subnet has no egress IPs: egressIPs are ignored"})
+			out = append(out, problem{Object: n, Reason: reasonUnsupported, Message: "mode Subnet has no egress IPs: egressIPs are ignored"})
 		}
 		if n.Annotations[sdnv1.AnnotationMulticast] == "true" {
-			out = append(out, problem{n, reasonUnsupported, "mode Subnet has no multicast: the annotation " + sdnv1.AnnotationMulticast + " is ignored"})
+			out = append(out, problem{Object: n, Reason: reasonUnsupported, Message: "mode Subnet has no multicast: the annotation " + sdnv1.AnnotationMulticast + " is ignored"})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b problem) int { return cmp.Compare(a.Message, b.Message) })

@@ -12,12 +12,12 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	toolscache "k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/objectevents"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 )
 
@@ -42,6 +42,12 @@ const (
 	firewallLoop  agent.Topic = "egressfirewalls"
 	unidleLoop    agent.Topic = "unidling"
 )
+
+// component is the reporter in events.
+const component = "openshift-sdn-controller"
+
+// problem is an error in an object. Those of pure packages have the same fields.
+type problem = objectevents.Problem
 
 // term is the work of one instance while it has the lease.
 type term struct {
@@ -127,15 +133,13 @@ func (t *term) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	defer func() { cancel(nil); all.Wait(); t.monitor.Wait(); t.metrics.reset() }()
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: t.core.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		return fmt.Errorf("record events: %w", err)
+	r, err := objectevents.New(ctx, t.core, t.scheme, component, t.Log)
+	if err != nil {
+		return err
 	}
-	defer broadcaster.Shutdown()
-	r := newReporter(broadcaster.NewRecorder(t.scheme, component), t.Log)
 	t.report = func(about agent.Topic, problems []problem) {
-		r.report(about, problems)
-		t.metrics.problems.Store(int64(r.count()))
+		r.Report(about, problems)
+		t.metrics.problems.Store(int64(r.Count()))
 	}
 	all.Go(func() {
 		if err := t.cache.Start(ctx); err != nil {

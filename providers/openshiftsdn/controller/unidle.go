@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/idling"
 	"github.com/cluster-network-operator/cno/internal/leader"
-	"github.com/cluster-network-operator/cno/providers/openshiftsdn/idling"
 )
 
 const (
@@ -178,7 +178,7 @@ func (u *unidler) wait(key client.ObjectKey) bool {
 }
 
 func (u *unidler) failed(service *corev1.Service, err error) {
-	u.report(unidleLoop+agent.Topic("/"+service.Namespace+"/"+service.Name), []problem{{service, reasonUnidle, "the Service cannot be woken: " + err.Error()}})
+	u.report(unidleLoop+agent.Topic("/"+service.Namespace+"/"+service.Name), []problem{{Object: service, Reason: reasonUnidle, Message: "the Service cannot be woken: " + err.Error()}})
 }
 
 // scale scales up a target that has no replicas.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -148,7 +149,7 @@ func (v *view[T]) refresh(ctx context.Context, reader client.Reader, list client
 		return fmt.Errorf("list %T: %w", list, err)
 	}
 	known := map[client.ObjectKey]bool{}
-	err := meta.EachListItem(list, func(o runtimeObject) error {
+	err := meta.EachListItem(list, func(o runtime.Object) error {
 		object, ok := o.(T)
 		if !ok {
 			return fmt.Errorf("list %T has a %T", list, o)

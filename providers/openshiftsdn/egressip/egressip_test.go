@@ -49,13 +49,16 @@ func read(t *testing.T, nodes, namespaces []string) (egressip.Cluster, []egressi
 	for i, text := range namespaces {
 		f := strings.Fields(text)
 		n := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: f[0]}, NetName: f[0], NetID: uint32(10 + i)}
+		if f[0] == "shared" || f[0] == "twin" {
+			n.NetID = 7000
+		}
 		for _, a := range f[1:] {
 			n.EgressIPs = append(n.EgressIPs, full(a))
 		}
 		all = append(all, n)
 	}
 	inside := []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("10.96.0.0/16")}
-	return egressip.Read(subnets, all, inside, func(n string) egressip.State { return known[n] })
+	return egressip.Read(subnets, all, inside, true, func(n string) egressip.State { return known[n] })
 }
 
 func sentences(all []egressip.Problem) []string {
@@ -275,9 +278,13 @@ func TestResolve(t *testing.T) {
 			problems: []string{
 				"EgressIPConflict a: egress IP 192.0.2.1 is on node b, too: no namespace uses it; remove it from one of them",
 				"EgressIPConflict b: egress IP 192.0.2.1 is on node a, too: no namespace uses it; remove it from one of them",
-				"EgressIPConflict x: egress IP 192.0.2.1 is on more than one node (a, b): what the namespace sends outside of the cluster is dropped; remove it from all but one"}},
+				"EgressIPConflict x: egress IP 192.0.2.1 is on more than one node (a and b): what the namespace sends outside of the cluster is dropped; remove it from all but one"}},
 		{reason: "two addresses on one node: the first is used", nodes: []string{"a + | .1 .2"}, namespaces: []string{"x .2 .1"}, want: "x: .2 on a",
 			problems: []string{"EgressIPConflict x: egress IP 192.0.2.1 is on node a, which has another one of this namespace: it is not used; move it to another node"}},
+		{reason: "a VNID that namespaces share: nodes could not tell which of them a packet is from", nodes: []string{"a + | .1"}, namespaces: []string{"shared .1", "twin", "x .2"}, want: "shared: dropped; x:",
+			problems: []string{
+				"EgressIPConflict shared: the namespace shares VNID 7000 with twin: what its pods send outside of the cluster is dropped, as egress IPs need a VNID of their own; isolate it with cno pod-network isolate-projects, or remove egressIPs",
+				"EgressIPUnassigned x: no node has egress IP 192.0.2.2: add it to egressIPs of a HostSubnet, or its network to egressCIDRs of some"}},
 		{reason: "nothing of what it asks for can be used: dropped, never sent with the address of a node", nodes: []string{"a + | .1"}, namespaces: []string{"x 10.128.0.9", "y 127.0.0.1", "z .201"},
 			want: "x: dropped; y: dropped; z: dropped",
 			problems: []string{
@@ -294,7 +301,7 @@ func TestResolve(t *testing.T) {
 				for _, p := range uses[name].Places {
 					places = append(places, strings.TrimPrefix(p.Address.String(), "192.0.2")+" on "+p.Node)
 				}
-				if uses[name].Dropped {
+				if uses[name].Dropped != "" {
 					places = append(places, "dropped")
 				}
 				texts = append(texts, strings.TrimSpace(name+": "+strings.Join(places, ", ")))

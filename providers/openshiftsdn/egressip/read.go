@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // The reasons of events.
@@ -22,6 +22,9 @@ const (
 	// ReasonUnassigned is that no node has an address that a namespace asks for.
 	ReasonUnassigned = "EgressIPUnassigned"
 )
+
+// mostNamed is how many namespaces or nodes one sentence names.
+const mostNamed = 3
 
 // State is what is known of a node.
 type State int
@@ -61,7 +64,9 @@ type Namespace struct {
 	Addresses []netip.Addr
 	// Dropped is that it asks for addresses, and none of them can be used: what it sends outside of the cluster is dropped.
 	Dropped bool
-	Object  *sdnv1.NetNamespace
+	// SharedWith names other namespaces that have the same VNID; empty if there are none.
+	SharedWith string
+	Object     *sdnv1.NetNamespace
 }
 
 // Cluster is all that takes part, sorted by name.
@@ -85,9 +90,14 @@ func (p *problems) add(o runtime.Object, reason, format string, args ...any) {
 }
 
 // Read returns the nodes and namespaces of which some objects speak, without the values that cannot be used, each of which is a problem.
-// inside are the cluster network and the Service CIDR. state returns that of a node by its name.
-func Read(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace, inside []netip.Prefix, state func(string) State) (Cluster, []Problem) {
+// inside are the cluster network and the Service CIDR. state returns that of a node by its name. sharing is whether namespaces may share a VNID, as in
+// mode Multitenant.
+func Read(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace, inside []netip.Prefix, sharing bool, state func(string) State) (Cluster, []Problem) {
 	var c Cluster
+	ofVNID := map[uint32][]string{}
+	for _, n := range namespaces {
+		ofVNID[n.NetID] = append(ofVNID[n.NetID], n.Name)
+	}
 	var found problems
 	own := map[netip.Addr]string{}
 	for _, s := range subnets {
@@ -130,7 +140,12 @@ func Read(subnets []*sdnv1.HostSubnet, namespaces []*sdnv1.NetNamespace, inside 
 	for _, n := range namespaces {
 		if len(n.EgressIPs) > 0 {
 			addresses := usable(n, n.EgressIPs)
-			c.Namespaces = append(c.Namespaces, Namespace{Name: n.Name, VNID: n.NetID, Addresses: addresses, Dropped: len(addresses) == 0, Object: n})
+			one := Namespace{Name: n.Name, VNID: n.NetID, Addresses: addresses, Dropped: len(addresses) == 0, Object: n}
+			if sharing {
+				slices.Sort(ofVNID[n.NetID])
+				one.SharedWith = others(ofVNID[n.NetID], n.Name)
+			}
+			c.Namespaces = append(c.Namespaces, one)
 		}
 	}
 	slices.SortFunc(c.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
@@ -176,5 +191,6 @@ func (c Cluster) having() map[netip.Addr][]string {
 
 // others are names without one of them, as a sentence has them.
 func others(names []string, but string) string {
-	return strings.Join(slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == but }), ", ")
+	rest := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == but })
+	return phrase.Names(rest, mostNamed)
 }

@@ -1,6 +1,7 @@
 package egressip
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -15,8 +16,8 @@ type Place struct {
 type Use struct {
 	// Places are those that it uses while their nodes are online, in the order in which it asks for them.
 	Places []Place
-	// Dropped is that what it sends outside of the cluster is dropped, also while nodes are online.
-	Dropped bool
+	// Dropped, if not empty, is why all that it sends outside of the cluster is dropped, also while nodes are online.
+	Dropped string
 }
 
 // Resolve returns what each namespace that asks for egress IPs does with them, by its name. An address is used if exactly one namespace asks
@@ -34,15 +35,22 @@ func Resolve(c Cluster) (map[string]Use, []Problem) {
 	}
 	out := make(map[string]Use, len(c.Namespaces))
 	for _, n := range c.Namespaces {
-		u := Use{Dropped: n.Dropped}
+		u := Use{}
+		if n.Dropped {
+			u.Dropped = "none of its egress IPs can be used"
+		}
+		if n.SharedWith != "" {
+			found.add(n.Object, ReasonConflict, "the namespace shares VNID %d with %s: what its pods send outside of the cluster is dropped, as egress IPs need a VNID of their own; isolate it with cno pod-network isolate-projects, or remove egressIPs", n.VNID, n.SharedWith)
+			u.Dropped = "it shares its VNID with " + n.SharedWith
+		}
 		for _, a := range n.Addresses {
 			switch nodes := having[a]; {
 			case len(asking[a]) > 1:
 				found.add(n.Object, ReasonConflict, "namespace %s asks for egress IP %s, too: what both send outside of the cluster is dropped; remove it from one of them", others(asking[a], n.Name), a)
-				u.Dropped = true
+				u.Dropped = fmt.Sprintf("namespace %s asks for egress IP %s, too", others(asking[a], n.Name), a)
 			case len(nodes) > 1:
 				found.add(n.Object, ReasonConflict, "egress IP %s is on more than one node (%s): what the namespace sends outside of the cluster is dropped; remove it from all but one", a, others(nodes, ""))
-				u.Dropped = true
+				u.Dropped = fmt.Sprintf("egress IP %s is on more than one node (%s)", a, others(nodes, ""))
 			case len(nodes) == 0:
 				if !slices.ContainsFunc(c.Nodes, func(one Node) bool { return one.offers(a) }) {
 					found.add(n.Object, ReasonUnassigned, "no node has egress IP %s: add it to egressIPs of a HostSubnet, or its network to egressCIDRs of some", a)
@@ -53,7 +61,7 @@ func Resolve(c Cluster) (map[string]Use, []Problem) {
 				u.Places = append(u.Places, Place{a, nodes[0]})
 			}
 		}
-		if u.Dropped {
+		if u.Dropped != "" {
 			u.Places = nil
 		}
 		out[n.Name] = u

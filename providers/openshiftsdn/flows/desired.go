@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -11,13 +12,13 @@ import (
 )
 
 // version is part of the note of table 253. It changes when the tables mean something else.
-const version = 1
+const version = 2
 
 // builder collects flows.
 type builder struct {
 	Input
 	flows    []openflow.Flow
-	groups   []openflow.SelectGroup
+	rates    []openflow.Rate
 	problems []string
 }
 
@@ -59,7 +60,7 @@ func Desired(in Input) (Result, error) {
 	if err != nil {
 		return Result{}, fmt.Errorf("compute the flows of br0: %w", err)
 	}
-	return Result{Flows: set, Groups: b.groups, Problems: b.problems}, nil
+	return Result{Flows: set.WithRates(b.rates...), Problems: b.problems}, nil
 }
 
 // hash is what table 253 notes: bridges with the same have ports and tunnels of the same meaning.
@@ -71,6 +72,10 @@ func (b *builder) hash() []byte {
 // sort makes the flows independent of the order of the input, and removes what contradicts something else: of two that claim the same, the
 // first by name has it.
 func (b *builder) sort() {
+	if b.Mode == Subnet {
+		b.EgressIPs = nil
+	}
+	b.EgressIPs = slices.SortedFunc(slices.Values(b.EgressIPs), func(x, y EgressIP) int { return cmp.Or(cmp.Compare(x.VNID, y.VNID), cmp.Compare(x.Name, y.Name)) })
 	b.ClusterNetworks = slices.SortedFunc(slices.Values(b.ClusterNetworks), comparePrefix)
 	peers := slices.SortedFunc(slices.Values(b.Peers), func(x, y Peer) int { return cmp.Compare(x.Name, y.Name) })
 	b.Peers = nil
@@ -110,6 +115,26 @@ func (b *builder) overlapping(subnet netip.Prefix) string {
 func comparePrefix(a, b netip.Prefix) int {
 	return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 }
+
+// limit returns the action with which a pod's packets are limited, of a direction; none without a limit.
+func (b *builder) limit(p Pod, kilobits uint64, direction uint32) acts {
+	// What is above no link has.
+	if kilobits == 0 || kilobits > math.MaxUint32 {
+		return nil
+	}
+	r := openflow.Rate{ID: 2*p.Port + direction, Kilobits: uint32(kilobits), Burst: uint32(max(kilobits/meterBurst, leastBurst))}
+	b.rates = append(b.rates, r)
+	return acts{openflow.Meter(r.ID)}
+}
+
+const (
+	// meterBurst is the part of a second for which a full rate may come at once. TCP gets less than the rate with less.
+	meterBurst = 4
+	// leastBurst are the kilobits of a few packets.
+	leastBurst = 64
+	// Each pod has two meters.
+	toPod, fromPod uint32 = 0, 1
+)
 
 // only is the range of one address.
 func only(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }

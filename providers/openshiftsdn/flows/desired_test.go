@@ -38,6 +38,8 @@ func full(mode sdn.Mode) sdn.Input {
 		{VNID: 10, Name: "namespace a", Nodes: []netip.Addr{address(2), address(9)}},
 		{VNID: 0x800011, Name: "namespace b", Local: true},
 		{VNID: 12, Name: "namespace c"},
+		{VNID: 13, Name: "namespace d", Dropped: "namespace e asks for its egress IP, too"},
+		{VNID: 14, Name: "namespace f", Dropped: "it shares its VNID with others", Only: []netip.Addr{netip.MustParseAddr("10.128.2.77")}},
 	}
 	in.Multicast = []uint32{10, 12}
 	return in
@@ -59,9 +61,6 @@ func TestDesired(t *testing.T) {
 	for _, mode := range modes {
 		result := desired(t, full(mode))
 		text := result.Flows.Explained()
-		for _, g := range result.Groups {
-			text += "group " + g.String() + "\n"
-		}
 		for _, p := range result.Problems {
 			text += "problem: " + p + "\n"
 		}
@@ -120,5 +119,32 @@ func TestContradictions(t *testing.T) {
 		if !strings.Contains(result.Flows.String(), row.has) {
 			t.Errorf("%s: %s is missing in\n%s", row.why, row.has, result.Flows)
 		}
+	}
+}
+
+// TestEgressNodesKeepTheirConnections: each of several nodes has a share of the connections, and a node that fails moves no connection of another one.
+func TestEgressNodesKeepTheirConnections(t *testing.T) {
+	slots := func(nodes ...netip.Addr) map[string]string {
+		in := nodeInput(1, sdn.NetworkPolicy)
+		in.EgressIPs = []sdn.EgressIP{{VNID: 10, Name: "namespace a", Nodes: nodes}}
+		out := map[string]string{}
+		for line := range strings.Lines(desired(t, in).Flows.String()) {
+			if match, actions, is := strings.Cut(line, " actions="); is && strings.Contains(match, "table=102,priority=100,") {
+				_, rest, _ := strings.Cut(actions, "set_field:")
+				out[match], _, _ = strings.Cut(rest, "->")
+			}
+		}
+		return out
+	}
+	before, after := slots(address(2), address(3), address(9)), slots(address(9), address(2))
+	share := map[string]int{}
+	for slot, node := range before {
+		share[node]++
+		if node != address(3).String() && after[slot] != node {
+			t.Errorf("%s moves from %s to %s although %s has failed", slot, node, after[slot], address(3))
+		}
+	}
+	if len(before) != 64 || len(after) != 64 || share[address(2).String()] < 12 || share[address(3).String()] < 12 || share[address(9).String()] < 12 {
+		t.Errorf("%d and %d numbers, shares %v", len(before), len(after), share)
 	}
 }

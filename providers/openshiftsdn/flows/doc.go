@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
@@ -84,6 +85,8 @@ type Pod struct {
 	// Port is the number of its port of the bridge.
 	Port uint32
 	VNID uint32
+	// Limits are those of its bandwidth.
+	Limits bandwidth.Limits
 }
 
 // Firewall is an EgressNetworkPolicy.
@@ -112,13 +115,15 @@ type EgressIP struct {
 	Local bool
 	// Nodes are the addresses of the other nodes that do, if they can be reached. Without any, and not Local, traffic is dropped.
 	Nodes []netip.Addr
+	// Dropped, if not empty, is why all is dropped, independent of the nodes. Only is then, if not nil, the pods of this node that it concerns: the
+	// namespace shares its VNID with others.
+	Dropped string
+	Only    []netip.Addr
 }
 
 // Result are the flows of a node.
 type Result struct {
 	Flows openflow.Set
-	// Groups are what flows name by their number.
-	Groups []openflow.SelectGroup
 	// Problems are objects that contradict others, each with what is done instead.
 	Problems []string
 }
@@ -139,4 +144,12 @@ func PodMAC(address netip.Addr) net.HardwareAddr {
 // not pass from Open vSwitch to the kernel.
 func EgressMAC(vnid uint32) net.HardwareAddr {
 	return net.HardwareAddr{0x02, 0, 0, byte(vnid >> 16), byte(vnid >> 8), byte(vnid)}
+}
+
+// GuardMAC is that of packets which the kernel of this node gets for another reason, as they are for a Service or an answer, from VNIDs that have egress IPs:
+// the kernel ensures that they do not leave the cluster with the address of the node.
+func GuardMAC(vnid uint32) net.HardwareAddr {
+	mac := EgressMAC(vnid)
+	mac[2] = 1
+	return mac
 }

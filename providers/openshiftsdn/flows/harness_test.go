@@ -7,8 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/cluster-network-operator/cno/internal/host/flows"
@@ -143,41 +141,12 @@ type outcome struct {
 
 func (o outcome) dropped() bool { return len(o.ports) == 0 && !o.kernel && len(o.tunnels) == 0 }
 
-var (
-	outputText = regexp.MustCompile(`^(?:output:|output port is )(\d+)$`)
-	tunnelText = regexp.MustCompile(`^set_field:([0-9.]+)->tun_dst$`)
-	vnidText   = regexp.MustCompile(`^(?:NXM_NX_TUN_ID\[0..31\] is now (0x[0-9a-f]+|0)|set_field:(0x[0-9a-f]+|0)->tun_id)$`)
-)
-
 // send traces a packet of the node until it leaves the bridge.
 func (n *node) send(packet string, tracked ...string) outcome {
 	n.v.t.Helper()
 	got := n.trace(packet, tracked...)
-	o := outcome{reason: got.Reason(), text: got.Text}
-	var to netip.Addr
-	for _, step := range got.Steps {
-		for _, action := range step.Actions {
-			if m := tunnelText.FindStringSubmatch(action); m != nil {
-				to = netip.MustParseAddr(m[1])
-			} else if m := vnidText.FindStringSubmatch(action); m != nil {
-				o.vnid, _ = strconv.ParseUint(m[1]+m[2], 0, 64)
-			} else if m := outputText.FindStringSubmatch(action); m != nil {
-				port, err := strconv.ParseUint(m[1], 10, 32)
-				if err != nil {
-					n.v.t.Fatal(err)
-				}
-				switch uint32(port) {
-				case sdn.TunnelPort:
-					o.tunnels = append(o.tunnels, to)
-				case sdn.NodePort:
-					o.kernel = true
-				default:
-					o.ports = append(o.ports, uint32(port))
-				}
-			}
-		}
-	}
-	return o
+	o := sdn.OutcomeOf(got)
+	return outcome{ports: o.Ports, kernel: o.Kernel, tunnels: o.Tunnels, vnid: uint64(o.VNID), reason: got.Reason(), text: got.Text}
 }
 
 // cluster is two nodes.

@@ -2,6 +2,8 @@ package flows
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -13,6 +15,12 @@ import (
 func (b *builder) leaving() {
 	ip := openflow.Is(openflow.IP)
 	b.add(leavingLoop, matches{openflow.InPort(NodePort)})
+	b.add(leavingTunnel, matches{openflow.InPort(TunnelPort)}, openflow.Goto(tableEgressIP))
+	for _, e := range b.EgressIPs {
+		for _, from := range e.sources() {
+			b.note(leavingGuarded, e.Name+": "+leavingGuarded.Text, append(from, openflow.ConnectionState("+trk+rpl")), e.guarded()...)
+		}
+	}
 	b.add(leavingReply, matches{ip, openflow.ConnectionState("+trk+rpl")}, b.direct()...)
 	for _, protocol := range []openflow.Protocol{openflow.TCP, openflow.UDP} {
 		b.add(leavingDNS, matches{openflow.Is(protocol), openflow.Destination(only(b.Address)), openflow.DestinationPort(openflow.PortMask{Port: 53, Mask: 0xffff})}, b.direct()...)
@@ -26,7 +34,7 @@ func (b *builder) leaving() {
 	b.add(firewallNone, nil, openflow.Goto(tableEgressIP))
 }
 
-// direct sends a packet to the kernel of this node, also one that came by the tunnel and has another hardware address.
+// direct sends a packet to the kernel of this node, independent of the hardware address that its sender has chosen.
 func (b *builder) direct() acts {
 	return acts{openflow.SetEthDestination(b.TunnelMAC), openflow.Output(NodePort)}
 }
@@ -60,19 +68,44 @@ func (b *builder) firewall(f Firewall) {
 
 // egressIPs sends traffic to the node whose address it leaves with.
 func (b *builder) egressIPs() {
-	if b.Mode != Subnet {
-		for _, e := range slices.SortedFunc(slices.Values(b.EgressIPs), func(x, y EgressIP) int { return cmp.Compare(x.VNID, y.VNID) }) {
-			b.egressIP(e)
-		}
+	for _, e := range b.EgressIPs {
+		b.egressIP(e)
 	}
 	b.add(egressLoop, matches{openflow.InPort(TunnelPort)})
 	b.add(egressNone, nil, b.direct()...)
+	b.add(egressNoSlot, nil)
 }
+
+// sources are the conditions of the packets of an EgressIP.
+func (e EgressIP) sources() []matches {
+	if e.Only == nil {
+		return []matches{{openflow.Is(openflow.IP), isSource(e.VNID)}}
+	}
+	var out []matches
+	for _, a := range slices.SortedFunc(slices.Values(e.Only), netip.Addr.Compare) {
+		out = append(out, matches{openflow.Is(openflow.IP), isSource(e.VNID), openflow.Source(only(a))})
+	}
+	return out
+}
+
+// guarded sends packets to the kernel so that it knows the VNID.
+func (e EgressIP) guarded() acts {
+	return acts{openflow.SetEthDestination(GuardMAC(e.VNID)), openflow.Output(NodePort)}
+}
+
+// egressSlots is how many numbers connections of a VNID with several egress IPs have.
+const egressSlots = 64
 
 func (b *builder) egressIP(e EgressIP) {
 	match := matches{isSource(e.VNID)}
-	nodes := slices.SortedFunc(slices.Values(e.Nodes), netip.Addr.Compare)
+	nodes := slices.Compact(slices.SortedFunc(slices.Values(e.Nodes), netip.Addr.Compare))
 	switch {
+	case e.Only != nil:
+		for _, from := range e.sources() {
+			b.note(egressShared, e.Name+": "+e.Dropped, from)
+		}
+	case e.Dropped != "":
+		b.note(egressElsewhere, e.Name+": "+e.Dropped, match)
 	case e.Local:
 		b.note(egressHere, e.Name+": egress IP of this node", match, openflow.SetEthDestination(EgressMAC(e.VNID)), openflow.Output(NodePort))
 	case len(nodes) == 0:
@@ -80,11 +113,21 @@ func (b *builder) egressIP(e EgressIP) {
 	case len(nodes) == 1:
 		b.note(egressElsewhere, e.Name+": egress IP of node "+nodes[0].String(), match, Peer{Address: nodes[0]}.send()...)
 	default:
-		group := openflow.SelectGroup{ID: e.VNID}
-		for _, n := range nodes {
-			group.Buckets = append(group.Buckets, Peer{Address: n}.send())
+		b.note(egressElsewhere, e.Name+": egress IPs of several nodes", match, openflow.Multipath(egressSlots, regSlot), openflow.Goto(tableEgressNode))
+		for slot := range uint32(egressSlots) {
+			n := slotNode(e.VNID, slot, nodes)
+			b.note(egressSlot, e.Name+": egress IP of node "+n.String(), matches{isSource(e.VNID), openflow.Register(regSlot, slot, 0xffff)}, Peer{Address: n}.send()...)
 		}
-		b.groups = append(b.groups, group)
-		b.note(egressElsewhere, e.Name+": egress IPs of several nodes", match, openflow.Group(group.ID))
 	}
+}
+
+// slotNode chooses a node for connections with a number. Without one of the nodes only its own connections get another one.
+func slotNode(vnid, slot uint32, nodes []netip.Addr) netip.Addr {
+	return slices.MaxFunc(nodes, func(x, y netip.Addr) int { return cmp.Compare(slotWeight(vnid, slot, x), slotWeight(vnid, slot, y)) })
+}
+
+func slotWeight(vnid, slot uint32, node netip.Addr) uint64 {
+	data := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(node.AsSlice(), vnid), slot)
+	sum := sha256.Sum256(data)
+	return binary.BigEndian.Uint64(sum[:])
 }

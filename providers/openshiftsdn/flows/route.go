@@ -6,9 +6,9 @@ import "github.com/cluster-network-operator/cno/internal/openflow"
 func (b *builder) route() {
 	ip, arp := openflow.Is(openflow.IP), openflow.Is(openflow.ARP)
 	b.add(serviceReply, matches{ip, openflow.Destination(b.Subnet), openflow.ConnectionState("+trk+rpl"), openflow.ConnectionMark(serviceMark, 0xffffffff)},
-		openflow.SetEthDestination(b.TunnelMAC), openflow.Output(NodePort))
+		b.direct()...)
 	for _, own := range b.own() {
-		b.add(toNode, matches{ip, openflow.Destination(own)}, openflow.Output(NodePort))
+		b.add(toNode, matches{ip, openflow.Destination(own)}, b.direct()...)
 		b.add(arpNode, matches{arp, openflow.ARPTarget(own)}, openflow.Output(NodePort))
 	}
 	b.add(arpLocal, matches{arp, openflow.ARPTarget(b.Subnet)}, openflow.Goto(tableARPLocal))
@@ -39,13 +39,18 @@ func (b *builder) arp() {
 func (b *builder) services() {
 	b.add(serviceLoop, matches{openflow.InPort(TunnelPort)})
 	b.add(serviceLoop, matches{openflow.InPort(NodePort)})
-	b.add(service, nil, openflow.Output(NodePort))
+	for _, e := range b.EgressIPs {
+		for _, from := range e.sources() {
+			b.note(serviceGuarded, e.Name+": "+serviceGuarded.Text, from, e.guarded()...)
+		}
+	}
+	b.add(service, nil, b.direct()...)
 }
 
 func (b *builder) local() {
 	for _, p := range b.Pods {
 		b.note(localPod, "pod "+p.String(), matches{openflow.Is(openflow.IP), openflow.Destination(only(p.Address))},
-			openflow.SetRegister(regDestination, p.VNID), openflow.SetRegister(regPort, p.Port), openflow.Goto(tableIngress))
+			append(b.limit(p, p.Limits.Ingress, toPod), openflow.SetRegister(regDestination, p.VNID), openflow.SetRegister(regPort, p.Port), openflow.Goto(tableIngress))...)
 	}
 	b.add(noLocalPod, nil)
 }

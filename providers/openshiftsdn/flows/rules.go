@@ -18,6 +18,7 @@ const (
 	tableLeaving    uint8 = 99
 	tableFirewall   uint8 = 100
 	tableEgressIP   uint8 = 101
+	tableEgressNode uint8 = 102
 	tableMulticast  uint8 = 110
 	tableSpread     uint8 = 111
 	tableDistribute uint8 = 120
@@ -29,6 +30,7 @@ const (
 	regSource      = 0
 	regDestination = 1
 	regPort        = 2
+	regSlot        = 3
 )
 
 // Table is a table of br0 for people.
@@ -55,6 +57,7 @@ var Tables = []Table{
 	{tableLeaving, "Traffic that leaves the cluster network: what neither firewalls nor egress IPs concern."},
 	{tableFirewall, "Egress firewalls: the rules of EgressNetworkPolicies in their order."},
 	{tableEgressIP, "The node by which the packet leaves, and the address with which it does."},
+	{tableEgressNode, "Which of the nodes that have egress IPs of a VNID sends the packet. A node that fails changes the choice for its own connections only."},
 	{tableMulticast, "Whether a pod may send multicast."},
 	{tableSpread, "Copies of multicast packets to all other nodes."},
 	{tableDistribute, "Copies of multicast packets to the pods of this node with the same VNID."},
@@ -72,6 +75,7 @@ var Registers = []Register{
 	{regSource, "VNID of the source: of the pod, 0 for nodes and for what comes from outside of the cluster."},
 	{regDestination, "VNID of the destination, a pod of this node."},
 	{regPort, "Port of the destination, a pod of this node."},
+	{regSlot, "Number of the connection, 0 to 63, by which one of several egress IPs is chosen."},
 }
 
 // Rule is a kind of flow.
@@ -96,13 +100,14 @@ var Rules = []*Rule{
 	serviceReply, toNode, arpNode, arpLocal, arpRemote, toLocal, toService, toRemote, multicastIn, multicastOut, toOutside, noRoute,
 	arpPod, noARPPod,
 	arpPeer, noARPPeer,
-	serviceLoop, service,
+	serviceLoop, serviceGuarded, service,
 	localPod, noLocalPod,
 	ingressNode, ingressService, ingressReply, ingressGlobal, ingressAllowed, ingressConjunction, ingressSameVNID, ingressIsolated, ingressOpen, ingressDenied,
 	remoteLoop, remotePeer, noRemote,
-	leavingLoop, leavingReply, leavingDNS, leavingOther,
+	leavingLoop, leavingTunnel, leavingGuarded, leavingReply, leavingDNS, leavingOther,
 	firewallClosed, firewallRule, firewallNone,
-	egressHere, egressLoop, egressElsewhere, egressNone,
+	egressShared, egressHere, egressLoop, egressElsewhere, egressNone,
+	egressSlot, egressNoSlot,
 	multicastAllowed, multicastDenied,
 	spread,
 	distribute, distributeNone,
@@ -168,8 +173,9 @@ var (
 	arpPeer   = &Rule{tableARPRemote, 100, "the node of the address"}
 	noARPPeer = &Rule{tableARPRemote, 0, "no node has the address in its block"}
 
-	serviceLoop = &Rule{tableService, 200, "packets to a Service that the kernel has not translated do not go back to it, and other nodes send none"}
-	service     = &Rule{tableService, 0, "to the kernel"}
+	serviceLoop    = &Rule{tableService, 200, "packets to a Service that the kernel has not translated do not go back to it, and other nodes send none"}
+	serviceGuarded = &Rule{tableService, 100, "of pods with egress IPs: the kernel drops what would leave the cluster with the address of the node"}
+	service        = &Rule{tableService, 0, "to the kernel"}
 
 	localPod   = &Rule{tableLocal, 100, "the pod with the address"}
 	noLocalPod = &Rule{tableLocal, 0, "no pod of this node has the address"}
@@ -189,19 +195,24 @@ var (
 	remotePeer = &Rule{tableRemote, 100, "the node of the address"}
 	noRemote   = &Rule{tableRemote, 0, "no node has the address in its block"}
 
-	leavingLoop  = &Rule{tableLeaving, 300, "packets of the node for outside do not go through the bridge"}
-	leavingReply = &Rule{tableLeaving, 250, "answers to connections from outside"}
-	leavingDNS   = &Rule{tableLeaving, 200, "DNS to the pod's own node"}
-	leavingOther = &Rule{tableLeaving, 0, "everything else"}
+	leavingLoop    = &Rule{tableLeaving, 300, "packets of the node for outside do not go through the bridge"}
+	leavingTunnel  = &Rule{tableLeaving, 290, "packets of other nodes: only those for an egress IP of this one leave"}
+	leavingGuarded = &Rule{tableLeaving, 255, "answers to connections from outside, of pods with egress IPs: the kernel drops what is no answer"}
+	leavingReply   = &Rule{tableLeaving, 250, "answers to connections from outside"}
+	leavingDNS     = &Rule{tableLeaving, 200, "DNS to the pod's own node"}
+	leavingOther   = &Rule{tableLeaving, 0, "everything else"}
 
 	firewallClosed = &Rule{tableFirewall, firewallTop + 1, "egress firewalls that contradict one another: everything is dropped"}
 	firewallRule   = &Rule{tableFirewall, firewallTop, "the first rule of an egress firewall; each further one has a priority less"}
 	firewallNone   = &Rule{tableFirewall, 0, "no rule matches"}
 
+	egressShared    = &Rule{tableEgressIP, 140, "pods of a namespace that asks for egress IPs, and shares its VNID with others"}
 	egressHere      = &Rule{tableEgressIP, 130, "the VNID has an egress IP on this node"}
 	egressLoop      = &Rule{tableEgressIP, 120, "another node takes this one for the node of an egress IP that it does not have"}
 	egressElsewhere = &Rule{tableEgressIP, 100, "the VNID has egress IPs: on other nodes, or on none that works"}
 	egressNone      = &Rule{tableEgressIP, 0, "with the address of this node"}
+	egressSlot      = &Rule{tableEgressNode, 100, "the node for the number of the connection"}
+	egressNoSlot    = &Rule{tableEgressNode, 0, "no node has the number of the connection"}
 
 	multicastAllowed = &Rule{tableMulticast, 100, "the VNID may use multicast"}
 	multicastDenied  = &Rule{tableMulticast, 0, "multicast is not enabled for the namespace"}

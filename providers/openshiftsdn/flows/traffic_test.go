@@ -83,6 +83,9 @@ func TestPackets(t *testing.T) {
 	n.pod("other", "x", 7, 11)  // port 17
 	n.pod("stream", "y", 8, 12) // port 18
 	n.pod("egress", "z", 9, 0x800013)
+	n.pod("shared", "s", 11, 14)
+	n.pod("beside", "t", 12, 14)
+	n.pod("several", "u", 13, 15)
 	n.input.Multicast = []uint32{10, 12}
 	n.input.Firewalls = []sdn.Firewall{
 		{VNID: 11, Name: "EgressNetworkPolicy other/default", Rules: []sdn.FirewallRule{
@@ -95,6 +98,8 @@ func TestPackets(t *testing.T) {
 		{VNID: 0x800013, Name: "namespace egress", Local: true, Nodes: []netip.Addr{address(2)}},
 		{VNID: 10, Name: "namespace shop", Nodes: []netip.Addr{address(2)}},
 		{VNID: 99, Name: "namespace lost"},
+		{VNID: 14, Name: "namespace shared", Dropped: "it shares its VNID", Only: []netip.Addr{netip.MustParseAddr("10.128.2.11")}},
+		{VNID: 15, Name: "namespace several", Nodes: []netip.Addr{address(2), address(3)}},
 	}
 	n.apply()
 	const pod, toKernel = "nw_src=10.128.2.5", "kernel"
@@ -150,6 +155,17 @@ func TestPackets(t *testing.T) {
 		{"answers to clients outside leave as they came", "in_port=15,ct_state=trk|est|rpl,tcp,nw_src=10.128.2.5,nw_dst=198.51.100.1", "", toKernel},
 		{"a pod of another node with the egress IP of this one", "in_port=1,tun_src=192.0.2.2,tun_id=0x800013,tcp,nw_src=10.128.4.5,nw_dst=198.51.100.1", "", "kernel 02:00:00:80:00:13"},
 		{"a pod of another node whose egress IP this one does not have", "in_port=1,tun_src=192.0.2.2,tun_id=77,tcp,nw_src=10.128.4.5,nw_dst=198.51.100.1", "", "another node takes this one for the node of an egress IP that it does not have"},
+		{"an answer to a client outside, of a pod with egress IPs: the kernel knows that no connection may begin so", "in_port=15,ct_state=trk|est|rpl,tcp,nw_src=10.128.2.5,nw_dst=198.51.100.1", "", "kernel 02:00:01:00:00:0a"},
+		{"to a Service, of a pod with egress IPs: its endpoint may be outside", "in_port=15,tcp,nw_src=10.128.2.5,nw_dst=172.30.0.10,tp_dst=80", "", "kernel 02:00:01:00:00:0a"},
+		{"what looks like an answer since connection tracking has lost its state, from another node, leaves by the egress IP", "in_port=1,tun_src=192.0.2.2,tun_id=0x800013,ct_state=trk|est|rpl,tcp,nw_src=10.128.4.5,nw_dst=198.51.100.1", "", "kernel 02:00:00:80:00:13"},
+		{"and not at all without one", "in_port=1,tun_src=192.0.2.2,tun_id=77,ct_state=trk|est|rpl,tcp,nw_src=10.128.4.5,nw_dst=198.51.100.1", "", "another node takes this one for the node of an egress IP that it does not have"},
+		{"DNS of another node's pod to this node", "in_port=1,tun_src=192.0.2.2,tun_id=77,udp,nw_src=10.128.4.5,nw_dst=192.0.2.1,udp_dst=53", "", "another node takes this one for the node of an egress IP that it does not have"},
+		{"a pod claims another VNID's egress IP, to a Service", "in_port=17,dl_dst=02:00:00:80:00:13,tcp,nw_src=10.128.2.7,nw_dst=172.30.0.10,tp_dst=80", "", "kernel 0a:58:0a:80:02:01"},
+		{"a pod claims another VNID's egress IP, to outside", "in_port=17,dl_dst=02:00:00:80:00:13,tcp,nw_src=10.128.2.7,nw_dst=198.51.100.1,tp_dst=80", "", "kernel 0a:58:0a:80:02:01"},
+		{"a pod claims another VNID's egress IP, to the node", "in_port=17,dl_dst=02:00:00:80:00:13,tcp,nw_src=10.128.2.7,nw_dst=10.128.2.1,tp_dst=80", "", "kernel 0a:58:0a:80:02:01"},
+		{"a namespace that shares its VNID", "in_port=21,tcp,nw_src=10.128.2.11,nw_dst=198.51.100.1,tp_dst=80", "", "namespace shared: it shares its VNID"},
+		{"another one of the VNID asks for nothing", "in_port=22,tcp,nw_src=10.128.2.12,nw_dst=198.51.100.1,tp_dst=80", "", "kernel 0a:58:0a:80:02:01"},
+		{"one of several egress IPs", "in_port=23,tcp,nw_src=10.128.2.13,nw_dst=198.51.100.1,tp_dst=80", "", "tunnel 15"},
 		{"the firewall's first rule", "in_port=17,tcp,nw_src=10.128.2.7,nw_dst=198.51.100.1,tp_dst=80", "", toKernel},
 		{"the firewall's second rule", "in_port=17,tcp,nw_src=10.128.2.7,nw_dst=198.51.100.17,tp_dst=80", "", "EgressNetworkPolicy other/default, rule 1: Deny 0.0.0.0/0"},
 		{"DNS to the own node passes the firewall", "in_port=17,udp,nw_src=10.128.2.7,nw_dst=192.0.2.1,udp_dst=53", "", toKernel},

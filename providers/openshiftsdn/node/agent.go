@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,8 +15,11 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/knftables"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/agent"
@@ -23,8 +27,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/flows"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+	"github.com/cluster-network-operator/cno/internal/objectevents"
 	"github.com/cluster-network-operator/cno/internal/openflow"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 )
 
 const (
@@ -48,6 +55,7 @@ const (
 	topicCNI      agent.Topic = "cni"
 	topicKernel   agent.Topic = "kernel"
 	topicAPI      agent.Topic = "api"
+	topicEgress   agent.Topic = "egress-ips"
 )
 
 // Options are what Run needs. All fields must be set.
@@ -60,8 +68,9 @@ type Options struct {
 
 // status is what the agent reports besides its problems.
 type status struct {
-	ready bool
-	block netip.Prefix
+	// ready is true once pods can be started, migrated once the node has done the step of a change of the MTU that the configuration has.
+	ready, migrated bool
+	block           netip.Prefix
 }
 
 // daemon is the running agent.
@@ -78,6 +87,13 @@ type daemon struct {
 	events    *cniserver.Events
 	metrics   *metrics
 	names     *names
+	monitor   *tunnelprobe.Monitor
+	reporter  *objectevents.Reporter
+	egress    egress
+	// unidler is nil if idled Services are not woken.
+	unidler *unidler
+	// outside is nil in mode Subnet, which restricts nothing.
+	outside *tableKeeper
 	// lifetime ends with the agent.
 	lifetime context.Context
 	board    *agent.Board[status]
@@ -85,17 +101,20 @@ type daemon struct {
 	// changed is fired when the node may have changed, reflow when flows may have to.
 	changed, reflow agent.Trigger
 	// link is the index of tun0.
-	link atomic.Int64
-	// The rules that were written last, and what the kernel made of them.
-	rulesWanted, rulesHad string
-	swept                 time.Time
+	link  atomic.Int64
+	rules keptTable
+	swept time.Time
 
 	// mu serializes the computation of flows.
 	mu    sync.Mutex
 	known map[string]uint32
+	// claims and nodes are those with which flows were computed last.
+	claims []egressip.Claim
+	nodes  []netip.Addr
 	// flowsErr is why the last flows were not applied.
 	flowsErr atomic.Pointer[error]
-	// programmed is true once flows of this process are applied.
+	// settled is true once all is known on which the first flows of this process depend, programmed once they are applied.
+	settled    atomic.Bool
 	programmed atomic.Bool
 }
 
@@ -117,6 +136,13 @@ func Run(ctx context.Context, o Options) error {
 		d.place = ovs.Place{Path: underlay.Path()}
 	}
 	d.names, d.lifetime = newNames(askNode, d.reflow.Fire), ctx
+	d.monitor, d.egress.changed = tunnelprobe.New(nil, d.reflow.Fire), agent.NewTrigger()
+	if o.Config.EnableUnidling {
+		d.unidler = newUnidler(client, o.Node, o.Log, func(err error) { d.board.Note(topicIdling, err) }, func() { d.repairedTable(idleTable) })
+	}
+	if o.Config.Mode != agentconfig.Subnet {
+		d.outside = newTableKeeper(func() { d.repairedTable(outsideTable) }, func(err error) { d.board.Note(topicOutside, err) })
+	}
 	d.metrics = newMetrics(o.Version, d)
 	d.vswitch = ovs.NewDatabase(switchSocket(o.Config), d.databaseChanged, func(err error) { d.board.Note(topicSwitch, err) })
 	d.keeper = &flows.Keeper{Bridge: flows.Bridge{Name: agentconfig.Bridge, RunDir: o.Config.SwitchRunDir}, Resync: lookEvery, MatchFragments: true, Applied: d.applied}
@@ -129,6 +155,13 @@ func Run(ctx context.Context, o Options) error {
 	if d.events, err = cniserver.NewEvents(ctx, client, component); err != nil {
 		return err
 	}
+	kinds := runtime.NewScheme()
+	if err := errors.Join(scheme.AddToScheme(kinds), sdnv1.AddToScheme(kinds)); err != nil {
+		return fmt.Errorf("register types: %w", err)
+	}
+	if d.reporter, err = objectevents.New(ctx, client, kinds, component, o.Log); err != nil {
+		return err
+	}
 	return d.run(ctx)
 }
 
@@ -139,14 +172,28 @@ func (d *daemon) run(ctx context.Context) error {
 	}
 	d.server = &cniserver.Server{Handler: d, Dir: attachments(d.Config), Log: d.Log, Metrics: d.metrics, Failed: d.events.Failed}
 	health := agent.Health{
-		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
-		Metrics: d.metrics, Beat: &d.beat, Now: time.Now,
+		Ready: func() (bool, agent.Problems) {
+			v := d.board.View()
+			return v.Status.ready && v.Status.migrated, v.Problems
+		},
+		Metrics: d.metrics, Beat: &d.beat, Now: time.Now, Further: map[string]http.HandlerFunc{agentconfig.ComparePath: d.serveComparison},
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return health.Serve(ctx, d.Config.NodeHealthAddress) })
-	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programAgain} {
+	for _, f := range []func(context.Context){d.vswitch.Run, d.objects.run, d.keeper.Run, d.watchDaemon, d.watchKernel, d.programAgain, d.keepEgressIPs, d.watchEgressLink} {
 		group.Go(func() error { f(ctx); return nil })
 	}
+	if d.outside != nil {
+		group.Go(func() error { d.outside.run(ctx); return nil })
+	}
+	group.Go(func() error {
+		if d.unidler == nil {
+			d.board.Note(topicIdling, removeTable(ctx, knftables.IPv4Family, idleTable))
+			return nil
+		}
+		d.unidler.run(ctx)
+		return nil
+	})
 	group.Go(func() error {
 		// What an earlier process left can only be removed with a connection to Open vSwitch.
 		if !d.vswitch.Synced(ctx) {
@@ -187,8 +234,11 @@ func (d *daemon) apply(ctx context.Context) error {
 	d.board.Note(topicUnderlay, underlayErr)
 	portErr := d.applyNodePort(ctx, own.subnet)
 	d.board.Note(topicNodePort, portErr)
+	d.egress.changed.Fire()
 	portsErr := errors.Join(d.sweep(ctx), d.prune(ctx), d.restore(ctx, own.subnet))
 	d.board.Note(topicPorts, portsErr)
+	mtuErr := d.migratePods(ctx)
+	d.board.Note(topicMTU, mtuErr)
 	var pods []netip.Addr
 	for _, l := range d.locals() {
 		pods = append(pods, l.Address)
@@ -201,19 +251,19 @@ func (d *daemon) apply(ctx context.Context) error {
 		errs = d.writeConfiguration()
 		d.board.Note(topicCNI, errs)
 	}
-	d.publish(own.subnet)
-	return errs
+	d.publish(own.subnet, d.migrated(portErr, mtuErr))
+	return errors.Join(errs, mtuErr)
 }
 
 // publish updates the status. An agent that was ready stays so: its pods can be started, or say themselves why not. Only a link that is too
 // short for pods keeps new ones from starting.
-func (d *daemon) publish(block netip.Prefix) {
+func (d *daemon) publish(block netip.Prefix, migrated bool) {
 	view := d.board.View()
 	blocked := view.Problems.Has(topicUnderlay)
 	ready := !blocked && d.programmed.Load() && (view.Status.ready || !view.Problems.Has(topicNode, topicSwitch, topicNodePort, topicRules, topicFlows, topicCNI))
 	d.board.Update(func(s *status) bool {
 		before := *s
-		s.ready, s.block = ready, block
+		s.ready, s.migrated, s.block = ready, migrated, block
 		return *s != before
 	})
 }
@@ -269,7 +319,7 @@ func (d *daemon) applied(set openflow.Set, err error) {
 	d.metrics.flows.Store(int64(set.Len()))
 	d.board.Note(topicFlows, nil)
 	d.save(set)
-	if d.objects.synced() && !d.programmed.Swap(true) {
+	if d.settled.Load() && !d.programmed.Swap(true) {
 		d.changed.Fire()
 	}
 }

@@ -105,7 +105,7 @@ func stream(t *testing.T, from, to *pod) func() (lost, sent int) {
 				return
 			default:
 			}
-			out, err := from.Try("ping", "-n", "-q", "-i", "0.02", "-c", "50", "-W", "1", to.address.String())
+			out, err := from.Try("ping", "-n", "-q", "-i", "0.02", "-c", "50", "-W", "10", to.address.String())
 			var sent, received int
 			if i := strings.Index(out, "packets transmitted"); i > 0 {
 				_, _ = fmt.Sscanf(out[strings.LastIndex(out[:i], "\n")+1:], "%d packets transmitted, %d received", &sent, &received)

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/objectevents"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressfirewall"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
@@ -50,45 +52,39 @@ func firewallName(p *sdnv1.EgressNetworkPolicy) string {
 	return fmt.Sprintf("EgressNetworkPolicy %s/%s", p.Namespace, p.Name)
 }
 
-// firewallRules reads the rules. One that cannot be understood denies if that is what it may have meant, and matches nothing otherwise.
+// reasonUnresolved is the reason of events on an EgressNetworkPolicy with a name that has no address.
+const reasonUnresolved = "EgressNetworkPolicyNameUnresolved"
+
+// attached reports whether the node has pods of a namespace.
+func (s snapshot) attached(namespace string) bool {
+	return slices.ContainsFunc(s.Local, func(l local) bool { return l.Namespace == namespace })
+}
+
+// firewallRules are the rules of a policy, with the addresses of their names.
 func (d *desired) firewallRules(s snapshot, p *sdnv1.EgressNetworkPolicy) []flows.FirewallRule {
+	rules, faults := egressfirewall.Read(p)
+	for _, f := range faults {
+		d.problem("%s: %s", firewallName(p), f)
+	}
 	var out []flows.FirewallRule
-	for i, rule := range p.Spec.Egress {
-		r := flows.FirewallRule{Deny: rule.Type != sdnv1.EgressNetworkPolicyRuleAllow}
-		at := fmt.Sprintf("%s: spec.egress[%d]", firewallName(p), i)
-		if r.Deny && rule.Type != sdnv1.EgressNetworkPolicyRuleDeny {
-			d.problem("%s.type: %q is neither Allow nor Deny; it counts as Deny", at, rule.Type)
-		}
-		switch to := rule.To; {
-		case (to.CIDRSelector == "") == (to.DNSName == ""):
-			d.problem("%s.to: needs one of cidrSelector and dnsName; the rule matches nothing", at)
-		case to.DNSName != "":
-			d.Names = append(d.Names, to.DNSName)
+	for i, rule := range rules {
+		r := flows.FirewallRule{Deny: rule.Deny}
+		switch {
+		case rule.Network.IsValid():
+			r.Destinations = []netip.Prefix{rule.Network}
+		case rule.Name != "":
+			d.Names = append(d.Names, rule.Name)
+			if s.Missing != nil && s.Missing(rule.Name) && s.attached(p.Namespace) {
+				d.Unresolved = append(d.Unresolved, objectevents.Problem{Object: p, Reason: reasonUnresolved, Message: fmt.Sprintf(
+					"spec.egress[%d].to.dnsName: the name servers of node %s give no IPv4 address for %s; the rule matches nothing there until they do", i, s.Node, rule.Name)})
+			}
 			if s.Resolve != nil {
-				for _, a := range s.Resolve(to.DNSName) {
+				for _, a := range s.Resolve(rule.Name) {
 					r.Destinations = append(r.Destinations, netip.PrefixFrom(a, a.BitLen()))
 				}
-			}
-		default:
-			if cidr, err := firewallNetwork(to.CIDRSelector); err != nil {
-				d.problem("%s.to.cidrSelector: %v; the rule matches nothing", at, err)
-			} else {
-				r.Destinations = []netip.Prefix{cidr}
 			}
 		}
 		out = append(out, r)
 	}
 	return out
-}
-
-// firewallNetwork reads the network of a rule. Old objects have 0.0.0.0/32 for everything.
-func firewallNetwork(text string) (netip.Prefix, error) {
-	p, err := netip.ParsePrefix(text)
-	if err != nil || !p.Addr().Is4() {
-		return p, fmt.Errorf("%q is not an IPv4 network", text)
-	}
-	if p.Addr().IsUnspecified() && p.Bits() == 32 {
-		p = netip.PrefixFrom(p.Addr(), 0)
-	}
-	return p.Masked(), nil
 }

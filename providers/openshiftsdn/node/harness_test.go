@@ -92,7 +92,7 @@ func newCluster(t testing.TB, mode agentconfig.Mode) *cluster {
 		t.Fatal(err)
 	}
 	c := &cluster{
-		t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true, CRDs: definitions}), link: netns.New(t, "link"), mode: mode, vnids: map[string]uint32{},
+		t: t, api: apitest.Start(t, apitest.Options{WithoutProjectCRDs: true, CRDs: definitions, ServiceCIDR: serviceNetwork}), link: netns.New(t, "link"), mode: mode, vnids: map[string]uint32{},
 	}
 	if err := sdnv1.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
@@ -122,8 +122,10 @@ func (c *cluster) permissions() {
 	}
 	read := []string{"get", "list", "watch"}
 	c.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sdn-agent"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods", "namespaces"}, Verbs: read},
-		{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"}, Verbs: read},
+		{APIGroups: []string{""}, Resources: []string{"pods", "namespaces", "services", "nodes"}, Verbs: read},
+		{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: read},
+		{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies", "servicecidrs"}, Verbs: read},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		{APIGroups: []string{"network.openshift.io"}, Resources: []string{"hostsubnets", "netnamespaces", "egressnetworkpolicies"}, Verbs: read},
 		{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}})
@@ -198,18 +200,24 @@ func (m *machine) configure(random string) {
 	c.CNI = agentconfig.CNI{ConfDir: filepath.Join(dir, "net.d"), BinDir: plugins, Socket: run + "/cni/socket"}
 	c.StateDir, c.AddressDir = filepath.Join(dir, "state"), filepath.Join(dir, "networks")
 	c.SwitchRunDir, c.SwitchDataDir, c.SwitchNamespace = run+"/ovs", filepath.Join(dir, "ovs"), "cnotest-"+random+"-ovs"
-	data, err := c.Encode()
-	if err != nil {
-		m.t.Fatal(err)
-	}
 	m.config, m.file = c, filepath.Join(dir, agentconfig.FileName)
-	if err := os.WriteFile(m.file, data, 0o600); err != nil {
-		m.t.Fatal(err)
-	}
+	m.write()
 	m.t.Cleanup(func() {
 		_ = os.RemoveAll(run)
 		_ = exec.Command("ip", "netns", "del", c.SwitchNamespace).Run() // it is not there after cleanup
 	})
+}
+
+// write writes the configuration, which processes read when they start.
+func (m *machine) write() {
+	m.t.Helper()
+	data, err := m.config.Encode()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := os.WriteFile(m.file, data, 0o600); err != nil {
+		m.t.Fatal(err)
+	}
 }
 
 func (m *machine) start(command string) *nodetest.Process {
@@ -263,12 +271,17 @@ type pod struct {
 // schedule creates a pod on the node, without a sandbox.
 func (m *machine) schedule(namespace, name string, labels map[string]string) *pod {
 	m.t.Helper()
-	object := &corev1.Pod{
+	return m.scheduled(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels},
 		Spec:       corev1.PodSpec{NodeName: m.name, Containers: []corev1.Container{{Name: "c", Image: "registry.test/c"}}},
-	}
+	})
+}
+
+// scheduled creates a pod, without a sandbox.
+func (m *machine) scheduled(object *corev1.Pod) *pod {
+	m.t.Helper()
 	m.create(object)
-	return &pod{Namespace: netns.New(m.t, name), m: m, ns: namespace, name: name, uid: string(object.UID)}
+	return &pod{Namespace: netns.New(m.t, object.Name), m: m, ns: object.Namespace, name: object.Name, uid: string(object.UID)}
 }
 
 // call calls the plugins as a container runtime does.

@@ -55,6 +55,18 @@ func TestMultitenantIsolation(t *testing.T) {
 		refused(t, a.Namespace, to)
 	}
 	refused(t, far.Namespace, at(a))
+	const differ = "the VNIDs of source and destination differ"
+	for _, row := range []traced{
+		{why: "pods of one namespace", from: near, to: far, port: 8080, passes: true, named: "VNID 11"},
+		{why: "a global namespace", from: a, to: global, port: 8080, passes: true},
+		{why: "pods of two namespaces on a node", from: a, to: near, port: 8080, named: differ},
+		{why: "and on two", from: a, to: far, port: 8080, named: differ},
+		{why: "by a Service", from: near, to: far, port: 8080, service: "172.30.0.10:8080", passes: true, named: "answers of connections by a Service go to the kernel"},
+		{why: "by a Service, of another namespace", from: a, to: far, port: 8080, service: "172.30.0.10:8080", named: differ},
+	} {
+		c.agrees(t, row)
+	}
+	traceWithoutPort(t, c, near, far)
 	n := &sdnv1.NetNamespace{ObjectMeta: metav1.ObjectMeta{Name: "one"}}
 	change := func(vnid uint32) {
 		t.Helper()
@@ -76,6 +88,7 @@ func TestMultitenantIsolation(t *testing.T) {
 		return answer, err != nil
 	})
 	refused(t, a.Namespace, "172.30.0.10:8080")
+	t.Run("multicast", func(t *testing.T) { multicasts(t, c, one, two) })
 }
 
 // echo answers datagrams with their length until the test ends.
@@ -167,6 +180,21 @@ func TestPolicies(t *testing.T) {
 		two.service("172.30.0.10", probe, 8080)
 		nodetest.Answers(t, client.Namespace, "172.30.0.10:8080")
 		refused(t, stranger.Namespace, "172.30.0.10:8080")
+	})
+	t.Run("cno trace agrees with the packets", func(t *testing.T) {
+		one.notesKept(t, "NetworkPolicy one/web, ingress rule 0")
+		const denied = "pod one/probe: no ingress rule of NetworkPolicy one/web allows it"
+		for _, row := range []traced{
+			{why: "what a rule admits", from: client, to: probe, port: 8080, passes: true, named: "NetworkPolicy one/web, ingress rule 0"},
+			{why: "another port", from: client, to: probe, port: 8081, named: denied},
+			{why: "a stranger", from: stranger, to: probe, port: 8080, named: denied},
+			{why: "by a Service", from: client, to: probe, port: 8080, service: "172.30.0.10:8080", passes: true, named: "NetworkPolicy one/web, ingress rule 0"},
+			{why: "a stranger by a Service", from: stranger, to: probe, port: 8080, service: "172.30.0.10:8080", named: denied},
+			{why: "the own node", node: one, to: probe, port: 8081, passes: true, named: "the own node reaches its pods always"},
+			{why: "another node", node: two, to: probe, port: 8080, named: denied},
+		} {
+			c.agrees(t, row)
+		}
 	})
 	t.Run("fragments", func(t *testing.T) {
 		eventually.Holds(t, "a large datagram arrives", func() (string, bool) {

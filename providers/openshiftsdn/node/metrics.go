@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 )
 
 // metrics are the agent's metrics, under the names of OpenShift's SDN where it has them.
@@ -17,7 +18,10 @@ type metrics struct {
 	podLatency *prometheus.HistogramVec
 	vnidErrors prometheus.Counter
 	repairs    prometheus.Counter
-	flows      atomic.Int64
+	// programming is by kind of object.
+	programming *prometheus.HistogramVec
+	flows       atomic.Int64
+	assigned    *prometheus.GaugeVec
 }
 
 func newMetrics(version string, d *daemon) *metrics {
@@ -33,10 +37,21 @@ func newMetrics(version string, d *daemon) *metrics {
 		}
 		return float64(int(1)<<(32-block.Bits()) - 4) // both ends, and the node's two
 	})
+	if u := d.unidler; u != nil {
+		m.Gauge("idled_service_ports", "Ports of Services to which packets are held back while the Services are idled.", func() float64 { return float64(u.ports.Load()) })
+		m.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "openshift_sdn", Name: "held_packets_total", Help: "Packets to idled Services that were held back."},
+			func() float64 { return float64(u.held.Load()) }))
+	}
 	m.operations = m.labelled("ovs_operations", "Sets of flows that were applied, by result.", "result_type")
 	m.podErrors = m.labelled("pod_operations_errors", "CNI requests that failed, by operation.", "operation_type")
 	m.podLatency = m.Histograms("pod_operations_latency", "How long CNI requests took in seconds, by operation.", "operation_type", []float64{.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30, 60})
+	m.programming = m.Histograms("programming_seconds", "Time from a change of an object to the flows of bridge br0 that follow from it, by kind. Changes without an effect on the flows of the node are not counted.", "kind",
+		[]float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30})
 	m.vnidErrors = m.Counter("vnid_not_found_errors", "How often the VNID of a pod's namespace was not known.")
+	m.assigned = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Namespace: "openshift_sdn", Name: "assigned_egressip", Help: "Egress IPs that the controller has assigned to the node: 1 if its namespace leaves with it, 0 if the node does not have it; /readyz says why.",
+	}, []string{"address", "namespace"})
+	m.MustRegister(m.assigned)
 	m.repairs = m.Counter("repairs_total", "What a third party has changed on the node, and the agent has restored.")
 	return m
 }
@@ -53,5 +68,16 @@ func (m *metrics) Done(command string, code int, took time.Duration) {
 	m.podLatency.WithLabelValues(command).Observe(took.Seconds())
 	if code != 0 {
 		m.podErrors.WithLabelValues(command).Inc()
+	}
+}
+
+// egressIPs notes which egress IPs the node has.
+func (m *metrics) egressIPs(h egressip.Holding) {
+	m.assigned.Reset()
+	for _, c := range h.Keep {
+		m.assigned.WithLabelValues(c.Address.String(), c.Namespace).Set(1)
+	}
+	for _, r := range h.Refused {
+		m.assigned.WithLabelValues(r.Address.String(), r.Namespace).Set(0)
 	}
 }

@@ -43,6 +43,8 @@ type nameEntry struct {
 	stop context.CancelFunc
 	// seen has when each address was last in an answer.
 	seen map[netip.Addr]time.Time
+	// asked is true once the name servers were asked, also without an answer.
+	asked bool
 }
 
 // newNames returns no names. Changed is called when the addresses of one have changed.
@@ -84,6 +86,25 @@ func (n *names) get(name string) []netip.Addr {
 	return out
 }
 
+// missing reports whether the name servers were asked for a name, and no address is known.
+func (n *names) missing(name string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	e := n.entries[name]
+	return e != nil && e.asked && len(e.seen) == 0
+}
+
+// wasAsked notes that the name servers were asked. A name that has no address after the first time is reported as a change.
+func (n *names) wasAsked(e *nameEntry) {
+	n.mu.Lock()
+	first := !e.asked && len(e.seen) == 0
+	e.asked = true
+	n.mu.Unlock()
+	if first {
+		n.changed()
+	}
+}
+
 // follow looks up a name until the context ends.
 func (n *names) follow(ctx context.Context, name string, e *nameEntry) {
 	retry := firstRetry
@@ -104,6 +125,7 @@ func (n *names) follow(ctx context.Context, name string, e *nameEntry) {
 				pause = min(pause, kept)
 			}
 		}
+		n.wasAsked(e)
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():

@@ -4,10 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -20,6 +26,7 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
+	"github.com/cluster-network-operator/cno/internal/idling"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
 )
@@ -27,13 +34,17 @@ import (
 // objects are what the agent reads of the API server, reduced to what flows depend on. Make them with newObjects.
 type objects struct {
 	hostSubnets, netNamespaces, firewalls, pods, namespaces, policies cache.Store
-	controllers                                                       []cache.Controller
+	// Those of the unidler alone.
+	services, endpoints cache.Store
+	controllers         []cache.Controller
 	// version changes with the objects.
 	version *agent.Cell[int]
 	changed func()
 
 	mu       sync.Mutex
 	failures map[string]error
+	// since is when the first change of a kind came that no flows have been computed from, by kind.
+	since map[string]time.Time
 }
 
 // newObjects returns objects that run keeps up to date. Mode Subnet needs no namespaces and no policies; only mode NetworkPolicy needs the pods of
@@ -77,7 +88,9 @@ func sdnClient(config *rest.Config) (rest.Interface, error) {
 // watch keeps a store of one kind.
 func (o *objects) watch(client cache.Getter, resource string, kind runtime.Object, where fields.Selector) cache.Store {
 	inner := cache.NewListWatchFromClient(client, resource, "", where)
+	name := strings.ToLower(reflect.TypeOf(kind).Elem().Name())
 	fire := func() {
+		o.came(name)
 		o.version.Update(func(n *int) bool { *n++; return true })
 		o.changed()
 	}
@@ -97,6 +110,38 @@ func (o *objects) watch(client cache.Getter, resource string, kind runtime.Objec
 	})
 	o.controllers = append(o.controllers, controller)
 	return store
+}
+
+// came notes that an object of a kind has changed.
+func (o *objects) came(kind string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, waits := o.since[kind]; waits {
+		return
+	}
+	if o.since == nil {
+		o.since = map[string]time.Time{}
+	}
+	o.since[kind] = time.Now()
+}
+
+// takeChanges returns when the first change of each kind came since the last call. It is called before the objects are read from which flows are computed.
+func (o *objects) takeChanges() map[string]time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	taken := o.since
+	o.since = nil
+	return taken
+}
+
+// returnChanges takes back changes from which no flows could be computed.
+func (o *objects) returnChanges(taken map[string]time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.since == nil {
+		o.since = map[string]time.Time{}
+	}
+	maps.Copy(o.since, taken) // they are older
 }
 
 func (o *objects) run(ctx context.Context) {
@@ -139,20 +184,60 @@ func reduced(object any) (any, error) {
 			Status: corev1.PodStatus{Phase: o.Status.Phase, PodIPs: o.Status.PodIPs},
 		}
 		for _, c := range o.Spec.Containers {
-			out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: c.Ports})
+			out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: c.Ports, SecurityContext: keptPrivilege(c)})
 		}
 		for _, c := range o.Spec.InitContainers {
-			if c.RestartPolicy != nil { // it runs beside the others, and serves
-				out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: c.Ports})
+			switch privilege := keptPrivilege(c); {
+			case c.RestartPolicy != nil: // it runs beside the others, and serves
+				out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Ports: c.Ports, SecurityContext: privilege})
+			case privilege != nil:
+				out.Spec.InitContainers = append(out.Spec.InitContainers, corev1.Container{SecurityContext: privilege})
 			}
 		}
 		return out, nil
 	case *corev1.Namespace:
 		return &corev1.Namespace{ObjectMeta: kept(o.ObjectMeta, true)}, nil
+	case *corev1.Service:
+		return reducedService(o), nil
+	case *discoveryv1.EndpointSlice:
+		return reducedEndpoints(o), nil
 	case *networkingv1.NetworkPolicy:
 		return &networkingv1.NetworkPolicy{ObjectMeta: kept(o.ObjectMeta, false), Spec: o.Spec}, nil
 	}
 	return object, nil
+}
+
+// keptPrivilege is nil unless a container is privileged.
+func keptPrivilege(c corev1.Container) *corev1.SecurityContext {
+	if s := c.SecurityContext; s != nil && s.Privileged != nil && *s.Privileged {
+		return &corev1.SecurityContext{Privileged: new(true)}
+	}
+	return nil
+}
+
+func reducedService(o *corev1.Service) *corev1.Service {
+	out := &corev1.Service{ObjectMeta: kept(o.ObjectMeta, false), Spec: corev1.ServiceSpec{ClusterIPs: o.Spec.ClusterIPs, ExternalIPs: o.Spec.ExternalIPs}}
+	at, idled := o.Annotations[idling.IdledAt]
+	if out.Annotations = nil; idled {
+		out.Annotations = map[string]string{idling.IdledAt: at}
+	}
+	for _, p := range o.Spec.Ports {
+		out.Spec.Ports = append(out.Spec.Ports, corev1.ServicePort{Protocol: p.Protocol, Port: p.Port, NodePort: p.NodePort})
+	}
+	for _, i := range o.Status.LoadBalancer.Ingress {
+		out.Status.LoadBalancer.Ingress = append(out.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: i.IP})
+	}
+	return out
+}
+
+// reducedEndpoints keeps whether there is an endpoint that takes connections.
+func reducedEndpoints(o *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	out := &discoveryv1.EndpointSlice{ObjectMeta: kept(o.ObjectMeta, false), AddressType: o.AddressType}
+	out.Annotations, out.Labels = nil, map[string]string{discoveryv1.LabelServiceName: o.Labels[discoveryv1.LabelServiceName]}
+	if slices.ContainsFunc(o.Endpoints, idling.EndpointReady) {
+		out.Endpoints = []discoveryv1.Endpoint{{}}
+	}
+	return out
 }
 
 func kept(m metav1.ObjectMeta, labels bool) metav1.ObjectMeta {

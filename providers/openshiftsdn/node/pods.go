@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
@@ -55,8 +56,13 @@ func (d *daemon) Add(ctx context.Context, c cniserver.Call) (*current.Result, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.awaitObjects(ctx, pod); err != nil {
+	object, err := d.awaitObjects(ctx, pod)
+	if err != nil {
 		return nil, err
+	}
+	asks, err := requested(object)
+	if err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeInvalidConfig, "pod %s/%s: %v", pod.Namespace, pod.Name, err)
 	}
 	address, err := d.addresses.give(block, c.ContainerID, c.IfName)
 	if err != nil {
@@ -67,7 +73,10 @@ func (d *daemon) Add(ctx context.Context, c cniserver.Call) (*current.Result, er
 	if err != nil {
 		return nil, err
 	}
-	if err := d.wire(ctx, c, block, address); err != nil {
+	if err := asks.addMacvlan(c.NetNS); err != nil {
+		return nil, err
+	}
+	if err := d.wire(ctx, c, block, address, asks.limits); err != nil {
 		return nil, err
 	}
 	return &current.Result{
@@ -82,7 +91,7 @@ func (d *daemon) Add(ctx context.Context, c cniserver.Call) (*current.Result, er
 func (d *daemon) podLink(c cniserver.Call, block netip.Prefix, address netip.Addr) ovs.PodLink {
 	router := flows.RouterAddress(block)
 	l := ovs.PodLink{
-		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: d.Config.PodMTU(), MAC: flows.PodMAC(address), Place: d.place, Userspace: d.userspace,
+		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: d.Config.MTU, RoutableMTU: d.Config.Migration.Routable(), MAC: flows.PodMAC(address), Place: d.place, Userspace: d.userspace,
 		Addresses: []netip.Prefix{netip.PrefixFrom(address, block.Bits())},
 		Routes:    []ovs.Route{{To: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Via: router}, {To: d.Config.ServiceNetwork, Via: router}, {To: multicast}},
 	}
@@ -151,8 +160,8 @@ func (d *daemon) late(ctx context.Context, pod cniserver.Pod, what string, err e
 
 // wire makes the interface a port of the bridge, and waits for its flows. The port of an earlier sandbox of the pod is removed first: it has
 // the pod's name, by which policies select it.
-func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix, address netip.Addr) error {
-	port := podPort(c, block, address)
+func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix, address netip.Addr, limits bandwidth.Limits) error {
+	port := podPort(c, block, address, limits)
 	for other, i := range d.vswitch.Interfaces() {
 		earlier := i.ExternalIDs[idNamespace] == port.ExternalIDs[idNamespace] && i.ExternalIDs[idName] == port.ExternalIDs[idName]
 		if other != port.Name && (earlier || i.ExternalIDs[idAddress] == address.String()) {
@@ -179,6 +188,12 @@ func (d *daemon) wire(ctx context.Context, c cniserver.Call, block netip.Prefix,
 	}
 	if agent.Wait(limited, applied, nil, nil); limited.Err() != nil {
 		return d.late(ctx, c.Pod(), "waited for the pod's flows", errors.Join(d.flowsProblem(), limited.Err()))
+	}
+	if d.outside == nil {
+		return nil
+	}
+	if agent.Wait(limited, d.outside.applied(), nil, nil); limited.Err() != nil {
+		return d.late(ctx, c.Pod(), "waited for the pod's rules of nftables", limited.Err())
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,13 +28,16 @@ import (
 // flowsSettle is how long further changes are waited for before flows are computed.
 const flowsSettle = 5 * time.Millisecond
 
+// firstEvery is how often it is looked whether the first flows can be computed.
+const firstEvery = 50 * time.Millisecond
+
 // programAgain computes the flows after each change until the context ends.
 func (d *daemon) programAgain(ctx context.Context) {
 	for ctx.Err() == nil {
 		agent.Wait(ctx, d.reflow, nil, nil)
 		agent.Pause(ctx, flowsSettle, nil)
-		if !d.objects.synced() || !d.vswitch.Synced(ctx) {
-			agent.Pause(ctx, settle, nil)
+		if !d.objects.synced() || !d.vswitch.Synced(ctx) || !d.settle() {
+			agent.Pause(ctx, firstEvery, nil)
 			d.reflow.Fire()
 			continue
 		}
@@ -43,16 +47,42 @@ func (d *daemon) programAgain(ctx context.Context) {
 	}
 }
 
-// program computes the flows of this moment. The channel is closed once the bridge has them, or later ones.
+// settle reports whether all is known on which the first flows depend: also which egress IPs the node has, and which other nodes answer. The flows of an
+// earlier process stay until then.
+func (d *daemon) settle() bool {
+	if d.settled.Load() {
+		return true
+	}
+	want, err := desire(d.snapshot())
+	if err != nil {
+		return true // program reports it
+	}
+	if !d.egress.passed.Load() {
+		d.egress.changed.Fire()
+		return false
+	}
+	if !d.probesDecided(want.Probes) {
+		return false
+	}
+	d.settled.Store(true)
+	return true
+}
+
+// program computes the flows of this moment, and the rules of the kernel that belong to them. The channel is closed once the bridge has the flows, or
+// later ones.
 func (d *daemon) program() (<-chan struct{}, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	want, err := desire(d.snapshotLocked())
+	changes := d.objects.takeChanges()
+	s := d.snapshotLocked()
+	want, err := desire(s)
 	if err != nil {
+		d.objects.returnChanges(changes)
 		return nil, err
 	}
 	result, err := flows.Desired(want.Input)
 	if err != nil {
+		d.objects.returnChanges(changes)
 		return nil, err
 	}
 	// What is wrong with objects of tenants is reported, and does not make the node unready.
@@ -67,7 +97,40 @@ func (d *daemon) program() (<-chan struct{}, error) {
 	}
 	d.remember(known)
 	d.names.watch(d.lifetime, want.Names)
-	return d.keeper.Set(result.Flows), nil
+	if d.outside != nil {
+		d.outside.set(outsideRules(want.Input))
+	}
+	d.reporter.Report(topicObjects, want.Unresolved)
+	d.monitor.Watch(d.lifetime, want.Probes)
+	if nodes := nodeAddresses(s); !slices.Equal(want.Claims, d.claims) || !slices.Equal(nodes, d.nodes) {
+		d.claims, d.nodes = want.Claims, nodes
+		d.egress.changed.Fire()
+	}
+	applied := d.keeper.Set(result.Flows)
+	d.observeLatency(changes, applied)
+	return applied, nil
+}
+
+// observeLatency notes how long changes of objects took until the bridge had their flows. Changes without an effect on the flows of this node are not
+// counted, nor are the objects that exist when the agent starts.
+func (d *daemon) observeLatency(changes map[string]time.Time, applied <-chan struct{}) {
+	if len(changes) == 0 || !d.programmed.Load() {
+		return
+	}
+	select {
+	case <-applied:
+		return // the bridge had these flows
+	default:
+	}
+	go func() {
+		select {
+		case <-d.lifetime.Done():
+		case <-applied:
+			for kind, at := range changes {
+				d.metrics.programming.WithLabelValues(kind).Observe(time.Since(at).Seconds())
+			}
+		}
+	}()
 }
 
 // remember keeps the VNIDs of namespaces with pods on this node, also for the next process.
@@ -90,7 +153,7 @@ func (d *daemon) snapshot() snapshot {
 func (d *daemon) snapshotLocked() snapshot {
 	o := d.objects
 	return snapshot{
-		Node: d.Node, Config: d.Config, Local: d.locals(), Known: d.known, Resolve: d.names.get,
+		Node: d.Node, Config: d.Config, Local: d.locals(), Known: d.known, Resolve: d.names.get, Missing: d.names.missing, Probed: d.monitor.State, Serving: d.egress.served(),
 		HostSubnets: list[*sdnv1.HostSubnet](o.hostSubnets), NetNamespaces: list[*sdnv1.NetNamespace](o.netNamespaces),
 		Firewalls: list[*sdnv1.EgressNetworkPolicy](o.firewalls), Pods: list[*corev1.Pod](o.pods),
 		Namespaces: list[*corev1.Namespace](o.namespaces), Policies: list[*networkingv1.NetworkPolicy](o.policies),
@@ -129,6 +192,12 @@ type keptFlows struct {
 func (d *daemon) save(set openflow.Set) {
 	if err := agent.SaveState(flowsFile(d.Config), keptFlows{d.Config.Mode, d.Config.VXLANPort, set.String()}); err != nil {
 		d.Log.Warn("the flows are not kept", "error", err)
+	}
+	// cno trace reads why flows exist. Flows of an earlier process have no notes: those that it kept stay.
+	if notes := set.Notes(); len(notes) > 0 {
+		if err := agent.SaveState(filepath.Join(d.Config.StateDir, agentconfig.NotesFile), agentconfig.EncodeNotes(notes)); err != nil {
+			d.Log.Warn("the notes of flows are not kept", "error", err)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/vishvananda/netlink"
+	"sigs.k8s.io/knftables"
 
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
@@ -31,7 +32,7 @@ func Remove(ctx context.Context, c agentconfig.Config) error {
 	} else if conn, err := (&net.Dialer{}).DialContext(ctx, "unix", switchSocket(c)); err == nil {
 		return errors.Join(append(errs, fmt.Errorf("a server of Open vSwitch listens at %s; stop the network's pods on this node first", switchSocket(c)), conn.Close())...)
 	}
-	errs = append(errs, removeRules(ctx), ovs.Place{}.Remove(agentconfig.Tunnel))
+	errs = append(errs, removeEgressIPs(ctx), removeTable(ctx, knftables.IPv4Family, table), removeTable(ctx, knftables.IPv4Family, idleTable), removeTable(ctx, knftables.IPv4Family, outsideTable), ovs.Place{}.Remove(agentconfig.Tunnel))
 	if userspace && !c.ExternalSwitch {
 		errs = append(errs, underlay.Remove(ctx))
 	} else {

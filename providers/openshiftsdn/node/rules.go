@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
 )
 
@@ -28,15 +28,6 @@ const (
 	// machineConfigPorts serve configurations of machines on OpenShift.
 	machineConfigPorts = "{ 22623, 22624 }"
 )
-
-// chain is a chain of rules.
-type chain struct {
-	name     string
-	kind     knftables.BaseChainType
-	hook     knftables.BaseChainHook
-	priority knftables.BaseChainPriority
-	rules    []string
-}
 
 // rules are the node's rules.
 type rules struct {
@@ -65,101 +56,56 @@ func desiredRules(c agentconfig.Config, block netip.Prefix, pods []netip.Addr) r
 		forward = append(forward, knftables.Concat("iifname", tun0, "tcp dport", machineConfigPorts, "drop"))
 	}
 	r := rules{chains: []chain{
-		{"arriving", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority, []string{
+		{"arriving", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority, "", []string{
 			// Only the bridge knows which pod an address is of.
 			knftables.Concat("iifname != {", tun0+",", "lo }", "ip saddr", inside, "drop"),
 		}},
-		{"forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority, forward},
-		{"input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority, []string{
+		{"forward", knftables.FilterType, knftables.ForwardHook, knftables.FilterPriority, "", forward},
+		{"input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority, "", []string{
 			knftables.Concat("iifname", tun0, "ip daddr", ovs.UnderlayNetwork, "drop"),
 		}},
-		{"leaving", knftables.NATType, knftables.PostroutingHook, beforeProxy, []string{
+		{"leaving", knftables.NATType, knftables.PostroutingHook, beforeProxy, "", []string{
 			// A pod that reaches itself by a Service must not see its own address: kube-proxy masquerades it.
 			knftables.Concat("oifname", tun0, "ip saddr . ip daddr @"+hairpins, "return"),
 			// A connection by a Service gets a source port that the pod does not use for a direct one to the same endpoint.
 			knftables.Concat("oifname", tun0, "meta l4proto { tcp, udp, sctp } ct status dnat snat ip to ip saddr map @"+keepMap),
 			// Clients outside of the cluster are not the node, which policies admit.
 			knftables.Concat("oifname", tun0, "meta mark &", mark, "==", mark, "ip saddr !=", clusters, "fib saddr type != local snat to", flows.MasqueradeAddress(block)),
+			// What is to leave with an egress IP has it by now, unless a third party has removed the rule.
+			knftables.Concat("oifname !=", tun0, "ip saddr", clusters, "meta mark &", hex(egressip.MarkMask(c.MasqueradeBit)), "!= 0 drop"),
 			knftables.Concat("oifname !=", tun0, "ip saddr", clusters, "ip daddr !=", clusters, "masquerade"),
+		}},
+		{"sources", knftables.FilterType, knftables.PostroutingHook, egressCheck, "", []string{
+			// Nor does a connection that left with the node's address before, if a third party has removed the rules of egress IPs.
+			knftables.Concat("oifname !=", tun0, "ct original ip saddr", clusters, "meta mark &", hex(egressip.MarkMask(c.MasqueradeBit)), "!= 0 ct direction original ct original zone 0 counter drop"),
 		}},
 	}, pods: slices.SortedFunc(slices.Values(pods), netip.Addr.Compare)}
 	r.pods = slices.Compact(r.pods)
 	return r
 }
 
-// text is the same for the same rules.
-func (r rules) text() string { return fmt.Sprintf("%+v", r) }
-
-// apply replaces the rules, all at once.
-func (r rules) apply(ctx context.Context) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
-	if err != nil {
-		return fmt.Errorf("use nftables: %w", err)
-	}
-	tx := nft.NewTransaction()
-	tx.Add(&knftables.Table{})
-	keep := &knftables.Map{Name: keepMap, Type: "ipv4_addr : interval ipv4_addr . inet_service", Flags: []knftables.SetFlag{knftables.IntervalFlag}}
-	same := &knftables.Set{Name: hairpins, Type: "ipv4_addr . ipv4_addr"}
-	tx.Add(keep)
-	tx.Flush(keep)
-	tx.Add(same)
-	tx.Flush(same)
+// table is the table of the rules.
+func (r rules) table() nftTable {
+	keep := collection{name: keepMap, kind: "ipv4_addr : interval ipv4_addr . inet_service", isMap: true, flags: []knftables.SetFlag{knftables.IntervalFlag}}
+	same := collection{name: hairpins, kind: "ipv4_addr . ipv4_addr"}
 	for _, p := range r.pods {
-		tx.Add(&knftables.Element{Map: keepMap, Key: []string{p.String()}, Value: []string{p.String(), keptPorts}})
-		tx.Add(&knftables.Element{Set: hairpins, Key: []string{p.String(), p.String()}})
+		keep.elements = append(keep.elements, element{[]string{p.String()}, []string{p.String(), keptPorts}})
+		same.elements = append(same.elements, element{key: []string{p.String(), p.String()}})
 	}
-	for _, c := range r.chains {
-		tx.Add(&knftables.Chain{Name: c.name, Type: knftables.PtrTo(c.kind), Hook: knftables.PtrTo(c.hook), Priority: knftables.PtrTo(c.priority)})
-		tx.Flush(&knftables.Chain{Name: c.name})
-		for _, rule := range c.rules {
-			tx.Add(&knftables.Rule{Chain: c.name, Rule: rule})
-		}
-	}
-	if err := nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("write the rules of table %s: %w", table, err)
-	}
-	return nil
-}
-
-// removeRules removes the table.
-func removeRules(ctx context.Context) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
-	if err != nil {
-		return fmt.Errorf("use nftables: %w", err)
-	}
-	tx := nft.NewTransaction()
-	tx.Add(&knftables.Table{})
-	tx.Delete(&knftables.Table{})
-	return nft.Run(ctx, tx)
-}
-
-// rulesInKernel is what the kernel has, as nft prints it; empty if it has no table.
-func rulesInKernel(ctx context.Context, run func(context.Context, ...string) (string, error)) (string, error) {
-	out, err := run(ctx, "list", "table", "ip", table)
-	if err != nil && strings.Contains(err.Error(), "No such file or directory") {
-		return "", nil
-	}
-	return out, err
+	return nftTable{family: knftables.IPv4Family, name: table, collections: []collection{keep, same}, chains: r.chains}
 }
 
 // applyRules makes the rules as they should be. They are written if they should be other ones, or if a third party has changed them.
 func (d *daemon) applyRules(ctx context.Context, want rules) error {
-	have, err := rulesInKernel(ctx, runNFT)
-	if err != nil {
-		return err
+	restored, err := d.rules.ensure(ctx, want.table())
+	if restored {
+		d.repairedTable(table)
 	}
-	text := want.text()
-	if text == d.rulesWanted && have == d.rulesHad {
-		return nil
-	}
-	if text == d.rulesWanted && d.rulesHad != "" {
-		d.Log.Warn("the rules of table " + table + " were changed by a third party and are restored")
-		d.metrics.repairs.Inc()
-	}
-	if err := want.apply(ctx); err != nil {
-		return err
-	}
-	after, err := rulesInKernel(ctx, runNFT)
-	d.rulesWanted, d.rulesHad = text, after
-	return errors.Join(err)
+	return err
+}
+
+// repairedTable notes that a third party has changed a table of nftables.
+func (d *daemon) repairedTable(name string) {
+	d.Log.Warn("the rules of table " + name + " were changed by a third party and are restored")
+	d.metrics.repairs.Inc()
 }

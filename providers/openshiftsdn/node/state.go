@@ -13,9 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/internal/objectevents"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/vnid"
 )
 
@@ -28,6 +32,7 @@ type local struct {
 	UID     string
 	Address netip.Addr
 	Port    uint32
+	Limits  bandwidth.Limits
 }
 
 // snapshot is all that flows depend on at one moment.
@@ -45,6 +50,12 @@ type snapshot struct {
 	Known map[string]uint32
 	// Resolve returns the addresses of a DNS name, none while they are not known.
 	Resolve func(string) []netip.Addr
+	// Missing reports whether the name servers give no address for a name.
+	Missing func(string) bool
+	// Probed returns what is known of another node by its name.
+	Probed func(string) tunnelprobe.State
+	// Serving are the egress IPs with which this node sends, and the VNIDs that leave with them.
+	Serving map[netip.Addr]uint32
 }
 
 // desired is what a snapshot means.
@@ -54,6 +65,11 @@ type desired struct {
 	Problems []string
 	// Names are the DNS names in egress firewalls.
 	Names []string
+	// Unresolved are rules of egress firewalls of pods on this node whose name has no address.
+	Unresolved []objectevents.Problem
+	// Claims are the egress IPs that this node is to have, Probes the tunnel addresses of other nodes on which those of pods here depend.
+	Claims []egressip.Claim
+	Probes map[string]netip.Addr
 }
 
 // desire reads a snapshot. It fails while the node has no block.
@@ -173,7 +189,7 @@ func (d *desired) pods(s snapshot) {
 			d.problem("pod %s: its namespace has no NetNamespace; it has no network until openshift-sdn-controller has created it", l.ID)
 			continue
 		}
-		d.Input.Pods = append(d.Input.Pods, flows.Pod{ID: l.ID, Address: l.Address, MAC: flows.PodMAC(l.Address), Port: l.Port, VNID: id})
+		d.Input.Pods = append(d.Input.Pods, flows.Pod{ID: l.ID, Address: l.Address, MAC: flows.PodMAC(l.Address), Port: l.Port, VNID: id, Limits: l.Limits})
 	}
 }
 
@@ -233,20 +249,5 @@ func (d *desired) multicast(s snapshot) {
 		if on {
 			d.Input.Multicast = append(d.Input.Multicast, id)
 		}
-	}
-}
-
-// egressIPs are the VNIDs of namespaces that ask for egress IPs. Nodes do not have these yet, and such a namespace must never send with the address
-// of a node: what it sends outside is dropped.
-func (d *desired) egressIPs(s snapshot) {
-	seen := map[uint32]bool{}
-	for _, n := range slices.SortedFunc(slices.Values(s.NetNamespaces), func(a, b *sdnv1.NetNamespace) int { return cmp.Compare(a.Name, b.Name) }) {
-		id, used := d.Input.VNIDs[n.Name]
-		if !used || len(n.EgressIPs) == 0 || seen[id] {
-			continue
-		}
-		seen[id] = true
-		d.problem("NetNamespace %s: this version does not configure egress IPs on nodes; what its pods send outside of the cluster is dropped until egressIPs is empty", n.Name)
-		d.Input.EgressIPs = append(d.Input.EgressIPs, flows.EgressIP{VNID: id, Name: "namespace " + n.Name})
 	}
 }

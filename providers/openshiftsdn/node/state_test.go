@@ -15,7 +15,9 @@ import (
 	sdnv1 "github.com/cluster-network-operator/cno/api/sdn/v1"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
 	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/tunnelprobe"
 )
 
 func hostSubnet(name, address, subnet string, annotations ...string) *sdnv1.HostSubnet {
@@ -36,6 +38,16 @@ func netNamespace(name string, vnid uint32, change ...func(*sdnv1.NetNamespace))
 
 func multicastOn(n *sdnv1.NetNamespace) { n.Annotations[sdnv1.AnnotationMulticast] = "true" }
 func asksForIP(n *sdnv1.NetNamespace)   { n.EgressIPs = []string{"192.0.2.200"} }
+
+// probes knows one node.
+func probes(node string, is tunnelprobe.State) func(string) tunnelprobe.State {
+	return func(name string) tunnelprobe.State {
+		if name == node {
+			return is
+		}
+		return tunnelprobe.Unknown
+	}
+}
 
 func egressPolicy(namespace, name string, rules ...sdnv1.EgressNetworkPolicyRule) *sdnv1.EgressNetworkPolicy {
 	return &sdnv1.EgressNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: sdnv1.EgressNetworkPolicySpec{Egress: rules}}
@@ -83,8 +95,48 @@ func TestDesire(t *testing.T) {
 		{"a node with nonsense", agentconfig.Subnet, func(s *snapshot) { s.HostSubnets[1].HostIP = "fd00::1" }, func(in flows.Input) any { return len(in.Peers) }, 0, `hostIP "fd00::1" is not an IPv4 address`},
 		{"multicast", agentconfig.Multitenant, func(s *snapshot) { multicastOn(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.Multicast }, []uint32{10}, ""},
 		{"multicast of a shared VNID needs all its namespaces", agentconfig.Multitenant, func(s *snapshot) { s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 10, multicastOn)) }, func(in flows.Input) any { return len(in.Multicast) }, 0, ""},
-		{"a namespace that asks for an egress IP never uses the node's", agentconfig.Multitenant, func(s *snapshot) { asksForIP(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.EgressIPs },
-			[]flows.EgressIP{{VNID: 10, Name: "namespace a"}}, "NetNamespace a: this version does not configure egress IPs on nodes"},
+		{"a namespace asks for an egress IP that no node has: it never uses the node's", agentconfig.Multitenant, func(s *snapshot) { asksForIP(s.NetNamespaces[0]) }, func(in flows.Input) any { return in.EgressIPs },
+			[]flows.EgressIP{{VNID: 10, Name: "namespace a"}}, ""},
+		{"this node has it, and sends with it", agentconfig.NetworkPolicy, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.HostSubnets[0].EgressIPs, s.Serving = []string{"192.0.2.200"}, map[netip.Addr]uint32{netip.MustParseAddr("192.0.2.200"): 10}
+		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a", Local: true}}, ""},
+		{"this node is to have it, and has it not yet", agentconfig.NetworkPolicy, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.HostSubnets[0].EgressIPs = []string{"192.0.2.200"}
+		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a"}}, ""},
+		{"this node sends with it for another namespace still", agentconfig.NetworkPolicy, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.HostSubnets[0].EgressIPs, s.Serving = []string{"192.0.2.200"}, map[netip.Addr]uint32{netip.MustParseAddr("192.0.2.200"): 11}
+		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a"}}, ""},
+		{"another node has it, and was not probed yet: nothing is better known", agentconfig.NetworkPolicy, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.HostSubnets[1].EgressIPs = []string{"192.0.2.200"}
+		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a", Nodes: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}}, ""},
+		{"another node has it, and does not answer", agentconfig.NetworkPolicy, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.HostSubnets[1].EgressIPs, s.Probed = []string{"192.0.2.200"}, probes("two", tunnelprobe.Lost)
+		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a"}}, ""},
+		{"of two nodes one answers: one that was not probed yet is not used", agentconfig.NetworkPolicy, func(s *snapshot) {
+			s.NetNamespaces[0].EgressIPs = []string{"192.0.2.200", "192.0.2.201"}
+			s.HostSubnets = append(s.HostSubnets, hostSubnet("three", "192.0.2.3", "10.128.6.0/23"))
+			s.HostSubnets[1].EgressIPs, s.HostSubnets[2].EgressIPs, s.Probed = []string{"192.0.2.200"}, []string{"192.0.2.201"}, probes("three", tunnelprobe.Answers)
+		}, func(in flows.Input) any { return in.EgressIPs[0].Nodes }, []netip.Addr{netip.MustParseAddr("192.0.2.3")}, ""},
+		{"another node has that of a namespace without pods here: nothing is sent", agentconfig.NetworkPolicy, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.HostSubnets[1].EgressIPs, s.Local = []string{"192.0.2.200"}, nil
+		}, func(in flows.Input) any { return len(in.EgressIPs) }, 0, ""},
+		{"two namespaces ask for one address", agentconfig.Multitenant, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 11, asksForIP))
+			s.HostSubnets[1].EgressIPs = []string{"192.0.2.200"}
+		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a", Dropped: "namespace b asks for egress IP 192.0.2.200, too"}}, ""},
+		{"a shared VNID: only the pods of the namespace that asks are dropped", agentconfig.Multitenant, func(s *snapshot) {
+			asksForIP(s.NetNamespaces[0])
+			s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 10))
+			s.Local = append(s.Local, local{ID: netpolicy.ID{Namespace: "b", Name: "q"}, Address: netip.MustParseAddr("10.128.2.10"), Port: 12})
+		}, func(in flows.Input) any { return in.EgressIPs }, []flows.EgressIP{{VNID: 10, Name: "namespace a", Dropped: "it shares its VNID with b", Only: []netip.Addr{netip.MustParseAddr("10.128.2.9")}}}, ""},
+		{"mode Subnet has no egress IPs", agentconfig.Subnet, func(s *snapshot) { asksForIP(s.NetNamespaces[0]) }, func(in flows.Input) any { return len(in.EgressIPs) }, 0, ""},
 		{"a firewall", agentconfig.Multitenant, func(s *snapshot) {
 			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "x", rule(allow, "198.51.100.7/24", ""), rule(deny, "0.0.0.0/32", ""))}
 		}, func(in flows.Input) any { return in.Firewalls }, []flows.Firewall{{VNID: 10, Name: "EgressNetworkPolicy a/x", Rules: []flows.FirewallRule{
@@ -94,6 +146,10 @@ func TestDesire(t *testing.T) {
 			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "x", rule(deny, "", "example.test"))}
 			s.Resolve = func(string) []netip.Addr { return []netip.Addr{netip.MustParseAddr("198.51.100.7")} }
 		}, func(in flows.Input) any { return in.Firewalls[0].Rules }, []flows.FirewallRule{{Deny: true, Destinations: []netip.Prefix{netip.MustParsePrefix("198.51.100.7/32")}}}, ""},
+		{"a name without an address matches nothing", agentconfig.Multitenant, func(s *snapshot) {
+			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "x", rule(deny, "", "example.test"))}
+			s.Resolve, s.Missing = func(string) []netip.Addr { return nil }, func(string) bool { return true }
+		}, func(in flows.Input) any { return in.Firewalls[0].Rules }, []flows.FirewallRule{{Deny: true}}, ""},
 		{"two firewalls of a namespace", agentconfig.NetworkPolicy, func(s *snapshot) {
 			s.Firewalls = []*sdnv1.EgressNetworkPolicy{egressPolicy("a", "y"), egressPolicy("a", "x")}
 		}, func(in flows.Input) any { return in.Firewalls }, []flows.Firewall{{VNID: 10, Name: "EgressNetworkPolicy a/x", Closed: "the namespace has 2 EgressNetworkPolicies and may have one"}}, "everything that leaves the cluster is dropped"},
@@ -150,6 +206,24 @@ func TestDesire(t *testing.T) {
 	}
 }
 
+// TestUnresolvedNames: each node reports the names that it cannot look up, for the pods that it has.
+func TestUnresolvedNames(t *testing.T) {
+	s := base(agentconfig.NetworkPolicy)
+	s.NetNamespaces = append(s.NetNamespaces, netNamespace("b", 11))
+	for _, namespace := range []string{"a", "b"} {
+		s.Firewalls = append(s.Firewalls, egressPolicy(namespace, "x", rule(sdnv1.EgressNetworkPolicyRuleAllow, "", "known.test"), rule(sdnv1.EgressNetworkPolicyRuleAllow, "", "example.test")))
+	}
+	s.Missing = func(name string) bool { return name == "example.test" }
+	want, err := desire(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(want.Unresolved) != 1 || want.Unresolved[0].Object != s.Firewalls[0] || want.Unresolved[0].Reason != "EgressNetworkPolicyNameUnresolved" ||
+		want.Unresolved[0].Message != "spec.egress[1].to.dnsName: the name servers of node one give no IPv4 address for example.test; the rule matches nothing there until they do" {
+		t.Errorf("%+v", want.Unresolved)
+	}
+}
+
 func TestDesiredRules(t *testing.T) {
 	s := base(agentconfig.NetworkPolicy)
 	pods := []netip.Addr{netip.MustParseAddr("10.128.2.9"), netip.MustParseAddr("10.128.2.3"), netip.MustParseAddr("10.128.2.9")}
@@ -161,17 +235,45 @@ func TestDesiredRules(t *testing.T) {
 		{"addresses of pods and Services come from the bridge alone", `iifname != { tun0, lo } ip saddr { 10.128.0.0/14, 172.30.0.0/16 } drop`},
 		{"pods send no VXLAN, also not by a Service", `iifname tun0 udp dport 4789 drop`},
 		{"clients outside are not the node", `oifname tun0 meta mark & 0x4000 == 0x4000 ip saddr != { 10.128.0.0/14 } fib saddr type != local snat to 10.128.2.2`},
+		{"what has the mark of an egress IP and not its address is dropped before that", `oifname != tun0 ip saddr { 10.128.0.0/14 } meta mark & 0xffff0000 != 0 drop`},
+		{"also if its connection is older", `oifname != tun0 ct original ip saddr { 10.128.0.0/14 } meta mark & 0xffff0000 != 0 ct direction original ct original zone 0 counter drop`},
 		{"pods leave with the node's address", `oifname != tun0 ip saddr { 10.128.0.0/14 } ip daddr != { 10.128.0.0/14 } masquerade`},
 	} {
-		if !strings.Contains(r.text(), row.rule) {
-			t.Errorf("%s: %q is missing in %s", row.why, row.rule, r.text())
+		if !strings.Contains(r.table().text(), row.rule) {
+			t.Errorf("%s: %q is missing in %s", row.why, row.rule, r.table().text())
 		}
 	}
-	if strings.Contains(r.text(), "22623") {
+	if strings.Contains(r.table().text(), "22623") {
 		t.Error("ports of OpenShift are closed on plain Kubernetes")
 	}
 	s.Config.OpenShift = true
-	if r := desiredRules(s.Config, netip.MustParsePrefix("10.128.2.0/23"), nil); !strings.Contains(r.text(), "iifname tun0 tcp dport { 22623, 22624 } drop") {
-		t.Errorf("configurations of machines are open to pods: %s", r.text())
+	if r := desiredRules(s.Config, netip.MustParsePrefix("10.128.2.0/23"), nil); !strings.Contains(r.table().text(), "iifname tun0 tcp dport { 22623, 22624 } drop") {
+		t.Errorf("configurations of machines are open to pods: %s", r.table().text())
+	}
+}
+
+func TestEgressRules(t *testing.T) {
+	s := base(agentconfig.NetworkPolicy)
+	r := egressRules{
+		config: s.Config, block: netip.MustParsePrefix("10.128.2.0/23"), nodes: nodeAddresses(s),
+		held: []egressip.Claim{{Address: netip.MustParseAddr("192.0.2.200"), VNID: 0x800013, Namespace: "a"}},
+	}
+	text := r.marks().text() + r.packets().text()
+	for _, row := range []struct{ why, rule string }{
+		{"packets for the egress IP of a VNID get its mark", `{key:[02:00:00:80:00:13] value:[0x02c80000]}`},
+		{"so do those that the kernel gets for another reason", `{key:[02:00:01:80:00:13] value:[0x02c80000]}`},
+		{"what another node sends gets the mark of the guard", `ether daddr & ff:ff:ff:00:00:00 == 02:00:01:00:00:00 meta mark set 0xffff0000 ether daddr set 0a:58:0a:80:02:01 meta pkttype set host`},
+		{"a connection with an egress IP is none with the node's address", `iifname tun0 meta mark & 0xffff0000 == 0x02c80000 ct original zone set 712`},
+		{"the egress IP is the source", `oifname != tun0 meta mark & 0xffff0000 == 0x02c80000 snat ip to 192.0.2.200`},
+		{"and nothing else is", `oifname != tun0 meta mark & 0xffff0000 == 0x02c80000 ct direction original ip saddr != 192.0.2.200 counter drop`},
+		{"nothing of the node is served at it", `ip daddr @addresses ct state new reject`},
+		{"the Kubernetes API is reached with the node's address", `meta mark & 0xffff0000 == 0xffff0000 ct status dnat ct original ip daddr 172.30.0.1 meta mark set meta mark & 0x0000ffff return`},
+		{"so are nodes by a Service", `ct status dnat ip daddr @nodes meta mark set meta mark & 0x0000ffff return`},
+		{"nothing else is", `iifname tun0 oifname != tun0 ct direction original meta mark & 0xffff0000 == 0xffff0000 counter drop`},
+		{"pods of other nodes leave with an egress IP alone", `iifname tun0 oifname != tun0 ct direction original ip saddr != 10.128.2.0/23 meta mark & 0xffff0000 == 0 counter drop`},
+	} {
+		if !strings.Contains(text, row.rule) {
+			t.Errorf("%s: %q is missing in %s", row.why, row.rule, text)
+		}
 	}
 }

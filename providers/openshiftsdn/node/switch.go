@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
@@ -29,6 +30,8 @@ const (
 	idNamespace = "pod-namespace"
 	idName      = "pod-name"
 	idUID       = "pod-uid"
+	idIngress   = "ingress-kilobits"
+	idEgress    = "egress-kilobits"
 )
 
 // Switch runs ovsdb-server and ovs-vswitchd until the context ends. Where the kernel has no datapath for it, ovs-vswitchd has a network namespace of
@@ -145,18 +148,32 @@ func (d *daemon) watchDaemon(ctx context.Context) {
 }
 
 // podIDs are the external IDs of a pod's interface.
-func podIDs(c cniserver.Call, address netip.Addr) map[string]string {
+func podIDs(c cniserver.Call, address netip.Addr, limits bandwidth.Limits) map[string]string {
 	pod := c.Pod()
-	return map[string]string{idSandbox: c.ContainerID, idAddress: address.String(), idNamespace: pod.Namespace, idName: pod.Name, idUID: pod.UID}
+	ids := map[string]string{idSandbox: c.ContainerID, idAddress: address.String(), idNamespace: pod.Namespace, idName: pod.Name, idUID: pod.UID}
+	for name, kilobits := range map[string]uint64{idIngress: limits.Ingress, idEgress: limits.Egress} {
+		if kilobits > 0 {
+			ids[name] = strconv.FormatUint(kilobits, 10)
+		}
+	}
+	return ids
+}
+
+// limitsOf reads the limits in the external IDs of a pod's interface.
+func limitsOf(ids map[string]string) (l bandwidth.Limits) {
+	for name, to := range map[string]*uint64{idIngress: &l.Ingress, idEgress: &l.Egress} {
+		*to, _ = strconv.ParseUint(ids[name], 10, 64) // the agent writes them; without one there is no limit
+	}
+	return l
 }
 
 // podPort is the port of a pod. Its number follows from the address, so that it is the same after the database was lost.
-func podPort(c cniserver.Call, block netip.Prefix, address netip.Addr) ovs.Port {
+func podPort(c cniserver.Call, block netip.Prefix, address netip.Addr, limits bandwidth.Limits) ovs.Port {
 	number := flows.NodePort + offset(block, address)
 	if number > 0xfe00 { // OpenFlow's ports end there
 		number = 0
 	}
-	return ovs.Port{Name: linkName(c), Number: number, ExternalIDs: podIDs(c, address)}
+	return ovs.Port{Name: linkName(c), Number: number, ExternalIDs: podIDs(c, address, limits)}
 }
 
 // offset is the place of an address in a block.
@@ -179,6 +196,7 @@ func (d *daemon) locals() []local {
 		}
 		out = append(out, local{
 			ID: netpolicy.ID{Namespace: i.ExternalIDs[idNamespace], Name: i.ExternalIDs[idName]}, UID: i.ExternalIDs[idUID], Address: address, Port: uint32(i.Port),
+			Limits: limitsOf(i.ExternalIDs),
 		})
 	}
 	return out
@@ -200,25 +218,31 @@ func (d *daemon) restore(ctx context.Context, block netip.Prefix) error {
 		if err != nil {
 			return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
 		}
+		pod, err := d.objects.pod(c.Pod())
+		if err != nil {
+			return fmt.Errorf("the port of a pod is missing in Open vSwitch: %w", err)
+		}
+		limits, err := bandwidth.Read(pod.Annotations)
+		if err != nil {
+			// They were valid when the pod was attached.
+			d.Log.Warn("a pod gets its port back without limits of its bandwidth", "pod", c.Pod().Namespace+"/"+c.Pod().Name, "error", err)
+		}
 		d.Log.Warn("the port of a pod is missing in Open vSwitch and is added again", "port", linkName(c), "pod", c.Pod().Namespace+"/"+c.Pod().Name)
 		d.metrics.repairs.Inc()
 		configuration, err := d.vswitch.Configuration(ctx)
 		if err != nil {
 			return err
 		}
-		return configuration.EnsurePort(ctx, agentconfig.Bridge, podPort(c, block, given))
+		return configuration.EnsurePort(ctx, agentconfig.Bridge, podPort(c, block, given, limits))
 	})
 }
 
 // prune removes the ports of pods whose interface does not exist any more: it went with the pod's network namespace.
 func (d *daemon) prune(ctx context.Context) error {
-	links, err := d.place.Links()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for name, i := range d.vswitch.Interfaces() {
-		if i.ExternalIDs[idSandbox] != "" && !links[name] {
+	gone, err := d.vswitch.WithoutLink(d.place)
+	errs := []error{err}
+	for name, i := range gone {
+		if i.ExternalIDs[idSandbox] != "" {
 			d.Log.Info("the port of a sandbox that is gone is removed", "port", name, "pod", i.ExternalIDs[idNamespace]+"/"+i.ExternalIDs[idName], "sandbox", i.ExternalIDs[idSandbox])
 			errs = append(errs, d.vswitch.DeletePort(ctx, agentconfig.Bridge, name))
 		}

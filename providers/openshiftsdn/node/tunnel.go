@@ -36,11 +36,11 @@ func (d *daemon) applyNodePort(ctx context.Context, block netip.Prefix) error {
 	}
 	masquerade := flows.MasqueradeAddress(block)
 	return errors.Join(
-		netlink.LinkSetMTU(link, d.Config.MTU), netlink.LinkSetUp(link),
+		ovs.PodLink{Name: agentconfig.Tunnel, PodName: agentconfig.Tunnel, Place: d.place}.SetMTU(d.Config.MTU, d.Config.Migration.Routable()), netlink.LinkSetUp(link),
 		links.SetAddresses(link, []netip.Prefix{
 			netip.PrefixFrom(flows.RouterAddress(block), block.Bits()), netip.PrefixFrom(masquerade, masquerade.BitLen()),
 		}),
-		links.SetRoutes(link, routes, 0),
+		links.SetRoutes(link, routes, d.Config.Migration.Routable()),
 		sysctl.Set(d.Config.ProcSys, "net/ipv4/ip_forward", "1"),
 		// Answers may take another way than the kernel would choose: loose reverse path filtering.
 		sysctl.Set(d.Config.ProcSys, "net/ipv4/conf/"+agentconfig.Tunnel+"/rp_filter", "2"),
@@ -88,7 +88,7 @@ func (d *daemon) nodeLink(ctx context.Context) (netlink.Link, error) {
 		return nil, err
 	}
 	return link, errors.Join(
-		inside.LinkSetMTU(peer, d.Config.MTU), inside.LinkSetUp(peer), ovs.DisableTxOffload(agentconfig.Tunnel), d.ensurePort(ctx, port),
+		inside.LinkSetUp(peer), ovs.DisableTxOffload(agentconfig.Tunnel), d.ensurePort(ctx, port),
 	)
 }
 

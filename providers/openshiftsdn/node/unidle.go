@@ -1,0 +1,212 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/knftables"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/host/nflog"
+	"github.com/cluster-network-operator/cno/internal/idling"
+)
+
+const (
+	topicIdling agent.Topic = "idling"
+	// idleTable is the table of nftables that holds back packets to idled Services.
+	idleTable = "openshift-sdn-idle"
+	// heldAddresses and heldNodePorts are its sets of Services' ports, asking the ports whose packets were reported lately, heldCounter what was
+	// held back.
+	heldAddresses, heldNodePorts, asking, heldCounter = "addresses", "nodeports", "asking", "held"
+	// logGroup is the group in which the kernel reports packets.
+	logGroup = 19111
+	// askingFor is how long the kernel remembers that it has reported packets to a port.
+	askingFor = 10 * time.Second
+	// askLimitEvent is how long the API server may take to create an Event.
+	askLimitEvent = 10 * time.Second
+	// beforeRejection is before the priority of kube-proxy's chains that reject packets to Services without endpoints.
+	beforeRejection knftables.BaseChainPriority = "-10"
+)
+
+// unidler holds back packets to idled Services that kube-proxy does not translate, since they have no endpoints, and asks for the Services'
+// pods. Clients send again what was held back.
+type unidler struct {
+	node    string
+	client  kubernetes.Interface
+	log     *slog.Logger
+	note    func(error)
+	objects *objects
+	table   keptTable
+	// repaired is called when a third party has changed the rules.
+	repaired func()
+	changed  agent.Trigger
+	// held counts packets that were held back, ports the ports of Services to which they would be.
+	held, ports atomic.Int64
+
+	mu     sync.Mutex
+	holder idling.Holder
+}
+
+func newUnidler(client kubernetes.Interface, node string, log *slog.Logger, note func(error), repaired func()) *unidler {
+	u := &unidler{node: node, client: client, log: log, note: note, changed: agent.NewTrigger(), repaired: repaired}
+	u.objects = &objects{version: agent.NewCell(0), changed: u.changed.Fire, failures: map[string]error{}}
+	u.objects.services = u.objects.watch(client.CoreV1().RESTClient(), "services", &corev1.Service{}, fields.Everything())
+	u.objects.endpoints = u.objects.watch(client.DiscoveryV1().RESTClient(), "endpointslices", &discoveryv1.EndpointSlice{}, fields.Everything())
+	return u
+}
+
+// run works until the context ends, and leaves the rules as they are: what is held back while no process runs is sent again.
+func (u *unidler) run(ctx context.Context) {
+	var all sync.WaitGroup
+	defer all.Wait()
+	all.Go(func() { u.objects.run(ctx) })
+	all.Go(func() { u.listen(ctx) })
+	var beat agent.Beat
+	agent.Keeper{Apply: u.apply, Every: lookEvery, Settle: settle, Changed: u.changed, Now: time.Now, Beat: &beat}.Run(ctx)
+}
+
+// apply has the kernel hold back what should be.
+func (u *unidler) apply(ctx context.Context) error {
+	err := u.objects.problem()
+	if u.objects.synced() {
+		err = errors.Join(err, u.ensure(ctx))
+	}
+	u.note(err)
+	return err
+}
+
+func (u *unidler) ensure(ctx context.Context) error {
+	u.mu.Lock()
+	ports, _ := u.holder.Update(time.Now(), idling.Services(list[*corev1.Service](u.objects.services), list[*discoveryv1.EndpointSlice](u.objects.endpoints)))
+	u.mu.Unlock()
+	restored, err := u.table.ensure(ctx, idleRules(ports))
+	if restored {
+		u.repaired()
+	}
+	if err != nil {
+		return err
+	}
+	if u.ports.Swap(int64(len(ports))) == 0 && len(ports) == 0 {
+		return nil
+	}
+	return u.count(ctx)
+}
+
+var counted = regexp.MustCompile(`packets (\d+) bytes`)
+
+// count reads how many packets were held back.
+func (u *unidler) count(ctx context.Context) error {
+	out, err := runNFT(ctx, "list", "counter", "ip", idleTable, heldCounter)
+	if err != nil {
+		return err
+	}
+	if m := counted.FindStringSubmatch(out); m != nil {
+		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
+			u.held.Store(n)
+		}
+	}
+	return nil
+}
+
+// listen takes the packets that the kernel holds back.
+func (u *unidler) listen(ctx context.Context) {
+	for ctx.Err() == nil {
+		if err := nflog.Listen(ctx, logGroup, func(p nflog.Packet) { u.packet(ctx, p) }); err != nil {
+			u.log.Warn("packets to idled Services are not noticed", "error", err)
+			agent.Pause(ctx, lookEvery, nil)
+		}
+	}
+}
+
+// protocolNames are those that Services have, by number.
+var protocolNames = map[uint8]corev1.Protocol{6: corev1.ProtocolTCP, 17: corev1.ProtocolUDP, 132: corev1.ProtocolSCTP}
+
+// packet asks for the pods of the Service of a packet, once a burst.
+func (u *unidler) packet(ctx context.Context, p nflog.Packet) {
+	now := time.Now()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	port := idling.Port{Address: p.Destination, Protocol: protocolNames[p.Protocol], Port: p.DestinationPort}
+	service, ask := u.holder.Held(now, port)
+	if service.Name == "" {
+		port.Address = netip.Addr{} // a node's address
+		service, ask = u.holder.Held(now, port)
+	}
+	if ask {
+		go u.ask(ctx, service, port, now)
+	}
+}
+
+// ask creates the Event that asks for pods. Controllers look at the time of the last occurrence; the message differs each time, so that no
+// program takes two for one.
+func (u *unidler) ask(ctx context.Context, s idling.Service, p idling.Port, now time.Time) {
+	ctx, cancel := context.WithTimeout(ctx, askLimitEvent)
+	defer cancel()
+	at := metav1.NewTime(now)
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: s.Namespace, Name: fmt.Sprintf("%s.%x", s.Name, now.UnixNano())},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: s.Namespace, Name: s.Name, UID: s.UID},
+		Reason:         idling.NeedPods, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: at, LastTimestamp: at,
+		Message: fmt.Sprintf("The Service %s/%s is idled and needs pods: node %s holds back a connection to its port %s %d since %s",
+			s.Namespace, s.Name, u.node, p.Protocol, p.Port, now.UTC().Format(time.RFC3339Nano)),
+		Source: corev1.EventSource{Component: component, Host: u.node}, ReportingController: component, ReportingInstance: u.node,
+	}
+	if _, err := u.client.CoreV1().Events(s.Namespace).Create(ctx, event, metav1.CreateOptions{}); err != nil {
+		u.log.Warn("the pods of an idled Service were not asked for; the next packet asks again", "service", s.String(), "error", err)
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.holder.Unasked(s.NamespacedName)
+		return
+	}
+	u.log.Info("the pods of an idled Service were asked for", "service", s.String())
+}
+
+// idleRules are what holds back packets to ports. It is done where kube-proxy rejects packets to Services without endpoints: what it translates to an
+// endpoint before does not have the Service's address any more.
+func idleRules(ports []idling.Port) nftTable {
+	const key = "meta l4proto . th dport"
+	addresses := collection{name: heldAddresses, kind: "ipv4_addr . inet_proto . inet_service"}
+	nodePorts := collection{name: heldNodePorts, kind: "inet_proto . inet_service"}
+	for _, p := range ports {
+		port := []string{strings.ToLower(string(p.Protocol)), strconv.Itoa(int(p.Port))}
+		if p.Address.IsValid() {
+			addresses.elements = append(addresses.elements, element{key: append([]string{p.Address.String()}, port...)})
+		} else {
+			nodePorts.elements = append(nodePorts.elements, element{key: port})
+		}
+	}
+	toService := knftables.Concat("ct state new ip daddr .", key, "@"+heldAddresses, "goto hold")
+	toNode := knftables.Concat("ct state new fib daddr type local", key, "@"+heldNodePorts, "goto hold")
+	at := func(hook knftables.BaseChainHook, rules ...string) chain {
+		return chain{string(hook), knftables.FilterType, hook, beforeRejection, "", rules}
+	}
+	return nftTable{
+		family: knftables.IPv4Family, name: idleTable, counters: []string{heldCounter},
+		collections: []collection{addresses, nodePorts, {
+			name: asking, kind: addresses.kind, flags: []knftables.SetFlag{knftables.DynamicFlag, knftables.TimeoutFlag}, timeout: askingFor, size: 16384,
+		}},
+		chains: []chain{
+			{name: "hold", rules: []string{
+				"counter name " + heldCounter,
+				// A flood of packets to one port neither keeps the agent busy nor hides packets to others.
+				knftables.Concat("add @"+asking, "{ ip daddr .", key, "limit rate 1/second burst 3 packets } log group", logGroup),
+				"drop",
+			}},
+			at(knftables.ForwardHook, toService), at(knftables.InputHook, toService, toNode), at(knftables.OutputHook, toService, toNode),
+		},
+	}
+}
