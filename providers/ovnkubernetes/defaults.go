@@ -7,6 +7,8 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/facts"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
 // The defaults of settings.
@@ -34,13 +36,16 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 	out := spec.DeepCopy()
 	c, before := settings(out).DeepCopy(), settings(prev)
 	out.DefaultNetwork.OVNKubernetesConfig = c
+	ipsec, _ := ipsecOverhead(spec)
 
-	c.MTU = defaultMTU(c, before, f, hasIPv6(spec))
-	c.GenevePort = firstSet(c.GenevePort, before.GenevePort, new(uint32(defaultGenevePort)))
-	if c.IPsecConfig == nil {
-		c.IPsecConfig = &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}
+	c.IPsecConfig = defaultIPsec(c.IPsecConfig)
+	c.MTU = defaultMTU(c, before, f, hasIPv6(spec), ipsec)
+	if m := mtumigration.Announced(spec); m != nil && before.MTU != nil {
+		c.MTU = new(mtumigration.Filled(*m, *before.MTU, f.MTUMigration))
 	}
+	c.GenevePort = firstSet(c.GenevePort, before.GenevePort, new(uint32(defaultGenevePort)))
 	c.RouteAdvertisements = cmp.Or(c.RouteAdvertisements, osv1.RouteAdvertisementsDisabled)
+	c.PolicyAuditConfig = defaultAudit(c.PolicyAuditConfig)
 	c.GatewayConfig = defaultGateway(c.GatewayConfig, hasIPv6(spec))
 	v4, was := orZero(c.IPv4), orZero(before.IPv4)
 	c.IPv4 = &osv1.IPv4OVNKubernetesConfig{
@@ -57,12 +62,27 @@ func (OVNKubernetes) Default(spec, prev *operatorv1.NetworkSpec, f facts.Cluster
 	return out
 }
 
-// defaultMTU is what the nodes support, less the overhead. It is nil while that is not known: the pipeline waits for it.
-func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster, ipv6 bool) *uint32 {
+// defaultAudit completes the settings of audit messages.
+func defaultAudit(given *osv1.PolicyAuditConfig) *osv1.PolicyAuditConfig {
+	a, standard := orZero(given.DeepCopy()), agentconfig.DefaultAudit()
+	return &osv1.PolicyAuditConfig{
+		RateLimit: firstSet(a.RateLimit, &standard.RateLimit), MaxFileSize: firstSet(a.MaxFileSize, &standard.MaxFileSize), MaxLogFiles: firstSet(a.MaxLogFiles, &standard.MaxLogFiles),
+		Destination: cmp.Or(a.Destination, standard.Destination), SyslogFacility: cmp.Or(a.SyslogFacility, standard.Facility),
+	}
+}
+
+// audit are the settings of audit messages of a specification.
+func audit(spec *operatorv1.NetworkSpec) agentconfig.Audit {
+	a := defaultAudit(settings(spec).PolicyAuditConfig)
+	return agentconfig.Audit{RateLimit: *a.RateLimit, MaxFileSize: *a.MaxFileSize, MaxLogFiles: *a.MaxLogFiles, Destination: a.Destination, Facility: a.SyslogFacility}
+}
+
+// defaultMTU is what the nodes support, less the overhead of Geneve and that of IPsec. It is nil while that is not known: the pipeline waits for it.
+func defaultMTU(c, before *osv1.OVNKubernetesConfig, f facts.Cluster, ipv6 bool, ipsec int) *uint32 {
 	if set := firstSet(c.MTU, before.MTU); set != nil {
 		return set
 	}
-	if mtu := f.HostMTU - overhead; mtu >= int(leastMTU(ipv6)) {
+	if mtu := f.HostMTU - overhead - ipsec; mtu >= int(leastMTU(ipv6)) {
 		return new(uint32(min(mtu, maxMTU)))
 	}
 	return nil

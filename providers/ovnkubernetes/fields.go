@@ -1,22 +1,30 @@
 package ovnkubernetes
 
-import "github.com/cluster-network-operator/cno/internal/provider"
+import (
+	osv1 "github.com/openshift/api/operator/v1"
+
+	"github.com/cluster-network-operator/cno/internal/provider"
+)
 
 // config is the path of the provider's part of the specification.
 const config = "spec.defaultNetwork.ovnKubernetesConfig"
 
-// noAudit is why the settings of audit messages have no effect.
-const noAudit = "audit messages of NetworkPolicies are not part of this version"
-
 // Fields says what a change of each of the provider's fields means. Where only one value is valid, there is no change.
 func (OVNKubernetes) Fields() []provider.Field {
 	return []provider.Field{
-		{Path: config, Class: provider.Forbidden, Disruption: provider.NoDisruption, Reason: "this version implements one value"},
-		{Path: config + ".mtu", Class: provider.Rolling, Disruption: provider.ConnectionsReset, Acknowledge: true, Fixed: "ovn-mtu-change", Subject: "ovn-kubernetes MTU without migration",
+		{Path: config, Class: provider.Live, Disruption: provider.NoDisruption, Reason: "this version implements one value"},
+		{Path: config + ".mtu", Class: provider.Migration, Disruption: provider.ConnectionsReset, Acknowledge: true, Fixed: "ovn-mtu-change", Subject: "ovn-kubernetes MTU without migration (spec.migration.mtu)",
 			Reason: "pods keep the MTU they started with: until all have been restarted, connections between old and new ones may stall"},
 		{Path: config + ".genevePort", Class: provider.Rolling, Disruption: provider.Outage, Acknowledge: true, Fixed: "ovn-geneve-port-change", Subject: "ovn-kubernetes genevePort",
 			Reason: "nodes with different ports do not reach one another until the last agent has restarted"},
-		{Path: config + ".policyAuditConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: noAudit, Unread: noAudit},
+		{Path: config + ".ipsecConfig", Class: provider.Live, Disruption: provider.NoDisruption,
+			Reason: "in phases: nodes encrypt before they refuse packets in the clear, and accept these before they send them"},
+		{Path: config + ".ipsecConfig.mode", Class: provider.Migration, Disruption: provider.NoDisruption, LeftOut: string(osv1.IPsecModeDisabled),
+			Reason: "in phases: nodes encrypt before they refuse packets in the clear, and accept these before they send them; not during a migration of the MTU, of which encryption takes a part"},
+		{Path: config + ".ipsecConfig.full.encapsulation", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "nodes use it when they authenticate again, within twelve hours"},
+		{Path: config + ".policyAuditConfig", Class: provider.Live, Disruption: provider.NoDisruption, Reason: "ovn-controller and masters follow the file of their ConfigMap; flows stay"},
+		{Path: config + ".policyAuditConfig.destination", Class: provider.Rolling, Disruption: provider.ConnectionsReset,
+			Reason: "the agents restart if the socket of the node's syslog that they mount changes, and follow the file of their ConfigMap otherwise"},
 		live(".v4InternalSubnet"), live(".ipv4.internalJoinSubnet"), live(".ipv4.internalTransitSwitchSubnet"),
 		live(".v6InternalSubnet"), live(".ipv6.internalJoinSubnet"), live(".ipv6.internalTransitSwitchSubnet"),
 		{Path: config + ".gatewayConfig.ipv6.internalMasqueradeSubnet", Class: provider.Live, Disruption: provider.NoDisruption,

@@ -1,6 +1,7 @@
 package ovnkubernetes
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -43,6 +44,10 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if err != nil {
 		return provider.Output{}, err
 	}
+	mtu, err := addMTU(data, o.told, spec, f.MTUMigration)
+	if err != nil {
+		return provider.Output{}, err
+	}
 	turn := next(o.master, o.node, f.ReleaseVersion, data[agentconfig.KeyClusterNetwork])
 	list := manifest.List{Assets: assets}
 	addFoundation(&list, data)
@@ -56,14 +61,26 @@ func (o observed) render(spec *operatorv1.NetworkSpec, f facts.Cluster) (provide
 	if !turn.holdNode {
 		manifest.AddAsset(&list, "node", func(d *appsv1.DaemonSet) {
 			pods.set(d, agentconfig.KeyClusterNetwork, agentconfig.KeyServiceNetwork, agentconfig.KeyAPIServer, agentconfig.KeySouth)
+			mountSyslog(&d.Spec.Template.Spec, audit(spec).Destination)
 		})
 	}
-	addMetrics(&list, f)
+	phase, waiting := nextPhase(wantsIPsec(spec), o.ipsec)
+	if phase != "" {
+		addIPsec(&list, spec, phase, pods)
+	}
+	addMetrics(&list, f, phase != "")
 	objects, err := list.Result()
 	if err != nil {
 		return provider.Output{}, err
 	}
-	return provider.Output{Objects: objects, MTU: int(*c.MTU), Waiting: turn.why}, nil
+	out := provider.Output{Objects: objects, MTU: mtu, Waiting: cmp.Or(turn.why, waiting)}
+	if phase != "" {
+		out.Problems, out.Again = o.ipsec.problems(), ipsecSteady
+	}
+	if waiting != "" {
+		out.Again = ipsecTurn
+	}
+	return out, nil
 }
 
 // addFoundation adds what exists before anything runs.
@@ -74,8 +91,10 @@ func addFoundation(list *manifest.List, data map[string]string) {
 		manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole-"+role, nil)
 		manifest.AddAsset[rbacv1.ClusterRoleBinding](list, "clusterrolebinding-"+role, nil)
 	}
-	manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole-leader", nil)
-	manifest.AddAsset[rbacv1.RoleBinding](list, "rolebinding-leader", nil)
+	for _, role := range []string{"leader", "node-report"} {
+		manifest.AddAsset[rbacv1.ClusterRole](list, "clusterrole-"+role, nil)
+		manifest.AddAsset[rbacv1.RoleBinding](list, "rolebinding-"+role, nil)
+	}
 	manifest.AddAsset[networkv1.OperatorPKI](list, "operatorpki", nil)
 	list.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: agentconfig.Namespace, Name: agentconfig.ConfigMap}, Data: data})
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,7 +44,36 @@ func configuration(spec *operatorv1.NetworkSpec, f facts.Cluster) (map[string]st
 		u := url.URL{Scheme: "https", Host: net.JoinHostPort(h.Host, strconv.Itoa(h.Port))}
 		data[agentconfig.KeyAPIServer] = u.String()
 	}
+	if n := networkFlows(spec.ExportNetworkFlows); n.Any() {
+		text, err := n.Encode()
+		if err != nil {
+			return nil, err
+		}
+		data[agentconfig.KeyNetworkFlows] = text
+	}
+	text, err := audit(spec).Encode()
+	if err != nil {
+		return nil, err
+	}
+	data[agentconfig.KeyAudit] = text
 	return data, nil
+}
+
+// mountSyslog mounts the socket of the node's syslog into the container of ovn-controller, where audit messages are sent to one: that of the C
+// library itself, any other with its directory, so that its server can create it again.
+func mountSyslog(pod *corev1.PodSpec, destination string) {
+	where, kind := agentconfig.SyslogSocket, corev1.HostPathUnset
+	if file, found := agentconfig.UnixPath(destination); found && file != agentconfig.SyslogSocket {
+		where, kind = path.Dir(file), corev1.HostPathDirectoryOrCreate
+	} else if !found && destination != agentconfig.DestinationLibc {
+		return
+	}
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: "syslog", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: where, Type: &kind}}})
+	for i := range pod.Containers {
+		if c := &pod.Containers[i]; c.Name == agentconfig.CommandController {
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "syslog", MountPath: where})
+		}
+	}
 }
 
 // south returns the southbound databases of all control-plane nodes, sorted by address, so that the order in which nodes join changes
@@ -86,7 +116,7 @@ func environment(spec *operatorv1.NetworkSpec, f facts.Cluster) []corev1.EnvVar 
 		fromKey(agentconfig.VariableSouth, agentconfig.KeySouth),
 		fromKey(agentconfig.VariableClusterNetwork, agentconfig.KeyClusterNetwork),
 		fromKey(agentconfig.VariableServiceNetwork, agentconfig.KeyServiceNetwork),
-		{Name: agentconfig.VariableMTU, Value: number(c.MTU)},
+		fromKey(agentconfig.VariableMTU, agentconfig.KeyMTU),
 		{Name: agentconfig.VariableMultiNetwork, Value: strconv.FormatBool(spec.MultiNetworkEnabled())},
 		{Name: agentconfig.VariableTunnelPort, Value: number(c.GenevePort)},
 		{Name: agentconfig.VariableGatewayMode, Value: agentconfig.GatewayLocal},

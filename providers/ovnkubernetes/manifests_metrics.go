@@ -9,19 +9,23 @@ import (
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// addMetrics adds the proxies of the metrics of ovn-node and ovn-master. Proxies on nodes without a master have nothing to serve for it, and
+// addMetrics adds the proxies of the metrics of ovn-node, ovn-master and, where there is IPsec, ovn-ipsec. Proxies on nodes without a master have nothing to serve for it, and
 // Prometheus does not try them: targets are the masters. They run the operator's own image. Where that is not known, they are omitted: the
 // network does not depend on them.
-func addMetrics(list *manifest.List, f facts.Cluster) {
+func addMetrics(list *manifest.List, f facts.Cluster, ipsec bool) {
 	image, err := f.Images.Get(facts.OperatorImage, "OVN-Kubernetes' metrics")
 	if err != nil {
 		return
 	}
+	endpoints := []metricsproxy.Endpoint{
+		{App: nodeName, Port: metricsproxy.OVNNodePort, Upstream: netip.MustParseAddrPort(agentconfig.HealthNode)},
+		{App: masterName, Port: metricsproxy.OVNMasterPort, Upstream: netip.MustParseAddrPort(agentconfig.HealthMaster)},
+	}
+	if ipsec {
+		endpoints = append(endpoints, metricsproxy.Endpoint{App: ipsecName, Port: metricsproxy.OVNIPsecPort, Upstream: netip.MustParseAddrPort(agentconfig.HealthIPsec)})
+	}
 	list.Append(metricsproxy.Objects(metricsproxy.Options{
 		Namespace: agentconfig.Namespace, Name: metricsName, Image: image, Env: f.APIServer.Env(), TLS: f.TLS,
-		Endpoints: []metricsproxy.Endpoint{
-			{App: nodeName, Port: metricsproxy.OVNNodePort, Upstream: netip.MustParseAddrPort(agentconfig.HealthNode)},
-			{App: masterName, Port: metricsproxy.OVNMasterPort, Upstream: netip.MustParseAddrPort(agentconfig.HealthMaster)},
-		},
+		Endpoints: endpoints,
 	}))
 }

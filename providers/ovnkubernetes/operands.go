@@ -5,6 +5,7 @@ import (
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/internal/metricsproxy"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/internal/provider"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
@@ -20,16 +21,24 @@ const (
 	masterRole = "openshift-ovn-kubernetes-master"
 	nodeRole   = "openshift-ovn-kubernetes-node"
 	leaderRole = "openshift-ovn-kubernetes-leader"
+	ipsecRole  = "openshift-ovn-kubernetes-ipsec"
+	reportRole = "openshift-ovn-kubernetes-ipsec-report"
+	mtuRole    = "openshift-ovn-kubernetes-node-report"
+
+	// nodeAccount is the service account of agents.
+	nodeAccount = "ovn-kubernetes-node"
 )
 
 // Operands are the masters and the agents.
 func (OVNKubernetes) Operands() provider.Operands {
 	rules := append(provider.RulesOf(assets, "clusterrole-master"), provider.RulesOf(assets, "clusterrole-node")...)
-	rules = append(rules, provider.RulesOf(assets, "clusterrole-leader")...)
+	for _, role := range []string{"clusterrole-leader", "clusterrole-ipsec", "clusterrole-ipsec-report", "clusterrole-node-report"} {
+		rules = append(rules, provider.RulesOf(assets, role)...)
+	}
 	return provider.Operands{
 		Namespaces:          []provider.OperandNamespace{{Name: agentconfig.Namespace, Protected: true, Network: operatorv1.NetworkTypeOVNKubernetes}},
-		ClusterRoles:        []string{masterRole, nodeRole, leaderRole},
-		ClusterRoleBindings: []string{masterRole, nodeRole, metricsproxy.ClusterRoleBinding(metricsName)},
+		ClusterRoles:        []string{masterRole, nodeRole, leaderRole, ipsecRole, reportRole, mtuRole},
+		ClusterRoleBindings: []string{masterRole, nodeRole, ipsecRole, metricsproxy.ClusterRoleBinding(metricsName)},
 		Agents: []provider.Agent{
 			{Namespace: agentconfig.Namespace, Name: nodeName, Files: []string{
 				agentconfig.PluginConfDir + "/10-ovn-kubernetes.conflist", agentconfig.StateDir, agentconfig.SwitchDataDir,
@@ -37,15 +46,22 @@ func (OVNKubernetes) Operands() provider.Operands {
 			{Namespace: agentconfig.Namespace, Name: masterName, Files: []string{agentconfig.DataDir}},
 		},
 		Bridges:    []string{topology.IntegrationBridge},
-		ConfigMaps: []string{agentconfig.ConfigMap},
+		ConfigMaps: []string{agentconfig.ConfigMap, agentconfig.IPsecConfigMap},
 		Rules: append(rules, rbacv1.PolicyRule{
 			APIGroups: []string{"network.operator.openshift.io"}, Resources: []string{"operatorpkis"}, Verbs: []string{"create", "patch", "delete"},
 		}),
 		Annotators: []provider.Annotator{{
 			Namespace: agentconfig.Namespace, Name: "ovn-kubernetes-master", Resources: []string{"nodes", "pods"}, Prefix: "k8s.ovn.org/",
 			Network: operatorv1.NetworkTypeOVNKubernetes, Reserved: map[string]string{"nodes": topology.NodeSubnets, "pods": topology.PodNetworks},
+		}, {
+			Namespace: agentconfig.Namespace, Name: agentconfig.IPsecAccount, Resources: []string{"pods"}, Annotation: agentconfig.IPsecAnnotation, OwnNode: true,
+			Network: operatorv1.NetworkTypeOVNKubernetes,
+		}, {
+			Namespace: agentconfig.Namespace, Name: nodeAccount, Resources: []string{"pods"}, Annotation: mtumigration.Annotation, OwnNode: true,
+			Network: operatorv1.NetworkTypeOVNKubernetes,
 		}},
-		Images: []provider.Image{{Variable: Image, Name: "ovn"}},
+		Requesters: []provider.Requester{{Namespace: agentconfig.Namespace, Name: agentconfig.IPsecAccount}},
+		Images:     []provider.Image{{Variable: Image, Name: "ovn"}},
 	}
 }
 
@@ -53,7 +69,8 @@ func (OVNKubernetes) Operands() provider.Operands {
 func (OVNKubernetes) Workloads() []provider.Workload {
 	return []provider.Workload{
 		{Name: masterName, Placed: true, Rolling: true, Env: variables()},
-		{Name: nodeName, Placed: true, Rolling: true, Env: variables()},
+		{Name: nodeName, Placed: true, Rolling: true, Env: append(variables(), agentconfig.VariablePod)},
+		{Name: ipsecName, Placed: true, Rolling: true, Env: append(variables(), agentconfig.VariablePod)},
 		{Name: metricsName, Placed: true, Rolling: true, Env: metricsproxy.Env()},
 	}
 }

@@ -27,16 +27,18 @@ var _ provider.Provider = OVNKubernetes{}
 // have IPv6 addresses beside IPv4 ones, not alone: see validateFamilies.
 func (OVNKubernetes) Traits() provider.Traits {
 	return provider.Traits{
-		Type:       operatorv1.NetworkTypeOVNKubernetes,
-		HostPrefix: true,
-		HostMTU:    true,
-		IPv6:       true,
-		DualStack:  true,
-		GrowPools:  true,
+		Type:         operatorv1.NetworkTypeOVNKubernetes,
+		HostPrefix:   true,
+		HostMTU:      true,
+		MTUMigration: true,
+		IPv6:         true,
+		DualStack:    true,
+		GrowPools:    true,
 		// Nodes get a block of the second family, and pods that start from then on an address of it.
 		ConvertDualStack: true,
 
-		Policies: provider.PolicySupport{Egress: true, IPBlockExceptions: true},
+		Implements: []string{"spec.exportNetworkFlows"},
+		Policies:   provider.PolicySupport{Egress: true, IPBlockExceptions: true},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	osv1 "github.com/openshift/api/operator/v1"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
@@ -44,6 +45,7 @@ func (OVNKubernetes) Validate(spec *operatorv1.NetworkSpec) field.ErrorList {
 	errs = append(errs, validateSubnets(spec)...)
 	errs = append(errs, validateIPsec(c.IPsecConfig)...)
 	errs = append(errs, validateAudit(c.PolicyAuditConfig)...)
+	errs = append(errs, validateNetworkFlows(spec.ExportNetworkFlows)...)
 	return append(errs, validateNotBuilt(c)...)
 }
 
@@ -78,13 +80,11 @@ func validatePools(pools []operatorv1.ClusterNetworkEntry) field.ErrorList {
 		// The first block of a pool is never given out.
 		lo := network.Bits() + 1
 		if lo > maxHostPrefix {
-			errs = append(errs, field.Invalid(clusterPath.Index(i).Child("cidr"), p.CIDR,
-				fmt.Sprintf("is too small for OVN-Kubernetes, which needs at least a /%d; use a shorter prefix, e.g. 10.128.0.0/14", maxHostPrefix-1)).WithOrigin("ovn-network-size"))
+			errs = append(errs, rules.OVNNetworkSize.Invalid(clusterPath.Index(i).Child("cidr"), p.CIDR, maxHostPrefix-1))
 			continue
 		}
 		if _, hi := netaddr.BlockRange(network); int(p.HostPrefix) == network.Bits() || p.HostPrefix > maxHostPrefix && int64(p.HostPrefix) <= int64(hi) {
-			errs = append(errs, field.Invalid(clusterPath.Index(i).Child("hostPrefix"), p.HostPrefix, fmt.Sprintf(
-				"must be between %d and %d for a /%d: the first block of a pool is never given out, and the router and the node have two addresses of each block", lo, maxHostPrefix, network.Bits())).WithOrigin("ovn-host-prefix"))
+			errs = append(errs, rules.OVNHostPrefix.Invalid(clusterPath.Index(i).Child("hostPrefix"), p.HostPrefix, lo, maxHostPrefix, network.Bits()))
 		}
 	}
 	return errs
@@ -99,20 +99,22 @@ func leastMTU(ipv6 bool) uint32 {
 }
 
 func validateMTU(mtu *uint32, ipv6 bool) field.ErrorList {
-	least := leastMTU(ipv6)
-	if mtu == nil || *mtu >= least && *mtu <= maxMTU {
+	switch at := configPath.Child("mtu"); {
+	case mtu == nil:
 		return nil
+	case *mtu < minMTU || *mtu > maxMTU:
+		return field.ErrorList{rules.OVNMTU.Invalid(at, *mtu)}
+	case *mtu < leastMTU(ipv6):
+		return field.ErrorList{rules.OVNMTUOfIPv6.Invalid(at, *mtu)}
 	}
-	return field.ErrorList{field.Invalid(configPath.Child("mtu"), *mtu,
-		fmt.Sprintf("invalid MTU %d: it must be between %d and %d bytes; leave it out for that of the nodes less %d", *mtu, least, maxMTU, overhead)).WithOrigin("ovn-mtu-range")}
+	return nil
 }
 
 func validatePort(port *uint32) field.ErrorList {
 	if port == nil || *port >= 1 && *port <= 65535 {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(configPath.Child("genevePort"), *port,
-		fmt.Sprintf("invalid GenevePort %d: it must be between 1 and 65535; leave it out for %d", *port, defaultGenevePort)).WithOrigin("ovn-geneve-port-range")}
+	return field.ErrorList{rules.OVNGenevePort.Invalid(configPath.Child("genevePort"), *port)}
 }
 
 // validateGateway accepts the gateway that is built: pods leave through the node's routing table.
@@ -132,14 +134,13 @@ func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
 		errs = append(errs, notBuilt(at.Child("ipForwarding"), g.IPForwarding,
 			"is not part of this version: nodes forward on all interfaces; use Global, or leave it out"))
 	default:
-		errs = append(errs, field.Invalid(at.Child("ipForwarding"), g.IPForwarding, "is not a mode of forwarding; use Global, or leave it out").WithOrigin("ovn-ip-forwarding"))
+		errs = append(errs, rules.OVNIPForwarding.Invalid(at.Child("ipForwarding"), g.IPForwarding))
 	}
 	if s := g.IPv4.InternalMasqueradeSubnet; s != "" && s != masquerade {
 		errs = append(errs, notBuilt(at.Child("ipv4", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade)))
 	}
 	if s := g.IPv6.InternalMasqueradeSubnet; s != "" && !ipv6 {
-		errs = append(errs, field.Invalid(at.Child("ipv6", "internalMasqueradeSubnet"), s,
-			"is for IPv6, and spec.clusterNetwork has no IPv6 network; leave it out").WithOrigin(ruleSubnetFamily))
+		errs = append(errs, rules.OVNMasqueradeFamily.Invalid(at.Child("ipv6", "internalMasqueradeSubnet"), s))
 	} else if s != "" && s != masquerade6 {
 		errs = append(errs, notBuilt(at.Child("ipv6", "internalMasqueradeSubnet"), s, fmt.Sprintf("cannot be chosen in this version; use %s, or leave it out", masquerade6)))
 	}
@@ -148,5 +149,5 @@ func validateGateway(g *osv1.GatewayConfig, ipv6 bool) field.ErrorList {
 
 // notBuilt refuses a setting that this version does not implement.
 func notBuilt(at *field.Path, value any, detail string) *field.Error {
-	return field.Invalid(at, value, detail).WithOrigin(ruleNotBuilt)
+	return rules.OVNNotBuilt.Invalid(at, value, detail)
 }

@@ -1,59 +1,36 @@
 package ovnkubernetes
 
 import (
-	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	osv1 "github.com/openshift/api/operator/v1"
+
+	"github.com/cluster-network-operator/cno/api/rules"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 )
 
-// validateIPsec accepts that IPsec is disabled. An object without a mode means Full, as early versions of the API had it.
-func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
-	if c == nil {
-		return nil
-	}
-	at := configPath.Child("ipsecConfig")
-	var errs field.ErrorList
-	switch c.Mode {
-	case osv1.IPsecModeDisabled:
-	case "":
-		errs = append(errs, field.Forbidden(at, "has no mode, which means Full: IPsec is not part of this version; set mode to Disabled, or leave ipsecConfig out").WithOrigin(ruleNotBuilt))
-	case osv1.IPsecModeExternal, osv1.IPsecModeFull:
-		errs = append(errs, notBuilt(at.Child("mode"), c.Mode, "is not part of this version: packets between nodes are not encrypted; use Disabled"))
-	default:
-		errs = append(errs, field.Invalid(at.Child("mode"), c.Mode, "is not a mode of IPsec; use Disabled").WithOrigin("ovn-ipsec-mode"))
-	}
-	if c.Full != nil {
-		errs = append(errs, field.Forbidden(at.Child("full"), "has settings of IPsec, which is not part of this version; remove it").WithOrigin(ruleNotBuilt))
-	}
-	return errs
-}
-
-// validateAudit accepts what the API server fills in, which writes no messages to a syslog. Anything else asks for audit messages.
+// validateAudit returns the settings of audit messages that ovn-controller cannot follow.
 func validateAudit(c *osv1.PolicyAuditConfig) field.ErrorList {
 	if c == nil {
 		return nil
 	}
 	at := configPath.Child("policyAuditConfig")
 	var errs field.ErrorList
-	refuse := func(name string, value, standard any) {
-		errs = append(errs, notBuilt(at.Child(name), value, fmt.Sprintf("configures audit messages of NetworkPolicies, which are not part of this version; use %v, or leave policyAuditConfig out", standard)))
+	positive := func(name string, set bool, value int64) {
+		if set && value < 1 {
+			errs = append(errs, rules.OVNAuditLimit.Invalid(at.Child(name), value))
+		}
 	}
-	if c.RateLimit != nil && *c.RateLimit != 20 {
-		refuse("rateLimit", *c.RateLimit, 20)
+	positive("rateLimit", c.RateLimit != nil, int64(*orZero(c.RateLimit)))
+	positive("maxFileSize", c.MaxFileSize != nil, int64(*orZero(c.MaxFileSize)))
+	positive("maxLogFiles", c.MaxLogFiles != nil, int64(*orZero(c.MaxLogFiles)))
+	if c.Destination != "" && !agentconfig.ValidDestination(c.Destination) {
+		errs = append(errs, rules.OVNAuditDestination.Invalid(at.Child("destination"), c.Destination))
 	}
-	if c.MaxFileSize != nil && *c.MaxFileSize != 50 {
-		refuse("maxFileSize", *c.MaxFileSize, 50)
-	}
-	if c.MaxLogFiles != nil && *c.MaxLogFiles != 5 {
-		refuse("maxLogFiles", *c.MaxLogFiles, 5)
-	}
-	if c.Destination != "" && c.Destination != "null" {
-		refuse("destination", c.Destination, `"null"`)
-	}
-	if c.SyslogFacility != "" && c.SyslogFacility != "local0" {
-		refuse("syslogFacility", c.SyslogFacility, "local0")
+	if c.SyslogFacility != "" && !slices.Contains(agentconfig.Facilities(), c.SyslogFacility) {
+		errs = append(errs, rules.OVNAuditFacility.Invalid(at.Child("syslogFacility"), c.SyslogFacility))
 	}
 	return errs
 }
@@ -62,8 +39,8 @@ func validateAudit(c *osv1.PolicyAuditConfig) field.ErrorList {
 func validateNotBuilt(c *osv1.OVNKubernetesConfig) field.ErrorList {
 	var errs field.ErrorList
 	if c.HybridOverlayConfig != nil {
-		errs = append(errs, field.Forbidden(configPath.Child("hybridOverlayConfig"),
-			"configures an overlay to nodes without OVN, which is not part of this version; remove it").WithOrigin(ruleNotBuilt))
+		errs = append(errs, rules.OVNNotBuilt.Forbidden(configPath.Child("hybridOverlayConfig"),
+			"configures an overlay to nodes without OVN, which is not part of this version; remove it"))
 	}
 	if s := c.EgressIPConfig.ReachabilityTotalTimeoutSeconds; s != nil {
 		errs = append(errs, notBuilt(configPath.Child("egressIPConfig", "reachabilityTotalTimeoutSeconds"), *s,
@@ -75,7 +52,7 @@ func validateNotBuilt(c *osv1.OVNKubernetesConfig) field.ErrorList {
 		errs = append(errs, notBuilt(configPath.Child("routeAdvertisements"), c.RouteAdvertisements,
 			"is not part of this version: routes to pods are not advertised; use Disabled"))
 	default:
-		errs = append(errs, field.Invalid(configPath.Child("routeAdvertisements"), c.RouteAdvertisements, "is neither Enabled nor Disabled; use Disabled").WithOrigin("ovn-route-advertisements"))
+		errs = append(errs, rules.OVNRouteAdvertisements.Invalid(configPath.Child("routeAdvertisements"), c.RouteAdvertisements))
 	}
 	return errs
 }

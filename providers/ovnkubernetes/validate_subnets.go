@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
@@ -55,8 +56,7 @@ func validateAlias(alias, old, name, join string) field.ErrorList {
 	if old == "" || join == "" || old == join {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(configPath.Child(alias), old, fmt.Sprintf(
-		"%s will be deprecated soon, until then it must be same as %s %s; remove %s", alias, name, join, alias)).WithOrigin("ovn-internal-subnet-alias")}
+	return field.ErrorList{rules.OVNSubnetAlias.Invalid(configPath.Child(alias), old, alias, name, join, alias)}
 }
 
 // joinOf is the join subnet: that of the deprecated setting if only that is there.
@@ -86,7 +86,7 @@ func (s subnet) family() string {
 }
 
 func (s subnet) otherFamily(wayOut string) *field.Error {
-	return field.Invalid(s.path, s.text, fmt.Sprintf("%s %s and ClusterNetwork must have matching IP families; %s", s.name, s.text, wayOut)).WithOrigin(ruleSubnetFamily)
+	return rules.OVNSubnetFamily.Invalid(s.path, s.text, s.name, s.text, wayOut)
 }
 
 // validate checks a subnet by itself, and its size: an address for each node that the pools have a block for, and three more.
@@ -95,13 +95,13 @@ func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList
 		return nil
 	}
 	if _, err := netaddr.ParseCIDR(s.text); err != nil {
-		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("%s is invalid: %q %s", s.name, s.text, err)).WithOrigin("ovn-internal-subnet-syntax")}
+		return field.ErrorList{rules.OVNSubnetSyntax.Invalid(s.path, s.text, s.name, s.text, err)}
 	}
 	if s.prefix.Addr().Is6() != s.six {
 		return field.ErrorList{s.otherFamily(fmt.Sprintf("use an %s network, or leave it out", s.family()))}
 	}
 	if kind := netaddr.Special(s.prefix); kind != "" {
-		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf("lies in the %s addresses, which cannot be routed; choose another network, or leave it out", kind)).WithOrigin("ovn-internal-subnet-special")}
+		return field.ErrorList{rules.OVNSubnetSpecial.Invalid(s.path, s.text, kind)}
 	}
 	var nodes uint64
 	for _, p := range pools {
@@ -110,9 +110,7 @@ func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList
 		}
 	}
 	if room := uint64(1) << min(63, s.prefix.Addr().BitLen()-s.prefix.Bits()); netaddr.Add(nodes, 3) >= room {
-		return field.ErrorList{field.Invalid(s.path, s.text, fmt.Sprintf(
-			"%s %s is not large enough for the maximum number of nodes which can be supported by ClusterNetwork: it has %d addresses, and spec.clusterNetwork has blocks for %d nodes; use a shorter prefix, or leave it out",
-			s.name, s.text, room, nodes)).WithOrigin("ovn-internal-subnet-size")}
+		return field.ErrorList{rules.OVNSubnetSize.Invalid(s.path, s.text, s.name, s.text, room, nodes)}
 	}
 	return nil
 }
@@ -121,8 +119,7 @@ func (s subnet) validate(pools []operatorv1.ClusterNetworkEntry) field.ErrorList
 func validateOverlaps(spec *operatorv1.NetworkSpec, subnets []subnet) field.ErrorList {
 	var errs field.ErrorList
 	refuse := func(at *field.Path, value string, s subnet, other, otherCIDR string, wayOut string) {
-		errs = append(errs, field.Invalid(at, value, fmt.Sprintf("whole or subset of %s CIDR %s is already in use: CIDRs %s (%s) and %s overlap; %s",
-			s.name, s.prefix, otherCIDR, other, s.prefix, wayOut)).WithOrigin("ovn-internal-subnet-overlap"))
+		errs = append(errs, rules.OVNSubnetOverlap.Invalid(at, value, s.name, s.prefix, otherCIDR, other, s.prefix, wayOut))
 	}
 	for i, s := range subnets {
 		for j, p := range spec.ServiceNetwork {

@@ -3,6 +3,7 @@ package ovnkubernetes
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,7 +51,10 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 		"what the API server fills in": with(func(c *osv1.OVNKubernetesConfig) {
 			c.PolicyAuditConfig = &osv1.PolicyAuditConfig{RateLimit: new(uint32(20)), MaxFileSize: new(uint32(50)), MaxLogFiles: new(int32(5)), Destination: "null", SyslogFacility: "local0"}
 		}),
-		"both families": dual(func(*osv1.OVNKubernetesConfig) {}),
+		"audit messages to a syslog elsewhere": auditing(osv1.PolicyAuditConfig{RateLimit: new(uint32(1)), MaxFileSize: new(uint32(1)), MaxLogFiles: new(int32(1)), Destination: "udp:[2001:db8::1]:514", SyslogFacility: "kern"}),
+		"audit messages to a socket":           auditing(osv1.PolicyAuditConfig{Destination: "unix:/run/systemd/journal/dev-log"}),
+		"audit messages to the C library":      auditing(osv1.PolicyAuditConfig{Destination: "libc"}),
+		"both families":                        dual(func(*osv1.OVNKubernetesConfig) {}),
 		"both families, written out": dual(func(c *osv1.OVNKubernetesConfig) {
 			c.IPv6 = &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd90::/64", InternalTransitSwitchSubnet: "fd91::/64"}
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/125"}}
@@ -73,6 +77,10 @@ func TestValidateAcceptsWhatCanBeInstalled(t *testing.T) {
 	}
 }
 
+func auditing(a osv1.PolicyAuditConfig) *operatorv1.NetworkSpec {
+	return with(func(c *osv1.OVNKubernetesConfig) { c.PolicyAuditConfig = &a })
+}
+
 func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 	gateway := func(g osv1.GatewayConfig) *operatorv1.NetworkSpec {
 		return with(func(c *osv1.OVNKubernetesConfig) { c.GatewayConfig = &g })
@@ -86,9 +94,6 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 	ipsec := func(i osv1.IPsecConfig) *operatorv1.NetworkSpec {
 		return with(func(c *osv1.OVNKubernetesConfig) { c.IPsecConfig = &i })
 	}
-	audit := func(a osv1.PolicyAuditConfig) *operatorv1.NetworkSpec {
-		return with(func(c *osv1.OVNKubernetesConfig) { c.PolicyAuditConfig = &a })
-	}
 	tiny := func(s *operatorv1.NetworkSpec) *operatorv1.NetworkSpec {
 		s.ClusterNetwork[0] = operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/21", HostPrefix: 24} // 8 nodes
 		return s
@@ -98,12 +103,21 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		why, field, rule, says string
 		spec                   *operatorv1.NetworkSpec
 	}{
+		{"a collector without a port", "spec.exportNetworkFlows.netFlow.collectors[1]", "ovn-flow-collectors", "is not the IPv4 address and UDP port of a collector; write for example 192.0.2.10:2055", network(func(s *operatorv1.NetworkSpec) {
+			s.ExportNetworkFlows = &osv1.ExportNetworkFlows{NetFlow: &osv1.NetFlowConfig{Collectors: []osv1.IPPort{"192.0.2.10:2055", "192.0.2.11"}}}
+		})},
+		{"a collector that is every address", "spec.exportNetworkFlows.sFlow.collectors[0]", "ovn-flow-collectors", "is not the IPv4 address", network(func(s *operatorv1.NetworkSpec) {
+			s.ExportNetworkFlows = &osv1.ExportNetworkFlows{SFlow: &osv1.SFlowConfig{Collectors: []osv1.IPPort{"0.0.0.0:6343"}}}
+		})},
+		{"eleven collectors", "spec.exportNetworkFlows.ipfix.collectors", "ovn-flow-collectors", "has 11 collectors; there may be at most 10. Remove the others", network(func(s *operatorv1.NetworkSpec) {
+			s.ExportNetworkFlows = &osv1.ExportNetworkFlows{IPFIX: &osv1.IPFIXConfig{Collectors: slices.Repeat([]osv1.IPPort{"192.0.2.10:4739"}, 11)}}
+		})},
 		{"no block but the first", "spec.clusterNetwork[0].cidr", "ovn-network-size", "at least a /28", pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/29", HostPrefix: 30})},
 		{"one block, which is the first", "spec.clusterNetwork[0].hostPrefix", "ovn-host-prefix", "between 17 and 29 for a /16", pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 16})},
 		{"no address for pods", "spec.clusterNetwork[1].hostPrefix", "ovn-host-prefix", "the router and the node", pools(operatorv1.ClusterNetworkEntry{CIDR: "10.0.0.0/16", HostPrefix: 24}, operatorv1.ClusterNetworkEntry{CIDR: "10.2.0.0/16", HostPrefix: 30})},
-		{"less than IPv4 needs", own + "mtu", "ovn-mtu-range", "invalid MTU 575: it must be between 576 and 65535", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(575)) })},
-		{"more than an interface takes", own + "mtu", "ovn-mtu-range", "leave it out", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(65536)) })},
-		{"no port", own + "genevePort", "ovn-geneve-port-range", "invalid GenevePort 0: it must be between 1 and 65535; leave it out for 6081", with(func(c *osv1.OVNKubernetesConfig) { c.GenevePort = new(uint32(0)) })},
+		{"less than IPv4 needs", own + "mtu", "ovn-mtu-range", "is out of range; it must be 576 to 65535", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(575)) })},
+		{"more than an interface takes", own + "mtu", "ovn-mtu-range", "left out", with(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(65536)) })},
+		{"no port", own + "genevePort", "ovn-geneve-port-range", "is out of range; it must be 1 to 65535", with(func(c *osv1.OVNKubernetesConfig) { c.GenevePort = new(uint32(0)) })},
 		{"the gateway that is not built", own + "gatewayConfig.routingViaHost", ruleNotBuilt, "set it to true", gateway(osv1.GatewayConfig{})},
 		{"forwarding of some interfaces", own + "gatewayConfig.ipForwarding", ruleNotBuilt, "use Global", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingRestricted})},
 		{"a word", own + "gatewayConfig.ipForwarding", "ovn-ip-forwarding", "not a mode of forwarding", gateway(osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: "Sometimes"})},
@@ -128,7 +142,7 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"IPv6 without an IPv6 pool", own + "ipv6.internalJoinSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd98::/64"})},
 		{"IPv6 without an IPv6 pool", own + "ipv6.internalTransitSwitchSubnet", ruleSubnetFamily, "remove it", six(osv1.IPv6OVNKubernetesConfig{InternalTransitSwitchSubnet: "fd97::/64"})},
 		{"IPv6 first", "spec.clusterNetwork[0].cidr", ruleNotBuilt, "put an IPv4 network first", pools(operatorv1.ClusterNetworkEntry{CIDR: "fd01::/48", HostPrefix: 64})},
-		{"an MTU that IPv6 does not admit", own + "mtu", "ovn-mtu-range", "between 1280 and", dual(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1279)) })},
+		{"an MTU that IPv6 does not admit", own + "mtu", "ovn-mtu-range", "at least 1280", dual(func(c *osv1.OVNKubernetesConfig) { c.MTU = new(uint32(1279)) })},
 		{"a masquerade subnet that is not built", own + "gatewayConfig.ipv6.internalMasqueradeSubnet", ruleNotBuilt, "use fd69::/125", dual(func(c *osv1.OVNKubernetesConfig) {
 			c.GatewayConfig = &osv1.GatewayConfig{RoutingViaHost: true, IPv6: osv1.IPv6GatewayConfig{InternalMasqueradeSubnet: "fd69::/112"}}
 		})},
@@ -144,16 +158,17 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 		{"two values for one subnet", own + "v6InternalSubnet", "ovn-internal-subnet-alias", "must be same as v6InternalJoinSubnet fd90::/64", dual(func(c *osv1.OVNKubernetesConfig) {
 			c.V6InternalSubnet, c.IPv6 = "fd91::/64", &osv1.IPv6OVNKubernetesConfig{InternalJoinSubnet: "fd90::/64"}
 		})},
-		{"what early versions of the API took for Full", own + "ipsecConfig", ruleNotBuilt, "set mode to Disabled", ipsec(osv1.IPsecConfig{})},
-		{"IPsec", own + "ipsecConfig.mode", ruleNotBuilt, "not encrypted; use Disabled", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeFull})},
-		{"IPsec", own + "ipsecConfig.mode", ruleNotBuilt, "use Disabled", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeExternal})},
 		{"a word", own + "ipsecConfig.mode", "ovn-ipsec-mode", "not a mode of IPsec", ipsec(osv1.IPsecConfig{Mode: "On"})},
-		{"settings of IPsec", own + "ipsecConfig.full", ruleNotBuilt, "remove it", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled, Full: &osv1.IPsecFullModeConfig{Encapsulation: osv1.EncapsulationAlways}})},
-		{"audit messages", own + "policyAuditConfig.rateLimit", ruleNotBuilt, "use 20, or leave policyAuditConfig out", audit(osv1.PolicyAuditConfig{RateLimit: new(uint32(21))})},
-		{"audit messages", own + "policyAuditConfig.maxFileSize", ruleNotBuilt, "use 50", audit(osv1.PolicyAuditConfig{MaxFileSize: new(uint32(51))})},
-		{"audit messages", own + "policyAuditConfig.maxLogFiles", ruleNotBuilt, "use 5", audit(osv1.PolicyAuditConfig{MaxLogFiles: new(int32(6))})},
-		{"audit messages", own + "policyAuditConfig.destination", ruleNotBuilt, `use "null"`, audit(osv1.PolicyAuditConfig{Destination: "libc"})},
-		{"audit messages", own + "policyAuditConfig.syslogFacility", ruleNotBuilt, "use local0", audit(osv1.PolicyAuditConfig{SyslogFacility: "kern"})},
+		{"settings of a mode that is not used", own + "ipsecConfig.full", "ovn-ipsec-full", "and mode is Disabled; remove full", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled, Full: &osv1.IPsecFullModeConfig{Encapsulation: osv1.EncapsulationAlways}})},
+		{"an encapsulation", own + "ipsecConfig.full.encapsulation", "ovn-ipsec-encapsulation", "use Auto", ipsec(osv1.IPsecConfig{Mode: osv1.IPsecModeFull, Full: &osv1.IPsecFullModeConfig{Encapsulation: "Never"}})},
+		{"no audit messages at all", own + "policyAuditConfig.rateLimit", "ovn-policy-audit", "must be 1 or more", auditing(osv1.PolicyAuditConfig{RateLimit: new(uint32(0))})},
+		{"files without content", own + "policyAuditConfig.maxFileSize", "ovn-policy-audit", "must be 1 or more", auditing(osv1.PolicyAuditConfig{MaxFileSize: new(uint32(0))})},
+		{"fewer than no files", own + "policyAuditConfig.maxLogFiles", "ovn-policy-audit", "must be 1 or more", auditing(osv1.PolicyAuditConfig{MaxLogFiles: new(int32(-1))})},
+		{"a word", own + "policyAuditConfig.destination", "ovn-policy-audit", "use null, libc", auditing(osv1.PolicyAuditConfig{Destination: "syslog"})},
+		{"a name, which ovn-controller would have to resolve", own + "policyAuditConfig.destination", "ovn-policy-audit", "udp:IP:PORT", auditing(osv1.PolicyAuditConfig{Destination: "udp:logs.example:514"})},
+		{"a path that leaves its directory", own + "policyAuditConfig.destination", "ovn-policy-audit", "unix:PATH", auditing(osv1.PolicyAuditConfig{Destination: "unix:/run/../log"})},
+		{"a socket in the root directory", own + "policyAuditConfig.destination", "ovn-policy-audit", "in a directory", auditing(osv1.PolicyAuditConfig{Destination: "unix:/log"})},
+		{"a facility", own + "policyAuditConfig.syslogFacility", "ovn-policy-audit", "use local0 to local7", auditing(osv1.PolicyAuditConfig{SyslogFacility: "local8"})},
 		{"nodes without OVN", own + "hybridOverlayConfig", ruleNotBuilt, "remove it", with(func(c *osv1.OVNKubernetesConfig) { c.HybridOverlayConfig = &osv1.HybridOverlayConfig{} })},
 		{"egress IP addresses", own + "egressIPConfig.reachabilityTotalTimeoutSeconds", ruleNotBuilt, "remove egressIPConfig", with(func(c *osv1.OVNKubernetesConfig) { c.EgressIPConfig.ReachabilityTotalTimeoutSeconds = new(uint32(0)) })},
 		{"BGP", own + "routeAdvertisements", ruleNotBuilt, "use Disabled", with(func(c *osv1.OVNKubernetesConfig) { c.RouteAdvertisements = osv1.RouteAdvertisementsEnabled })},
@@ -169,7 +184,7 @@ func TestValidateNamesFieldRuleAndWayOut(t *testing.T) {
 func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	spec := with(func(c *osv1.OVNKubernetesConfig) {
 		c.MTU, c.GenevePort, c.V6InternalSubnet, c.RouteAdvertisements = new(uint32(1)), new(uint32(0)), "fd98::/64", osv1.RouteAdvertisementsEnabled
-		c.GatewayConfig, c.IPsecConfig, c.HybridOverlayConfig = &osv1.GatewayConfig{}, &osv1.IPsecConfig{}, &osv1.HybridOverlayConfig{}
+		c.GatewayConfig, c.IPsecConfig, c.HybridOverlayConfig = &osv1.GatewayConfig{}, &osv1.IPsecConfig{Mode: "On"}, &osv1.HybridOverlayConfig{}
 		c.IPv4 = &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "x", InternalTransitSwitchSubnet: "y"}
 	})
 	spec.ClusterNetwork[0].HostPrefix = 30
@@ -182,8 +197,9 @@ func TestDefaults(t *testing.T) {
 	filled := func(change func(*osv1.OVNKubernetesConfig)) *osv1.OVNKubernetesConfig {
 		c := &osv1.OVNKubernetesConfig{
 			MTU: new(uint32(1400)), GenevePort: new(uint32(6081)), IPsecConfig: &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}, RouteAdvertisements: osv1.RouteAdvertisementsDisabled,
-			GatewayConfig: &osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingGlobal, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.169.0/29"}},
-			IPv4:          &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.64.0.0/16", InternalTransitSwitchSubnet: "100.88.0.0/16"},
+			GatewayConfig:     &osv1.GatewayConfig{RoutingViaHost: true, IPForwarding: osv1.IPForwardingGlobal, IPv4: osv1.IPv4GatewayConfig{InternalMasqueradeSubnet: "169.254.169.0/29"}},
+			IPv4:              &osv1.IPv4OVNKubernetesConfig{InternalJoinSubnet: "100.64.0.0/16", InternalTransitSwitchSubnet: "100.88.0.0/16"},
+			PolicyAuditConfig: &osv1.PolicyAuditConfig{RateLimit: new(uint32(20)), MaxFileSize: new(uint32(50)), MaxLogFiles: new(int32(5)), Destination: "null", SyslogFacility: "local0"},
 		}
 		change(c)
 		return c
@@ -211,6 +227,8 @@ func TestDefaults(t *testing.T) {
 		{"just enough for IPv6", dual(func(*osv1.OVNKubernetesConfig) {}), nil, 1380, filled(func(c *osv1.OVNKubernetesConfig) { both(c); c.MTU = new(uint32(1280)) })},
 		{"what was determined once stays", network(nil), with(other), 9000, filled(other)},
 		{"what is set", with(other), with(func(c *osv1.OVNKubernetesConfig) { *c = *filled(func(*osv1.OVNKubernetesConfig) {}) }), 9000, filled(other)},
+		{"an audit setting alone", with(func(c *osv1.OVNKubernetesConfig) { c.PolicyAuditConfig = &osv1.PolicyAuditConfig{Destination: "libc"} }), nil, 1500,
+			filled(func(c *osv1.OVNKubernetesConfig) { c.PolicyAuditConfig.Destination = "libc" })},
 		{"the former field of the join subnet", with(func(c *osv1.OVNKubernetesConfig) { c.V4InternalSubnet = "100.66.0.0/16" }), nil, 1500,
 			filled(func(c *osv1.OVNKubernetesConfig) {
 				c.V4InternalSubnet, c.IPv4.InternalJoinSubnet = "100.66.0.0/16", "100.66.0.0/16"

@@ -43,6 +43,14 @@ const (
 	CommandMaster     = "ovn-master"     // ovnkube on masters
 )
 
+// The commands that compare what there is with the Kubernetes API, in containers CommandMaster and CommandNode. With FlagJSON they print a report of
+// package finding.
+const (
+	CommandCheckMaster = "check-master"
+	CommandCheckNode   = "check-node"
+	FlagJSON           = "json"
+)
+
 // The variables of all containers.
 const (
 	VariableNode           = "K8S_NODE"                 // the name of the node
@@ -52,10 +60,11 @@ const (
 	VariableSouth          = "OVN_SOUTH"                // KeySouth
 	VariableClusterNetwork = "OVN_NET_CIDR"             // KeyClusterNetwork
 	VariableServiceNetwork = "OVN_SVC_CIDR"             // KeyServiceNetwork
-	VariableMTU            = "OVN_MTU"                  // the MTU of pods in bytes
+	VariableMTU            = "OVN_MTU"                  // KeyMTU
 	VariableMultiNetwork   = "OVN_MULTI_NETWORK_ENABLE" // true if pods may have further networks
 	VariableTunnelPort     = "OVN_ENCAP_PORT"           // the UDP port of Geneve
 	VariableGatewayMode    = "OVN_GATEWAY_MODE"         // GatewayLocal
+	VariablePod            = "POD_NAME"                 // of ovn-node and ovn-ipsec: the name of the pod
 	VariableLogLevel       = "OVNKUBE_LOGLEVEL"         // info or debug
 	VariableHealth         = "OVNKUBE_HEALTH_ADDR"      // of ovn-node and ovn-master: the address of /healthz, /readyz and /metrics
 )

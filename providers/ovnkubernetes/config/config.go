@@ -46,12 +46,23 @@ type Config struct {
 	Datapath string
 	// Probe is after how much silence ovn-controller asks whether the southbound database is alive.
 	Probe time.Duration
+	// Pod is the name of the agent's pod, to which it reports.
+	Pod string
+	// IPsec is what the agent of IPsec needs beside that.
+	IPsec IPsec
 	// Health is the address of /healthz, /readyz and /metrics.
 	Health string
 	// LogLevel is debug, info, warn or error.
 	LogLevel string
 	// Directories are where files and sockets are.
 	Directories Directories
+}
+
+// IPsec is where the agent of IPsec has its files.
+type IPsec struct {
+	// ConfigDir has the files of the ConfigMap, Authority is the file with the CA of nodes' certificates, RunDir has charon's socket, and must not be shared
+	// with other nodes. Charon is the program.
+	ConfigDir, Authority, RunDir, Charon string
 }
 
 // Pool is a pool of the cluster network.
@@ -78,6 +89,12 @@ type Directories struct {
 	PluginConf, Plugins string
 	// SwitchNamespace is the name of the network namespace of Open vSwitch with the userspace datapath.
 	SwitchNamespace string
+	// NetworkFlows is the file with the collectors of flow records.
+	NetworkFlows string
+	// MTU is the file with what the node has of the MTU.
+	MTU string
+	// PolicyAudit is the file with the settings of audit messages, AuditLog the file that they are written to.
+	PolicyAudit, AuditLog string
 	// ProcSys is where the kernel's settings are.
 	ProcSys string
 }
@@ -178,6 +195,14 @@ func (c Config) CheckMaster() error {
 		"cluster-subnets (" + agentconfig.VariableClusterNetwork + ")":   len(c.Pools) > 0,
 		"k8s-service-cidrs (" + agentconfig.VariableServiceNetwork + ")": len(c.Services) > 0,
 		"encap-ip (" + agentconfig.VariableNodeAddress + ")":             c.TunnelAddress.IsValid(),
+	})
+}
+
+// CheckIPsec returns what the agent of IPsec needs and does not have.
+func (c Config) CheckIPsec() error {
+	return missing(map[string]bool{
+		"encap-ip (" + agentconfig.VariableNodeAddress + ")": c.TunnelAddress.Is4(),
+		"pod-name (" + agentconfig.VariablePod + ")":         c.Pod != "",
 	})
 }
 

@@ -53,9 +53,10 @@ func TestTheVariablesOfContainersAreEnough(t *testing.T) {
 		Services: []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd02::/112")},
 		MTU:      1400, TunnelAddress: netip.MustParseAddr("192.0.2.1"), TunnelPort: 6081, LogLevel: "debug", Health: "127.0.0.1:19105",
 		PrivateKey: "/ovn-cert/tls.key", Certificate: "/ovn-cert/tls.crt", Authority: "/ovn-ca/ca-bundle.crt", Datapath: config.DatapathAuto, Probe: 100 * time.Second,
+		IPsec: config.IPsec{ConfigDir: "/etc/ovn-ipsec", Authority: "/signer-ca/ca-bundle.crt", RunDir: "/run/ovn-ipsec", Charon: "/usr/lib/ipsec/charon"},
 		Directories: config.Directories{
 			SwitchRun: "/var/run/openvswitch", SwitchData: "/var/lib/openvswitch", Run: "/var/run/ovn", Data: "/var/lib/ovn", Server: "/var/run/ovn-kubernetes",
-			State: "/var/lib/cno/ovn-kubernetes", PluginConf: "/etc/cni/net.d", Plugins: "/host/opt/cni/bin", SwitchNamespace: "ovs", ProcSys: "/proc/sys",
+			State: "/var/lib/cno/ovn-kubernetes", PluginConf: "/etc/cni/net.d", Plugins: "/host/opt/cni/bin", SwitchNamespace: "ovs", NetworkFlows: "/etc/ovn-network-flows/network-flows.json", MTU: "/etc/ovn-mtu/mtu.json", PolicyAudit: "/etc/ovn-policy-audit/policy-audit.json", AuditLog: "/var/log/ovn/acl-audit-log.log", ProcSys: "/proc/sys",
 		},
 	}
 	if diff := cmp.Diff(want, c, cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{})); diff != "" {

@@ -163,6 +163,15 @@ func directories() []Setting {
 		dir("ovs-data-dir", "", "", agentconfig.SwitchDataDir, "directory of Open vSwitch's database", func(c *Config) *string { return &c.Directories.SwitchData }),
 		dir("ovn-run-dir", "", "", agentconfig.RunDir, "directory of OVN's sockets", func(c *Config) *string { return &c.Directories.Run }),
 		dir("ovn-data-dir", "", "", agentconfig.DataDir, "directory of OVN's databases", func(c *Config) *string { return &c.Directories.Data }),
+		dir("mtu-file", "", "", agentconfig.MTUFile, "file with the MTU, which changes while the agent runs; without it --mtu applies", func(c *Config) *string { return &c.Directories.MTU }),
+		dir("network-flows", "", "", agentconfig.NetworkFlowsFile, "file with the collectors of flow records; it need not exist", func(c *Config) *string { return &c.Directories.NetworkFlows }),
+		dir("policy-audit", "", "", agentconfig.AuditFile, "file with the settings of audit messages of NetworkPolicies; it need not exist", func(c *Config) *string { return &c.Directories.PolicyAudit }),
+		dir("policy-audit-log", "", "", agentconfig.AuditLog, "file to which ovn-controller writes audit messages of NetworkPolicies", func(c *Config) *string { return &c.Directories.AuditLog }),
+		dir("ipsec-config-dir", "", "", agentconfig.IPsecConfigDir, "directory with the settings of IPsec", func(c *Config) *string { return &c.IPsec.ConfigDir }),
+		dir("ipsec-cacert", "", "", agentconfig.IPsecAuthorityDir+"/ca-bundle.crt", "file with the CA of nodes' certificates for IPsec", func(c *Config) *string { return &c.IPsec.Authority }),
+		dir("ipsec-run-dir", "", "", "/run/ovn-ipsec", "directory of charon's socket", func(c *Config) *string { return &c.IPsec.RunDir }),
+		dir("ipsec-charon", "", "", "/usr/lib/ipsec/charon", "the daemon charon of strongSwan", func(c *Config) *string { return &c.IPsec.Charon }),
+		{Flag: "pod-name", Variable: agentconfig.VariablePod, Usage: "name of the agent's pod, to which it reports", set: text(func(c *Config) *string { return &c.Pod })},
 		dir("proc-sys", "", "", "/proc/sys", "directory of the kernel's settings", func(c *Config) *string { return &c.Directories.ProcSys }),
 		{Flag: "ovs-namespace", Default: "ovs", Usage: "network namespace of Open vSwitch with the userspace datapath", set: func(c *Config, v string) error {
 			if strings.ContainsAny(v, "/ ") || v == "" || v[0] == '.' {

@@ -33,6 +33,8 @@ type cluster struct {
 	requeue  func(key)
 	// without are the nodes that lack a block.
 	without []string
+	// refused are annotations for messages that are not valid, by namespace.
+	refused map[string]string
 }
 
 // given is what a pod has.
@@ -49,7 +51,7 @@ func newCluster(pools []nodeblocks.Pool, o *objects) *cluster {
 	}
 	return &cluster{
 		pools: pools, objects: o, rows: northbound.NewState(northbound.Cluster{Networks: networks}), addresses: newAddresses(),
-		blocks: map[string][]netip.Prefix{}, given: map[key]given{}, waiting: map[string]map[key]bool{},
+		blocks: map[string][]netip.Prefix{}, given: map[key]given{}, waiting: map[string]map[key]bool{}, refused: map[string]string{},
 	}
 }
 
@@ -65,8 +67,13 @@ func (c *cluster) apply(keys []key) {
 		case namespaceKind:
 			if n := get[corev1.Namespace](c.objects.namespaces, k); n != nil {
 				c.rows.SetNamespace(netpolicy.Namespace{Name: n.Name, Labels: n.Labels})
+				c.rows.SetMulticast(n.Name, n.Annotations[topology.Multicast] == "true")
+				c.logging(n)
 			} else {
 				c.rows.DeleteNamespace(k.name)
+				c.rows.SetMulticast(k.name, false)
+				c.rows.SetLogging(k.name, topology.Logging{})
+				delete(c.refused, k.name)
 			}
 		case podKind:
 			c.pod(k)
@@ -83,6 +90,19 @@ func (c *cluster) apply(keys []key) {
 				c.rows.DeletePolicy(netpolicy.ID{Namespace: k.namespace, Name: k.name})
 			}
 		}
+	}
+}
+
+// logging takes the severities of messages of a namespace. An annotation that is not valid gets an event when it is first seen.
+func (c *cluster) logging(n *corev1.Namespace) {
+	value := n.Annotations[topology.ACLLogging]
+	l, err := topology.DecodeLogging(value)
+	c.rows.SetLogging(n.Name, l)
+	if err == nil {
+		delete(c.refused, n.Name)
+	} else if c.refused[n.Name] != value {
+		c.refused[n.Name] = value
+		c.event(n, "InvalidACLLogging", err.Error())
 	}
 }
 

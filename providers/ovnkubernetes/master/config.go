@@ -54,6 +54,10 @@ type Config struct {
 	// ovn-controller does not answer while it computes the flows of a large cluster.
 	ProbeInterval time.Duration
 
+	// RateLimit returns how many messages about NetworkPolicies a node writes in a second at most. It is called every few seconds. Nil is the
+	// default of the operator.
+	RateLimit func() (uint32, error)
+
 	// LeaseNamespace and LeaseName name the lease. Defaults: openshift-ovn-kubernetes and ovn-kubernetes-master.
 	LeaseNamespace, LeaseName string
 

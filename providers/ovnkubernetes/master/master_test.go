@@ -16,7 +16,9 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
@@ -430,4 +432,44 @@ func TestALostLeaseClosesTheDatabaseAndEndsTheProcess(t *testing.T) {
 	if w.open() {
 		t.Error("the database is open to nodes")
 	}
+}
+
+func TestAnInvalidAnnotationForMessagesHasAnEvent(t *testing.T) {
+	server := apitest.Shared(t)
+	ns := server.Namespace(t)
+	w := newWorld(t, server, "messages")
+	server.Create(t, &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "web"}, Spec: networkingv1.NetworkPolicySpec{
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{}},
+	}})
+	annotate := func(value string) {
+		t.Helper()
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, topology.ACLLogging, value)
+		if err := server.Client.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	severities := func(want string) {
+		t.Helper()
+		eventually.Holds(t, "the severities are "+want, func() (string, bool) {
+			out := strings.Fields(w.Northbound("--bare", "--columns=severity", "find", "ACL", "log=true"))
+			slices.Sort(out)
+			return strings.Join(out, " "), strings.Join(out, " ") == want
+		})
+	}
+	annotate(`{"deny":"alert","allow":"notice"}`)
+	severities("alert notice")
+	annotate(`{"deny":"alert","allow":"loud"}`)
+	severities("alert")
+	eventually.Holds(t, "an event names the annotation", func() (string, bool) {
+		var events eventsv1.EventList
+		if err := server.Client.List(t.Context(), &events); err != nil {
+			return err.Error(), false
+		}
+		for _, e := range events.Items {
+			if e.Regarding.Kind == "Namespace" && e.Regarding.Name == ns && e.Reason == "InvalidACLLogging" && strings.Contains(e.Note, `allow: "loud" is not one of alert`) {
+				return "", true
+			}
+		}
+		return fmt.Sprint(len(events.Items)), false
+	})
 }

@@ -3,9 +3,9 @@ package master
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/internal/phrase"
 )
 
 // mostNamed is how many things one sentence names.
@@ -15,7 +15,7 @@ func withoutBlocks(nodes []string) error {
 	if len(nodes) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nodes without a block, as all blocks of the cluster network are in use: %s; add a cluster network, or remove nodes", named(nodes))
+	return fmt.Errorf("nodes without a block, as all blocks of the cluster network are in use: %s; add a cluster network, or remove nodes", phrase.Names(nodes, mostNamed))
 }
 
 func policyProblems(all []netpolicy.Problem) error {
@@ -26,12 +26,5 @@ func policyProblems(all []netpolicy.Problem) error {
 	for _, p := range all {
 		texts = append(texts, fmt.Sprintf("%s: %s: %s", p.Policy, p.Field, p.Detail))
 	}
-	return errors.New("parts of NetworkPolicies match nothing: " + named(texts))
-}
-
-func named(texts []string) string {
-	if len(texts) <= mostNamed {
-		return strings.Join(texts, "; ")
-	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(texts[:mostNamed], "; "), len(texts)-mostNamed)
+	return errors.New("parts of NetworkPolicies match nothing: " + phrase.Clauses(texts, mostNamed))
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
@@ -153,36 +153,20 @@ func (s *southbound) apply(ctx context.Context, client *ovsdb.Client, complete f
 // chassis deletes the chassis of nodes that do not exist, and adds those that are missing: ovn-controller takes over the chassis that has
 // its name, and without them the first nodes to connect would remove their tunnels to all others.
 func (s *southbound) chassis(ctx context.Context, client *ovsdb.Client, nodes map[string]netip.Addr) error {
-	results, err := client.Transact(ctx, southboundName, ovsdb.Select("Chassis", []string{"_uuid", "name"}),
-		ovsdb.Select("Chassis_Private", []string{"_uuid", "name"}), ovsdb.Select("Encap", []string{"ip", "chassis_name"}))
+	results, err := client.Transact(ctx, southboundName, ovsdb.Select(chassisTable, []string{"_uuid", "name"}),
+		ovsdb.Select(privateTable, []string{"_uuid", "name"}), ovsdb.Select("Encap", []string{"ip", "chassis_name"}))
 	if err != nil {
 		return err
 	}
 	var operations []ovsdb.Operation
-	present, taken := map[string]bool{}, map[string]bool{}
-	for i, table := range []string{"Chassis", "Chassis_Private"} {
-		for _, row := range results[i].Rows {
-			name := row.Text("name")
-			if _, exists := nodes[name]; !exists {
-				operations = append(operations, ovsdb.Delete(table, ovsdb.Is(row.UUID("_uuid"))))
-			} else if i == 0 {
-				present[name] = true
-			}
-		}
+	stale, missing := compareChassis(registeredOf(results[0].Rows, results[1].Rows, results[2].Rows), nodes)
+	for _, r := range stale {
+		operations = append(operations, ovsdb.Delete(r.table, ovsdb.Is(r.id)))
 	}
-	for _, row := range results[2].Rows {
-		taken[row.Text("ip")] = present[row.Text("chassis_name")]
-	}
-	for i, name := range slices.Sorted(maps.Keys(nodes)) {
-		// Two chassis cannot have one address; which of two nodes has it is for ovn-controller to find out.
-		address := nodes[name].String()
-		if present[name] || !nodes[name].IsValid() || taken[address] {
-			continue
-		}
-		taken[address] = true
+	for i, name := range missing {
 		encap := "encap" + strconv.Itoa(i)
 		operations = append(operations,
-			ovsdb.Insert("Encap", encap, map[string]any{"type": "geneve", "ip": address, "chassis_name": name, "options": ovsdb.Map{"csum": "true"}}),
+			ovsdb.Insert("Encap", encap, map[string]any{"type": "geneve", "ip": nodes[name].String(), "chassis_name": name, "options": ovsdb.Map{"csum": "true"}}),
 			ovsdb.Insert("Chassis", "", map[string]any{"name": name, "hostname": name, "encaps": ovsdb.Set{ovsdb.Named(encap)}}))
 	}
 	if len(operations) == 0 {
@@ -221,4 +205,23 @@ func tunnelAddress(internal []string) netip.Addr {
 		}
 	}
 	return netip.Addr{}
+}
+
+// tunnelAddresses are the addresses of all nodes for tunnels.
+func tunnelAddresses(o *objects) map[string]netip.Addr {
+	out := map[string]netip.Addr{}
+	for _, object := range o.nodes.GetStore().List() {
+		n, ok := object.(*corev1.Node)
+		if !ok {
+			continue
+		}
+		var internal []string
+		for _, a := range n.Status.Addresses {
+			if a.Type == corev1.NodeInternalIP {
+				internal = append(internal, a.Address)
+			}
+		}
+		out[n.Name] = tunnelAddress(internal)
+	}
+	return out
 }

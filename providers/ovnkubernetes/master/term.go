@@ -27,6 +27,8 @@ const (
 	// seen.
 	foreignSettle = time.Second
 	verifyEvery   = 5 * time.Minute
+	// lookEvery is how often the rate of messages is read although no object changed.
+	lookEvery = 10 * time.Second
 	// writeLimit is how long writing may take, with the wait for a connection.
 	writeLimit = time.Minute
 )
@@ -38,6 +40,7 @@ const (
 	aboutAPI        agent.Topic = "annotations"
 	aboutBlocks     agent.Topic = "blocks"
 	aboutPolicies   agent.Topic = "policies"
+	aboutMessages   agent.Topic = "policy-audit"
 	eventsComponent             = "ovnkube-master"
 )
 
@@ -165,7 +168,7 @@ func (t *term) loop(ctx context.Context) {
 
 // pause waits for something to do.
 func (t *term) pause(ctx context.Context) {
-	timer := time.NewTimer(30 * time.Second)
+	timer := time.NewTimer(lookEvery)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -191,6 +194,7 @@ func (t *term) reconcile(ctx context.Context) error {
 		}
 	}
 	t.cluster.apply(keys)
+	t.limitMessages()
 	if slices.ContainsFunc(keys, func(k key) bool { return k.kind == nodeKind }) {
 		if nodes := t.nodes(); !maps.Equal(t.known, nodes) {
 			t.known = nodes
@@ -217,6 +221,18 @@ func (t *term) reconcile(ctx context.Context) error {
 	}
 	t.finish(keys)
 	return nil
+}
+
+// limitMessages takes the rate of messages about NetworkPolicies. While it cannot be read, the last one stays.
+func (t *term) limitMessages() {
+	if t.RateLimit == nil {
+		return
+	}
+	limit, err := t.RateLimit()
+	if err == nil {
+		t.cluster.rows.SetRateLimit(limit)
+	}
+	t.board.Note(aboutMessages, err)
 }
 
 // plan returns what is to be written: the changes, or the difference of all rows.
@@ -281,20 +297,4 @@ func (t *term) complete(ctx context.Context) error {
 }
 
 // nodes are the tunnel addresses of all nodes.
-func (t *term) nodes() map[string]netip.Addr {
-	out := map[string]netip.Addr{}
-	for _, object := range t.objects.nodes.GetStore().List() {
-		n, ok := object.(*corev1.Node)
-		if !ok {
-			continue
-		}
-		var internal []string
-		for _, a := range n.Status.Addresses {
-			if a.Type == corev1.NodeInternalIP {
-				internal = append(internal, a.Address)
-			}
-		}
-		out[n.Name] = tunnelAddress(internal)
-	}
-	return out
-}
+func (t *term) nodes() map[string]netip.Addr { return tunnelAddresses(t.objects) }

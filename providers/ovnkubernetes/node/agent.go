@@ -1,12 +1,15 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,6 +20,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/cniconf"
 	"github.com/cluster-network-operator/cno/internal/host/kernelwatch"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/daemon"
@@ -42,7 +46,9 @@ const (
 	topicTraffic    agent.Topic = "masquerade"
 	topicController agent.Topic = "ovn-controller"
 	topicPorts      agent.Topic = "ports"
+	topicExport     agent.Topic = "network-flows"
 	topicCNI        agent.Topic = "cni"
+	topicIPsec      agent.Topic = "ipsec"
 	topicKernel     agent.Topic = "kernel"
 	topicAPI        agent.Topic = "api"
 )
@@ -58,6 +64,8 @@ type Options struct {
 // status is what the agent reports besides its problems.
 type status struct {
 	ready bool
+	// managed is what the management port has of the MTU.
+	managed mtumigration.State
 	// link is the index of the management port's interface.
 	link int
 }
@@ -74,8 +82,12 @@ type daemonState struct {
 	board     *agent.Board[status]
 	beat      agent.Beat
 	changed   agent.Trigger
+	// mtu is what the node is to have of the MTU.
+	mtu atomic.Pointer[mtumigration.State]
 	// portChecked is when applyTunnelPort has last found the right port.
 	portChecked time.Time
+	// phase is the phase of IPsec that guard has seen last; nil before that.
+	phase *agentconfig.Phase
 }
 
 // Run is the agent. It ends with the context, and leaves pods, ports and flows as they are.
@@ -93,6 +105,14 @@ func Run(ctx context.Context, o Options) error {
 	if userspace {
 		d.place = ovs.Place{Path: underlay.Path()}
 	}
+	if err := d.guard(ctx); err != nil {
+		return err // no pod starts whose packets would leave in the clear
+	}
+	mtu, err := readMTU(o.Config)
+	if err != nil {
+		return err
+	}
+	d.mtu.Store(&mtu)
 	metrics := newMetrics(o.Version, d)
 	d.vswitch = newSwitch(o.Config.Directories.SwitchSocket(), d.changed.Fire, func(err error) {
 		metrics.reconnects.Inc()
@@ -111,7 +131,7 @@ func Run(ctx context.Context, o Options) error {
 		Handler: &pods{
 			ready:   func() (bool, <-chan struct{}) { v, changed := d.board.Get(); return v.Status.ready, changed },
 			objects: d.objects, vswitch: d.vswitch, place: d.place, userspace: userspace,
-			mtu: o.Config.MTU, events: events,
+			mtu: func() mtumigration.State { return *d.mtu.Load() }, events: events,
 		},
 		Dir: attachments(o.Config.Directories), Log: o.Log, Metrics: metrics, Failed: events.Failed,
 	}
@@ -119,16 +139,18 @@ func Run(ctx context.Context, o Options) error {
 		Ready:   func() (bool, agent.Problems) { v := d.board.View(); return v.Status.ready, v.Problems },
 		Metrics: metrics, Beat: &d.beat, Now: time.Now,
 	}
-	address := o.Config.Health
-	if address == "" {
-		address = agentconfig.HealthNode
-	}
+	return d.work(ctx, listener, health)
+}
+
+// work runs the parts of the agent until the context ends or one of them fails.
+func (d *daemonState) work(ctx context.Context, listener *net.UnixListener, health agent.Health) error {
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return health.Serve(ctx, address) })
+	group.Go(func() error { return health.Serve(ctx, cmp.Or(d.Config.Health, agentconfig.HealthNode)) })
 	group.Go(func() error { d.vswitch.Run(ctx); return nil })
 	group.Go(func() error { d.objects.run(ctx); return nil })
 	group.Go(func() error { d.watchDaemon(ctx); return nil })
 	group.Go(func() error { d.watchKernel(ctx); return nil })
+	group.Go(func() error { d.followMTU(ctx); return nil })
 	group.Go(func() error {
 		// What an earlier process left can only be removed with a connection to Open vSwitch.
 		if !d.vswitch.Synced(ctx) {
@@ -152,6 +174,8 @@ func (d *daemonState) apply(ctx context.Context) error {
 	waiting := err
 	apiErr := d.objects.problem()
 	d.board.Note(topicAPI, apiErr)
+	guardErr := d.guard(ctx)
+	d.board.Note(topicIPsec, guardErr)
 	switchErr := d.configureSwitch(ctx)
 	d.board.Note(topicSwitch, switchErr)
 	if switchErr != nil {
@@ -164,13 +188,22 @@ func (d *daemonState) apply(ctx context.Context) error {
 	if waiting != nil {
 		return errors.Join(underlayErr, portsErr) // the Node is watched
 	}
-	managementErr := d.applyManagement(ctx, blocks)
-	d.board.Note(topicManagement, managementErr)
-	trafficErr := applyTraffic(ctx, desiredTraffic(d.Config.ClusterNetwork(), blocks))
+	mtu := *d.mtu.Load()
+	managementErr := d.applyManagement(ctx, blocks, mtu)
+	if d.board.Note(topicManagement, managementErr); managementErr == nil {
+		d.board.Update(func(s *status) bool {
+			before := s.managed
+			s.managed = mtu
+			return mtu != before
+		})
+	}
+	collectors, exportErr := d.applyExport(ctx)
+	d.board.Note(topicExport, exportErr)
+	trafficErr := applyTraffic(ctx, d.withExport(desiredTraffic(d.Config.ClusterNetwork(), blocks), collectors))
 	d.board.Note(topicTraffic, trafficErr)
 	controllerErr := errors.Join(d.controllerProblem(), d.applyTunnelPort(ctx))
 	d.board.Note(topicController, controllerErr)
-	errs := errors.Join(underlayErr, portsErr, managementErr, trafficErr, controllerErr)
+	errs := errors.Join(guardErr, underlayErr, portsErr, managementErr, trafficErr, controllerErr, exportErr)
 	if errs == nil {
 		err := writeConfiguration(d.Config)
 		d.board.Note(topicCNI, err)

@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/knftables"
+
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 )
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -32,12 +34,12 @@ func TestDesiredManagement(t *testing.T) {
 				"10.128.0.0/14": "10.128.2.1", "172.30.0.0/16": "10.128.2.1", "fd01::/48": "fd01:0:0:2::1", "fd02::/112": "fd01:0:0:2::1",
 			}},
 	} {
-		m := desiredManagement(row.blocks, destinations, 1400)
+		m := desiredManagement(row.blocks, destinations, mtumigration.State{MTU: 1400})
 		routes := map[string]string{}
 		for to, via := range m.routes {
 			routes[to.String()] = via.String()
 		}
-		if m.mac.String() != row.mac || m.mtu != 1400 || !slices.Equal(m.addresses, row.addresses) || cmp.Diff(row.routes, routes) != "" {
+		if m.mac.String() != row.mac || m.mtu.MTU != 1400 || !slices.Equal(m.addresses, row.addresses) || cmp.Diff(row.routes, routes) != "" {
 			t.Errorf("%s: %s %v %v", row.why, m.mac, m.addresses, routes)
 		}
 	}
@@ -70,5 +72,24 @@ func TestDesiredTraffic(t *testing.T) {
 		if diff := cmp.Diff(row.want, desiredTraffic(row.cluster, row.blocks)); diff != "" {
 			t.Errorf("%s:\n%s", row.why, diff)
 		}
+	}
+}
+
+func TestRuleForRecordsOfFlows(t *testing.T) {
+	collectors := []netip.AddrPort{netip.MustParseAddrPort("192.0.2.11:6343"), netip.MustParseAddrPort("192.0.2.10:2055"), netip.MustParseAddrPort("192.0.2.10:2055")}
+	const want = "ip saddr 169.254.100.1 ip daddr . udp dport { 192.0.2.10 . 2055, 192.0.2.11 . 6343 } masquerade"
+	if got := exportRule(netip.MustParseAddr("169.254.100.1"), collectors); got != want {
+		t.Errorf("the rule is %q", got)
+	}
+	d := &daemonState{userspace: true}
+	if got := d.withExport(traffic{}, nil); len(got[knftables.IPv4Family]) != 0 {
+		t.Errorf("without collectors there are rules: %v", got)
+	}
+	if got := d.withExport(traffic{}, collectors); !slices.Equal(got[knftables.IPv4Family], []string{want}) {
+		t.Errorf("the rules are %v", got)
+	}
+	d.userspace = false
+	if got := d.withExport(traffic{}, collectors); len(got[knftables.IPv4Family]) != 0 {
+		t.Errorf("with the kernel's datapath there are rules: %v", got)
 	}
 }

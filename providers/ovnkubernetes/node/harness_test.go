@@ -70,6 +70,8 @@ type cluster struct {
 	pods   int
 	// port is the UDP port of Geneve.
 	port int
+	// masterToken is the token of a master, where there is one.
+	masterToken string
 }
 
 // newCluster starts an API server and prepares a link for nodes.
@@ -141,6 +143,8 @@ type machine struct {
 	// dir has all that is kept, run the sockets: paths of sockets are short.
 	dir, run  string
 	vswitchNS string
+	// reporter is the name of the agent's pod; empty has it report nothing.
+	reporter  string
 	processes map[string]*nodetest.Process
 }
 
@@ -178,17 +182,30 @@ func (m *machine) settings() []string {
 		"--k8s-apiserver", m.api.Config.Host, "--k8s-token", m.token, "--k8s-cacert", m.tls + "/api.crt", "--mtu", fmt.Sprint(podMTU), "--cni-conf-dir", filepath.Join(m.dir, "net.d"), "--cni-bin-dir", plugins,
 		"--cni-server-dir", m.run, "--state-dir", filepath.Join(m.dir, "state"), "--ovs-run-dir", m.run + "/ovs", "--ovs-data-dir", filepath.Join(m.dir, "ovs"),
 		"--ovn-run-dir", m.run + "/ovn", "--ovn-data-dir", filepath.Join(m.dir, "ovn"), "--ovs-namespace", m.vswitchNS,
+		"--policy-audit", m.audit(), "--policy-audit-log", m.auditLog(),
+		"--mtu-file", m.mtuFile(), "--pod-name", m.reporter,
 	}
 }
+
+// audit is the file with the settings of audit messages, auditLog the file with the messages.
+func (m *machine) audit() string    { return filepath.Join(m.dir, "policy-audit.json") }
+func (m *machine) auditLog() string { return filepath.Join(m.dir, "log", "acl-audit-log.log") }
+
+// mtuFile is the file with the MTU; tests write it.
+func (m *machine) mtuFile() string { return filepath.Join(m.dir, "mtu.json") }
 
 // start runs a command of ovnkube on the node, or the agent; its log is shown when the test fails.
 func (m *machine) start(command string) {
 	m.t.Helper()
 	arguments := []string{program, command}
-	if command == "ovn-node" {
+	settings := m.settings()
+	switch command {
+	case "ovn-node":
 		arguments = []string{program, "--init-node", m.name}
+	case "ovn-master":
+		arguments, settings = []string{program, "--init-master", m.name}, m.masterArguments()
 	}
-	m.processes[command] = nodetest.Start(m.t, m.at, m.name+", "+command, nil, append(arguments, m.settings()...)...)
+	m.processes[command] = nodetest.Start(m.t, m.at, m.name+", "+command, nil, append(arguments, settings...)...)
 }
 
 // central runs OVN's databases and ovn-northd on the node, as masters do, and opens the southbound database to the nodes.

@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/links"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
@@ -24,8 +25,8 @@ const (
 )
 
 // applyManagement makes the management port, its addresses and routes as they should be.
-func (d *daemonState) applyManagement(ctx context.Context, blocks []netip.Prefix) error {
-	m := desiredManagement(blocks, slices.Concat(d.Config.ClusterNetwork(), d.Config.Services), d.Config.MTU)
+func (d *daemonState) applyManagement(ctx context.Context, blocks []netip.Prefix, mtu mtumigration.State) error {
+	m := desiredManagement(blocks, slices.Concat(d.Config.ClusterNetwork(), d.Config.Services), mtu)
 	link, err := d.managementLink(ctx, m)
 	if err != nil {
 		return fmt.Errorf("create interface %s: %w", topology.ManagementLink, err)
@@ -38,7 +39,7 @@ func (d *daemonState) applyManagement(ctx context.Context, blocks []netip.Prefix
 	return errors.Join(
 		d.managementSettings(m),
 		links.SetAddresses(link, m.addresses),
-		links.SetRoutes(link, m.routes, m.mtu),
+		links.SetRoutes(link, m.routes, m.mtu.RoutableMTU),
 		d.vswitch.EnsurePort(ctx, integration, ovs.Port{Name: managementPeer, ExternalIDs: map[string]string{"iface-id": topology.ManagementPort(d.Node)}}),
 	)
 }
@@ -81,7 +82,8 @@ func (d *daemonState) managementLink(ctx context.Context, m management) (netlink
 			return nil, err
 		}
 	}
-	errs := []error{inside.LinkSetMTU(peer, m.mtu), inside.LinkSetUp(peer), netlink.LinkSetMTU(link, m.mtu), netlink.LinkSetUp(link)}
+	port := ovs.PodLink{Name: managementPeer, PodName: topology.ManagementLink, Place: d.place}
+	errs := []error{port.SetMTU(m.mtu.MTU, m.mtu.RoutableMTU), inside.LinkSetUp(peer), netlink.LinkSetUp(link)}
 	if d.userspace {
 		errs = append(errs, ovs.DisableTxOffload(topology.ManagementLink))
 	}
@@ -90,8 +92,8 @@ func (d *daemonState) managementLink(ctx context.Context, m management) (netlink
 
 func (d *daemonState) createManagement(m management) (netlink.Link, error) {
 	attributes := netlink.NewLinkAttrs()
-	attributes.Name, attributes.HardwareAddr, attributes.MTU = topology.ManagementLink, m.mac, m.mtu
-	pair := &netlink.Veth{LinkAttrs: attributes, PeerName: managementPeer, PeerMTU: uint32(m.mtu)}
+	attributes.Name, attributes.HardwareAddr, attributes.MTU = topology.ManagementLink, m.mac, m.mtu.MTU
+	pair := &netlink.Veth{LinkAttrs: attributes, PeerName: managementPeer, PeerMTU: uint32(m.mtu.MTU)}
 	if d.place.Path != "" {
 		inside, err := netns.GetFromPath(d.place.Path)
 		if err != nil {

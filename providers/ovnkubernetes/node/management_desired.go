@@ -4,20 +4,21 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // management is how the management port should be.
 type management struct {
 	mac       net.HardwareAddr
-	mtu       int
+	mtu       mtumigration.State
 	addresses []netip.Prefix
 	// routes are the next hops by destination: pods of all nodes, and Services that the node's kernel does not serve itself.
 	routes map[netip.Prefix]netip.Addr
 }
 
 // desiredManagement computes it from the node's blocks. Destinations of a family without a block are left out.
-func desiredManagement(blocks, destinations []netip.Prefix, mtu int) management {
+func desiredManagement(blocks, destinations []netip.Prefix, mtu mtumigration.State) management {
 	m := management{mtu: mtu, routes: map[netip.Prefix]netip.Addr{}}
 	for _, block := range blocks {
 		address := topology.ManagementAddress(block)

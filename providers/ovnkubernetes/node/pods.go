@@ -14,6 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cniproto"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/internal/mtumigration"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
@@ -40,8 +41,9 @@ type pods struct {
 	vswitch   *ovs.Database
 	place     ovs.Place
 	userspace bool
-	mtu       int
-	events    *cniserver.Events
+	// mtu is what links have.
+	mtu    func() mtumigration.State
+	events *cniserver.Events
 }
 
 var _ cniserver.Handler = (*pods)(nil)
@@ -67,8 +69,9 @@ func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, erro
 	if err != nil {
 		return nil, err
 	}
+	mtu := p.mtu()
 	l := ovs.PodLink{
-		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: p.mtu, MAC: given.MAC, Addresses: given.Addresses, Routes: routes(given), Place: p.place, Userspace: p.userspace,
+		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: mtu.MTU, RoutableMTU: mtu.RoutableMTU, MAC: given.MAC, Addresses: given.Addresses, Routes: routes(given), Place: p.place, Userspace: p.userspace,
 	}
 	near, err := l.Create()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/daemon"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/ipsec"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
@@ -31,7 +32,7 @@ func Remove(ctx context.Context, c config.Config) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{cniFile(c).Remove(), applyTraffic(ctx, traffic{knftables.IPv4Family: nil, knftables.IPv6Family: nil}), ovs.Place{}.Remove(topology.ManagementLink)}
+	errs := []error{ipsec.Remove(ctx, c), cniFile(c).Remove(), applyTraffic(ctx, traffic{knftables.IPv4Family: nil, knftables.IPv6Family: nil}), ovs.Place{}.Remove(topology.ManagementLink)}
 	if userspace {
 		errs = append(errs, underlay.Remove(ctx))
 	} else {

@@ -164,13 +164,10 @@ func (d *daemonState) restorePort(ctx context.Context, c cniserver.Call, wired m
 
 // prune removes the ports of pods whose interface does not exist any more: it went with the pod's network namespace.
 func (d *daemonState) prune(ctx context.Context) error {
-	links, err := d.place.Links()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for name, i := range d.vswitch.Interfaces() {
-		if i.ExternalIDs[idSandbox] != "" && !links[name] {
+	gone, err := d.vswitch.WithoutLink(d.place)
+	errs := []error{err}
+	for name, i := range gone {
+		if i.ExternalIDs[idSandbox] != "" {
 			d.Log.Info("the port of a sandbox that is gone is removed", "port", name, "pod", i.ExternalIDs["iface-id"], "sandbox", i.ExternalIDs[idSandbox])
 			errs = append(errs, d.vswitch.DeletePort(ctx, integration, name))
 		}

@@ -15,6 +15,9 @@ import (
 // table is the agent's table of nftables, in each IP family.
 const table = "ovn-kubernetes"
 
+// postrouting is its chain.
+const postrouting = "postrouting"
+
 // traffic is the rules of source addresses, by family.
 type traffic map[knftables.Family][]string
 
@@ -68,13 +71,12 @@ func applyTraffic(ctx context.Context, t traffic) error {
 		if len(rules) == 0 {
 			tx.Delete(&knftables.Table{})
 		} else {
-			const chain = "postrouting"
 			tx.Add(&knftables.Chain{
-				Name: chain, Type: knftables.PtrTo(knftables.NATType), Hook: knftables.PtrTo(knftables.PostroutingHook), Priority: knftables.PtrTo(knftables.SNATPriority),
+				Name: postrouting, Type: knftables.PtrTo(knftables.NATType), Hook: knftables.PtrTo(knftables.PostroutingHook), Priority: knftables.PtrTo(knftables.SNATPriority),
 			})
-			tx.Flush(&knftables.Chain{Name: chain})
+			tx.Flush(&knftables.Chain{Name: postrouting})
 			for _, rule := range rules {
-				tx.Add(&knftables.Rule{Chain: chain, Rule: rule})
+				tx.Add(&knftables.Rule{Chain: postrouting, Rule: rule})
 			}
 		}
 		if err := nft.Run(ctx, tx); err != nil {

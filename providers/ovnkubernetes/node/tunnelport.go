@@ -22,6 +22,8 @@ const (
 	// southLimit is how long that may take.
 	southLimit = 10 * time.Second
 	optionPort = "dst_port"
+	// southDatabase is the name of the southbound database.
+	southDatabase = "OVN_Southbound"
 )
 
 // applyTunnelPort has other nodes send tunnel packets to the configured port, which they read in the southbound database. ovn-controller has no
@@ -32,11 +34,7 @@ func (d *daemonState) applyTunnelPort(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, southLimit)
 	defer cancel()
-	endpoints, err := ovsdb.ParseEndpoints(d.Config.South)
-	if err != nil {
-		return err
-	}
-	client, err := ovsdb.Connect(ctx, endpoints, ovsdb.Options{TLS: func() (*tls.Config, error) { return southTLS(d.Config) }, ConnectTimeout: southLimit / 4})
+	client, err := connectSouth(ctx, d.Config)
 	if err != nil {
 		return fmt.Errorf("set the port of tunnels: %w", err)
 	}
@@ -50,7 +48,7 @@ func (d *daemonState) applyTunnelPort(ctx context.Context) error {
 
 // setTunnelPort writes the port into the tunnel endpoints of a chassis that have another one.
 func setTunnelPort(ctx context.Context, client *ovsdb.Client, chassis string, port uint16) error {
-	results, err := client.Transact(ctx, "OVN_Southbound", ovsdb.Select("Encap", []string{"_uuid", "options"}, ovsdb.Equal("chassis_name", chassis)))
+	results, err := client.Transact(ctx, southDatabase, ovsdb.Select("Encap", []string{"_uuid", "options"}, ovsdb.Equal("chassis_name", chassis)))
 	if err != nil {
 		return err
 	}
@@ -71,8 +69,17 @@ func setTunnelPort(ctx context.Context, client *ovsdb.Client, chassis string, po
 	if len(operations) == 0 {
 		return nil
 	}
-	_, err = client.Transact(ctx, "OVN_Southbound", operations...)
+	_, err = client.Transact(ctx, southDatabase, operations...)
 	return err
+}
+
+// connectSouth connects to the southbound database.
+func connectSouth(ctx context.Context, c config.Config) (*ovsdb.Client, error) {
+	endpoints, err := ovsdb.ParseEndpoints(c.South)
+	if err != nil {
+		return nil, err
+	}
+	return ovsdb.Connect(ctx, endpoints, ovsdb.Options{TLS: func() (*tls.Config, error) { return southTLS(c) }, ConnectTimeout: southLimit / 4})
 }
 
 // southTLS is how the agent and the server of the southbound database authenticate one another: by the CA alone, as ovn-controller does. The

@@ -50,6 +50,8 @@ func (s *State) routerRows() []ovsdb.Desired {
 	}
 	return append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableRouter, Key: topology.ClusterRouter}, Columns: map[string]any{
 		"name": topology.ClusterRouter, "ports": ports, "policies": policies, "static_routes": routes,
+		// Multicast reaches the switches of all nodes on which a pod has joined the group.
+		"options": ovsdb.Map{"mcast_relay": "true"},
 	}})
 }
 
@@ -96,7 +98,7 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 			"type": "", "addresses": ovsdb.Set{strings.Join(management, " ")}, "options": ovsdb.Map{"requested-chassis": name},
 		}),
 		// The node reaches its own pods in spite of policies: probes come from there.
-		rule("node "+name, "to-lport", allowPriority, "allow-related", strings.Join(sources, " || ")),
+		rule(topology.NodeKey(name), "to-lport", allowPriority, "allow-related", strings.Join(sources, " || ")),
 	}
 	own = ovsdb.Set{rows[1].Ref, rows[2].Ref}
 	for id := range s.podsOn[name] {
@@ -105,8 +107,10 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 		}
 	}
 	rows = append(rows, s.leaving(n)...)
+	config := subnets(n.Blocks)
+	maps.Copy(config, snooping(n.Blocks))
 	return append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableSwitch, Key: name}, Columns: map[string]any{
-		"name": topology.Switch(name), "ports": own, "acls": ovsdb.Set{rows[3].Ref}, "other_config": subnets(n.Blocks),
+		"name": topology.Switch(name), "ports": own, "acls": ovsdb.Set{rows[3].Ref}, "other_config": config,
 		"load_balancer_group": ovsdb.Set{ovsdb.Ref{Table: tableBalancers, Key: clusterBalancers}}, "load_balancer": s.localBalancers(name),
 	}})
 }
@@ -139,10 +143,9 @@ func subnets(blocks []netip.Prefix) ovsdb.Map {
 func (s *State) leaving(n Node) []ovsdb.Desired {
 	var rows []ovsdb.Desired
 	for _, block := range n.Blocks {
-		match := fmt.Sprintf("inport == %q && %s", topology.RouterPort(n.Name), family(block.Addr()))
-		if inside := ofFamily(s.cluster.Networks, block.Addr()); len(inside) > 0 {
-			match = fmt.Sprintf("inport == %q && %s.dst != %s", topology.RouterPort(n.Name), family(block.Addr()), list(inside))
-		}
+		// Multicast stays between the switches.
+		inside := append(ofFamily(s.cluster.Networks, block.Addr()), ofFamily(multicastNetworks, block.Addr())...)
+		match := fmt.Sprintf("inport == %q && %s.dst != %s", topology.RouterPort(n.Name), family(block.Addr()), list(inside))
 		rows = append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tablePolicy, Key: policyKey(n.Name, block.Addr())}, Columns: map[string]any{
 			"priority": reroute, "match": match, "action": "reroute", "nexthops": ovsdb.Set{topology.ManagementAddress(block).Addr().String()},
 		}})
@@ -169,14 +172,15 @@ func (s *State) groupRows() []ovsdb.Desired {
 	for _, a := range hairpin {
 		sources = append(sources, fmt.Sprintf("%s.src == %s", family(a), a))
 	}
-	hairpinRule := rule("hairpin", "to-lport", allowPriority, "allow-related", fmt.Sprintf("outport == @%s && (%s)", clusterGroup, strings.Join(sources, " || ")))
+	hairpinRule := rule(topology.HairpinKey, "to-lport", allowPriority, "allow-related", fmt.Sprintf("outport == @%s && (%s)", clusterGroup, strings.Join(sources, " || ")))
 	ports := ovsdb.Set{}
 	for id, p := range s.pods {
 		if s.hasPort(p) {
 			ports = append(ports, podPort(id))
 		}
 	}
-	return []ovsdb.Desired{hairpinRule, portGroup(clusterGroup, ports, hairpinRule.Ref)}
+	closed := noMulticast(clusterGroup)
+	return append(closed, hairpinRule, portGroup(clusterGroup, ports, hairpinRule.Ref, closed[0].Ref, closed[1].Ref))
 }
 
 func port(name string, columns map[string]any) ovsdb.Desired {

@@ -16,29 +16,17 @@ const Database = "OVN_Northbound"
 // Fill makes the northbound database at a unix socket what Rows computes from the input, once, and starts ovn-northd's work on it. It is
 // for tools and tests; the master keeps a connection.
 func Fill(ctx context.Context, socket string, in Input) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	client, err := ovsdb.Dial(ctx, socket)
 	if err != nil {
 		return fmt.Errorf("connect to the northbound database: %w", err)
 	}
 	defer func() { _ = client.Close() }() // everything has been answered
-	schema, err := client.Schema(ctx, Database)
+	schema, have, err := ovsdb.Load(ctx, client, Database, Tables())
 	if err != nil {
-		return fmt.Errorf("read the schema of the northbound database: %w", err)
-	}
-	cache := ovsdb.NewCache(Database, Tables(), nil)
-	ended := make(chan error, 1)
-	go func() { ended <- cache.Follow(ctx, client) }()
-	defer func() { cancel(); <-ended }() //nolint:errcheck // it ends because of that
-	select {
-	case <-cache.Synced():
-	case err := <-ended:
-		ended <- err
-		return fmt.Errorf("read the northbound database: %w", err)
+		return err
 	}
 	rows, _ := Rows(in)
-	operations, err := ovsdb.Plan(schema, Owner, rows, cache.Snapshot())
+	operations, err := ovsdb.Plan(schema, Owner, rows, have)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // Owner is the owner of all rows.
@@ -24,6 +25,10 @@ type Input struct {
 	Pods       []Pod
 	Services   []Service
 	Policies   []*networkingv1.NetworkPolicy
+	// Multicast are the namespaces whose pods may send multicast to one another.
+	Multicast []string
+	// Logging are the severities of messages by namespace.
+	Logging map[string]topology.Logging
 }
 
 // Cluster is what all rows depend on.
@@ -62,6 +67,12 @@ func (s *State) Set(in Input) {
 	for _, n := range in.Namespaces {
 		s.SetNamespace(n)
 	}
+	for _, n := range in.Multicast {
+		s.SetMulticast(n, true)
+	}
+	for n, l := range in.Logging {
+		s.SetLogging(n, l)
+	}
 	for _, p := range in.Policies {
 		s.SetPolicy(p)
 	}
@@ -93,7 +104,7 @@ func Options() map[string]string {
 func Tables() map[string][]string {
 	ids := "external_ids"
 	return map[string][]string{
-		tableRouter:      {"name", "ports", "policies", "static_routes", ids},
+		tableRouter:      {"name", "ports", "policies", "static_routes", "options", ids},
 		tableRouterPort:  {"name", "mac", "networks", ids},
 		tableRoute:       {"ip_prefix", "nexthop", ids},
 		tablePolicy:      {"priority", "match", "action", "nexthops", ids},
@@ -103,7 +114,9 @@ func Tables() map[string][]string {
 		tableBalancers:   {"name", "load_balancer"},
 		tablePortGroup:   {"name", "ports", "acls", ids},
 		tableAddresses:   {"name", "addresses", ids},
-		tableAccessRules: {"name", "priority", "direction", "match", "action", "options", ids},
+		tableAccessRules: {"name", "priority", "direction", "match", "action", "options", "log", "severity", "meter", ids},
+		tableMeter:       {"name", "unit", "bands", ids},
+		tableMeterBand:   {"action", "rate", ids},
 	}
 }
 
@@ -119,4 +132,6 @@ const (
 	tablePortGroup   = "Port_Group"
 	tableAddresses   = "Address_Set"
 	tableAccessRules = "ACL"
+	tableMeter       = "Meter"
+	tableMeterBand   = "Meter_Band"
 )

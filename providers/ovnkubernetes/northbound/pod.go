@@ -70,6 +70,9 @@ func (s *State) portChanged(p *Pod) {
 	s.touch(podUnit, p.ID.String())
 	s.touch(nodeUnit, p.Node)
 	s.touch(groupUnit, "")
+	if s.multicast[p.Namespace] {
+		s.touch(multicastUnit, p.Namespace)
+	}
 }
 
 func samePort(a, b *Pod) bool {

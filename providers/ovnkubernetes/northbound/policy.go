@@ -9,6 +9,7 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // policy is a NetworkPolicy as it was read.
@@ -117,6 +118,7 @@ func (s *State) policyRows(id netpolicy.ID) []ovsdb.Desired {
 	var rules []ovsdb.Ref
 	for _, row := range rows {
 		if row.Table == tableAccessRules {
+			logged(row, s.logging[id.Namespace].Allow)
 			rules = append(rules, row.Ref)
 		}
 	}
@@ -154,18 +156,19 @@ func (s *State) isolationRows(namespace string) []ovsdb.Desired {
 	}
 	var rows []ovsdb.Desired
 	if ingress {
-		rows = append(rows, s.isolated(namespace, "ingress", toPod, "outport", in)...)
+		rows = append(rows, s.isolated(namespace, netpolicy.Ingress, toPod, "outport", in)...)
 	}
 	if egress {
-		rows = append(rows, s.isolated(namespace, "egress", fromPod, "inport", out)...)
+		rows = append(rows, s.isolated(namespace, netpolicy.Egress, fromPod, "inport", out)...)
 	}
 	return rows
 }
 
 func (s *State) isolated(namespace, name, direction, end string, pods map[netpolicy.ID]bool) []ovsdb.Desired {
-	key := "isolation " + namespace + " " + name
+	key := topology.IsolationKey(namespace, name)
 	group := identifier("p", key)
 	drop := rule(key+" drop", direction, dropPriority, "drop", fmt.Sprintf("%s == @%s", end, group))
+	logged(drop, s.logging[namespace].Deny)
 	neighbours := rule(key+" neighbours", direction, allowPriority, "allow", fmt.Sprintf("%s == @%s && (arp || nd)", end, group))
 	one := portGroup(group, s.portsOf(pods), drop.Ref, neighbours.Ref)
 	one.Key = key
@@ -177,7 +180,7 @@ func (s *State) ingressRows(p *policy, group string, r netpolicy.OutlineRule) []
 	if !some {
 		return nil
 	}
-	key := fmt.Sprintf("%s ingress %d", p.outline.ID, r.Index)
+	key := topology.RuleKey(p.outline.ID, netpolicy.Ingress, r.Index)
 	pods := fmt.Sprintf("outport == @%s", group)
 	rows := numbered(key, toPod, pods, peers, r)
 	selected := s.of(p.outline.Selected)
@@ -195,7 +198,7 @@ func (s *State) egressRows(p *policy, group string, r netpolicy.OutlineRule) []o
 	if !some {
 		return nil
 	}
-	key := fmt.Sprintf("%s egress %d", p.outline.ID, r.Index)
+	key := topology.RuleKey(p.outline.ID, netpolicy.Egress, r.Index)
 	pods := fmt.Sprintf("inport == @%s", group)
 	rows := numbered(key, fromPod, pods, peers, r)
 	for _, port := range namedPorts(r) {

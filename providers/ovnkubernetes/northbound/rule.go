@@ -21,6 +21,7 @@ func rule(key, direction string, priority int, action, match string) ovsdb.Desir
 	}
 	return ovsdb.Desired{Ref: ovsdb.Ref{Table: tableAccessRules, Key: key}, Columns: map[string]any{
 		"name": ovsdb.Set{clip(key)}, "priority": priority, "direction": direction, "match": match, "action": action, "options": options,
+		"log": false, "severity": ovsdb.Set{}, "meter": ovsdb.Set{},
 	}}
 }
 

@@ -9,6 +9,8 @@ import (
 
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
 
 // State has the objects of a cluster and the rows that follow from them. Objects are set and deleted in any order; Changes then computes
@@ -29,6 +31,11 @@ type State struct {
 	policiesOf     map[string]map[netpolicy.ID]bool
 	// local are Services with a load balancer on each switch.
 	local map[netpolicy.ID]bool
+	// multicast are the namespaces that have it.
+	multicast map[string]bool
+	// logging are the namespaces whose NetworkPolicies have messages written, rateLimit how many in a second.
+	logging   map[string]topology.Logging
+	rateLimit uint32
 
 	dirty map[unit]bool
 	rows  map[unit][]ovsdb.Desired
@@ -52,6 +59,8 @@ const (
 	policyUnit    kind = "policy"
 	isolationUnit kind = "isolation"
 	selectionUnit kind = "selection"
+	multicastUnit kind = "multicast"
+	meterUnit     kind = "meter"
 )
 
 // NewState returns the state of a cluster without objects.
@@ -61,7 +70,8 @@ func NewState(c Cluster) *State {
 		services: map[netpolicy.ID]balancing{}, policies: map[netpolicy.ID]*policy{}, selections: map[string]*selection{},
 		podsOf: map[string]map[netpolicy.ID]bool{}, podsOn: map[string]map[netpolicy.ID]bool{},
 		inside: map[string]map[string]*selection{}, across: map[string]*selection{},
-		policiesOf: map[string]map[netpolicy.ID]bool{}, local: map[netpolicy.ID]bool{},
+		policiesOf: map[string]map[netpolicy.ID]bool{}, local: map[netpolicy.ID]bool{}, multicast: map[string]bool{},
+		logging: map[string]topology.Logging{}, rateLimit: agentconfig.DefaultAudit().RateLimit,
 		dirty: map[unit]bool{}, rows: map[unit][]ovsdb.Desired{},
 	}
 	for _, k := range []kind{clusterUnit, groupUnit, balancersUnit} {
@@ -129,6 +139,10 @@ func (s *State) compute(u unit) []ovsdb.Desired {
 		return s.serviceRows(parseID(u.key))
 	case policyUnit:
 		return s.policyRows(parseID(u.key))
+	case meterUnit:
+		return s.meterRows()
+	case multicastUnit:
+		return s.multicastRows(u.key)
 	case isolationUnit:
 		return s.isolationRows(u.key)
 	}

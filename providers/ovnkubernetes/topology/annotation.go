@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 const (
@@ -14,6 +16,10 @@ const (
 	NodeSubnets = "k8s.ovn.org/node-subnets"
 	// PodNetworks is the annotation of a Pod with its addresses. The master writes it.
 	PodNetworks = "k8s.ovn.org/pod-networks"
+	// Multicast is the annotation of a Namespace that, with the value true, lets its pods send multicast to one another.
+	Multicast = "k8s.ovn.org/multicast-enabled"
+	// ACLLogging is the annotation of a Namespace with the severities of messages about connections that its NetworkPolicies allow or deny.
+	ACLLogging = "k8s.ovn.org/acl-logging"
 
 	// network is the key of the cluster's default network in both.
 	network = "default"
@@ -129,4 +135,39 @@ func mustEncode(v any) string {
 		panic(err)
 	}
 	return string(out)
+}
+
+// Logging are the severities of messages about connections that NetworkPolicies allow and deny; without one there are no messages.
+type Logging struct {
+	Allow, Deny string
+}
+
+// Severities are the severities of messages, the highest one first.
+func Severities() []string { return []string{"alert", "warning", "notice", "info", "debug"} }
+
+// DecodeLogging reads the value of ACLLogging: {"deny":"alert","allow":"notice"}. An empty one turns messages off. With an error it returns the
+// part that is valid.
+func DecodeLogging(value string) (Logging, error) {
+	if value == "" {
+		return Logging{}, nil
+	}
+	var given map[string]string
+	if err := json.Unmarshal([]byte(value), &given); err != nil {
+		return Logging{}, fmt.Errorf(`annotation %s: %q is not an object of strings, such as {"deny":"alert","allow":"notice"}`, ACLLogging, value)
+	}
+	var out Logging
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		severity := given[name]
+		at := map[string]*string{"allow": &out.Allow, "deny": &out.Deny}[name]
+		switch {
+		case at == nil:
+			problems = append(problems, fmt.Errorf("annotation %s: %q is neither allow nor deny", ACLLogging, name))
+		case severity != "" && !slices.Contains(Severities(), severity):
+			problems = append(problems, fmt.Errorf("annotation %s: %s: %q is not one of %s", ACLLogging, name, severity, strings.Join(Severities(), ", ")))
+		default:
+			*at = severity
+		}
+	}
+	return out, errors.Join(problems...)
 }

@@ -8,9 +8,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/cluster-network-operator/cno/internal/host/ovs"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 )
 
@@ -96,10 +99,34 @@ func Controller(ctx context.Context, c config.Config, log *slog.Logger) error {
 	if err := waitForTLS(ctx, c, log); err != nil {
 		return err
 	}
+	if err := os.MkdirAll(filepath.Dir(c.Directories.AuditLog), 0o755); err != nil {
+		return fmt.Errorf("create directory of audit messages: %w", err)
+	}
+	for ctx.Err() == nil {
+		audit, err := Audit(c)
+		if err != nil {
+			log.Warn("audit messages are written by the defaults", "error", err)
+		}
+		if err := controller(ctx, c, audit, log); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// controller runs ovn-controller until the context ends or the settings of audit messages need another start.
+func controller(ctx context.Context, c config.Config, audit agentconfig.Audit, log *slog.Logger) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var following sync.WaitGroup
+	defer func() { cancel(); following.Wait() }()
+	following.Go(func() {
+		defer cancel()
+		followAudit(ctx, c, audit, log)
+	})
 	control := c.Directories.ControllerControl()
 	return ovs.Daemon{
 		Name: "ovn-controller", Log: log, Environment: environment(c),
-		Arguments: append([]string{"unix:" + c.Directories.SwitchSocket()}, tls(c)...),
+		Arguments: slices.Concat([]string{"unix:" + c.Directories.SwitchSocket()}, auditArguments(c, audit), tls(c)),
 		Started:   func(pid int) error { return linkControl(control, pid) },
 		End: func(ctx context.Context) error {
 			_, err := ovs.Control(control).Call(ctx, "exit", "--restart")

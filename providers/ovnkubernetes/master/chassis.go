@@ -1,0 +1,67 @@
+package master
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
+)
+
+// The tables with a row of each node.
+const (
+	chassisTable = "Chassis"
+	privateTable = "Chassis_Private"
+)
+
+// registered are the nodes that the southbound database knows.
+type registered struct {
+	// chassis are the rows of both tables, encaps the names of the chassis that have tunnel addresses.
+	chassis []chassisRow
+	encaps  map[string]string
+}
+
+type chassisRow struct {
+	table, name string
+	id          ovsdb.UUID
+}
+
+// registeredOf reads rows of both tables and of the tunnel addresses.
+func registeredOf(chassis, private, encaps []ovsdb.Row) registered {
+	r := registered{encaps: map[string]string{}}
+	for _, row := range chassis {
+		r.chassis = append(r.chassis, chassisRow{chassisTable, row.Text("name"), row.UUID("_uuid")})
+	}
+	for _, row := range private {
+		r.chassis = append(r.chassis, chassisRow{privateTable, row.Text("name"), row.UUID("_uuid")})
+	}
+	for _, row := range encaps {
+		r.encaps[row.Text("ip")] = row.Text("chassis_name")
+	}
+	return r
+}
+
+// compareChassis returns the rows of nodes that do not exist, and the nodes with a tunnel address that lack a chassis. Two chassis cannot have one
+// address; which of two nodes has it is for ovn-controller to find out.
+func compareChassis(r registered, nodes map[string]netip.Addr) (stale []chassisRow, missing []string) {
+	present, taken := map[string]bool{}, map[string]bool{}
+	for _, row := range r.chassis {
+		if _, exists := nodes[row.name]; !exists {
+			stale = append(stale, row)
+		} else if row.table == chassisTable {
+			present[row.name] = true
+		}
+	}
+	for ip, name := range r.encaps {
+		taken[ip] = present[name]
+	}
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		address := nodes[name]
+		if present[name] || !address.IsValid() || taken[address.String()] {
+			continue
+		}
+		taken[address.String()] = true
+		missing = append(missing, name)
+	}
+	return stale, missing
+}

@@ -1,0 +1,384 @@
+package ipsec
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/nodecert"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
+)
+
+const (
+	// lookEvery is how often charon is compared with what is desired although nothing was reported.
+	lookEvery = 10 * time.Second
+	settle    = 20 * time.Millisecond
+	// steady is for how long a node must have had keys with a peer before it uses them while packets in the clear are accepted, too: the peer may
+	// have yet to install its own.
+	steady = time.Second
+	// retryAfter is how long after a node has begun to agree on keys with a peer it begins again. otherAfter is after how long without keys the side begins
+	// that does not by Initiates.
+	retryAfter, otherAfter = 3 * time.Second, 15 * time.Second
+	// surplusAfter is after how long a second association with a peer is removed. Charon removes what it has replaced after ten seconds.
+	surplusAfter = 15 * time.Second
+	// lateAfter is after how long without keys with a peer that is a problem.
+	lateAfter = 30 * time.Second
+	// certificateEvery is how often the certificate is compared with what is wanted, refusedPause how long to wait after it was refused.
+	certificateEvery, refusedPause = 10 * time.Second, 5 * time.Minute
+)
+
+const (
+	topicConfig      agent.Topic = "configuration"
+	topicCertificate agent.Topic = "certificate"
+	topicCharon      agent.Topic = "charon"
+	topicPeers       agent.Topic = "peers"
+	topicNodes       agent.Topic = "nodes"
+	topicRoutes      agent.Topic = "routes"
+	topicGuard       agent.Topic = "guard"
+	topicAPI         agent.Topic = "api"
+	topicReport      agent.Topic = "report"
+)
+
+// Options are what Run needs. All fields must be set.
+type Options struct {
+	agent.Process
+	Config config.Config
+	// Client reads nodes, and annotates the pod of the agent.
+	Client kubernetes.Interface
+	// Signer signs the certificate of the node.
+	Signer nodecert.Signer
+	// ESP is who encrypts.
+	ESP ESP
+}
+
+// status is what the agent reports beside its problems.
+type status struct {
+	ready  bool
+	report agentconfig.Report
+}
+
+// state is the running agent.
+type state struct {
+	Options
+	identity nodecert.Identity
+	pair     *agent.Cell[*tls.Certificate]
+	nodes    *nodes
+	board    *agent.Board[status]
+	beat     agent.Beat
+	changed  agent.Trigger
+	metrics  *metrics
+	reasons  reasons
+	// phase is the phase that the node is in; empty before it is known.
+	phase agentconfig.Phase
+	// member is true if the node had a certificate when the agent started: peers may have keys with it.
+	member bool
+	// charon is what the agent knows of the charon that runs.
+	charon charonState
+	peers  map[string]*peerState
+}
+
+// peerState is what the agent remembers of a peer.
+type peerState struct {
+	// since is when its keys became complete, or incomplete. begun is when the agreement was begun last.
+	since, begun time.Time
+	complete     bool
+}
+
+// hurries reports whether the side begins that does not by Initiates, of a peer without keys: once after its charon has started again, at since, so that the
+// peer does not use the keys of the former one any more, and when there have been none for long. A charon that is the first leaves it to the other side, as two
+// that begin at the same moment have keys twice.
+func (p peerState) hurries(now, since time.Time, again bool) bool {
+	return again && p.begun.Before(since) || now.Sub(p.since) > otherAfter && !p.complete
+}
+
+// reasons are why charon has no keys with peers, by the name of the connection.
+type reasons struct {
+	mu  sync.Mutex
+	all map[string]string
+}
+
+func (r *reasons) set(connection, sentence string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.all == nil {
+		r.all = map[string]string{}
+	}
+	r.all[connection] = sentence
+}
+
+func (r *reasons) get(connection string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all[connection]
+}
+
+// Identity is the certificate of a node for IPsec, and where the node keeps it.
+func Identity(node string, c config.Config) nodecert.Identity {
+	return nodecert.Identity{
+		For: "IPsec", Prefix: "ovn-ipsec-",
+		Template: x509.CertificateRequest{Subject: pkix.Name{CommonName: node, Organization: []string{"ovnkubernetes"}}, DNSNames: []string{node}},
+		Dir:      c.Directories.State, Base: "ipsec", CAFile: c.IPsec.Authority,
+	}
+}
+
+// Run is the agent. It ends with the context. Then charon ends, too, and with it the keys of this node: what the phase says of packets in the clear stays.
+func Run(ctx context.Context, o Options) error {
+	if err := os.MkdirAll(o.Config.Directories.State, 0o700); err != nil {
+		return fmt.Errorf("create directory of the agent: %w", err)
+	}
+	s := &state{
+		Options: o, identity: Identity(o.Node, o.Config), pair: agent.NewCell[*tls.Certificate](nil), board: agent.NewBoard(status{}, o.Log), changed: agent.NewTrigger(),
+		peers: map[string]*peerState{},
+	}
+	before, _ := s.identity.Load(time.Now())
+	s.member = before != nil
+	s.metrics = newMetrics(o.Version, s)
+	s.nodes = newNodes(o.Client, s.changed.Fire)
+	health := agent.Health{
+		Ready:   func() (bool, agent.Problems) { v := s.board.View(); return v.Status.ready, v.Problems },
+		Metrics: s.metrics, Beat: &s.beat, Now: time.Now,
+	}
+	address := o.Config.Health
+	if address == "" {
+		address = agentconfig.HealthIPsec
+	}
+	process := daemon{runDir: o.Config.IPsec.RunDir, command: []string{o.Config.IPsec.Charon}, log: o.Log, reasons: &s.reasons}
+	s.charon.socket = process.socket()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return health.Serve(ctx, address) })
+	group.Go(func() error { s.nodes.controller.RunWithContext(ctx); return nil })
+	group.Go(func() error { s.keepCertificate(ctx); return nil })
+	group.Go(func() error { s.keepReport(ctx); return nil })
+	group.Go(func() error {
+		return process.run(ctx, o.ESP, func(pid int) {
+			o.ESP.started(pid)
+			s.metrics.starts.Inc()
+			s.charon.restarted()
+			s.changed.Fire()
+		})
+	})
+	group.Go(func() error {
+		agent.Keeper{Apply: s.apply, Every: lookEvery, Settle: settle, Changed: s.changed, Now: time.Now, Beat: &s.beat}.Run(ctx)
+		return nil
+	})
+	err := group.Wait()
+	s.charon.close()
+	err = errors.Join(err, s.ESP.remove())
+	if s.phase == agentconfig.PhasePlain {
+		// IPsec is turned off: nothing is left of it.
+		err = errors.Join(err, Remove(context.WithoutCancel(ctx), o.Config))
+	}
+	return err
+}
+
+// apply makes the node as it should be. Each step reports its own problem. That something is not there yet is no error: what it waits for is watched.
+func (s *state) apply(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	defer s.publish()
+	phase, encapsulation, err := readConfiguration(s.Config.IPsec.ConfigDir)
+	s.board.Note(topicConfig, err)
+	if err == nil {
+		s.phase = phase
+	}
+	if s.phase == "" {
+		return nil
+	}
+	err = Guard(ctx, s.phase, s.Config.TunnelAddress, s.Config.TunnelPort, s.ESP)
+	s.board.Note(topicGuard, err)
+	if err != nil {
+		return err
+	}
+	peers, known := s.desiredPeers()
+	if !known {
+		return nil
+	}
+	associations, err := s.converge(ctx, peers, encapsulation)
+	s.board.Note(topicCharon, err)
+	s.follow(peers, associations)
+	s.board.Note(topicPeers, s.peerProblem(peers))
+	if err == nil {
+		err = s.ESP.direct(ctx, s.encrypted(peers))
+		s.board.Note(topicRoutes, err)
+	}
+	if err != nil {
+		// Charon starts, or has ended: it is tried again soon, and not with the back-off of errors.
+		time.AfterFunc(charonRetry, s.changed.Fire)
+	}
+	return nil
+}
+
+// Phase is the phase that the operator has set, by the files of the ConfigMap; empty where IPsec is off.
+func Phase(dir string) (agentconfig.Phase, error) {
+	phase, _, err := readConfiguration(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return phase, err
+}
+
+// readConfiguration reads what the operator has set.
+func readConfiguration(dir string) (agentconfig.Phase, string, error) {
+	word := func(key string) (string, error) {
+		text, err := os.ReadFile(filepath.Join(dir, key))
+		if err != nil {
+			return "", fmt.Errorf("read the configuration of IPsec: %w", err)
+		}
+		return strings.TrimSpace(string(text)), nil
+	}
+	text, err := word(agentconfig.KeyIPsecPhase)
+	if err != nil {
+		return "", "", err
+	}
+	phase, err := agentconfig.ParsePhase(text)
+	if err != nil {
+		return "", "", err
+	}
+	encapsulation, err := word(agentconfig.KeyIPsecEncapsulation)
+	return phase, encapsulation, err
+}
+
+// desiredPeers returns the other nodes: those of the API server, or those that it named last while it does not answer.
+func (s *state) desiredPeers() ([]Peer, bool) {
+	file := peersFile(filepath.Join(s.Config.Directories.State, "ipsec-peers.json"))
+	s.board.Note(topicAPI, s.nodes.problem())
+	all, known := s.nodes.list()
+	if !known {
+		peers, err := file.read()
+		s.board.Note(topicNodes, err)
+		return peers, err == nil && peers != nil
+	}
+	peers, err := Peers(all, s.Node, s.Config.TunnelAddress)
+	s.board.Note(topicNodes, errors.Join(err, file.write(peers)))
+	return peers, true
+}
+
+// follow remembers since when peers have keys.
+func (s *state) follow(peers []Peer, associations []Association) {
+	now := time.Now()
+	next := map[string]*peerState{}
+	for _, p := range peers {
+		one := s.peers[p.Name]
+		complete := len(missing(associations, p)) == 0
+		if one == nil {
+			one = &peerState{since: now}
+		}
+		if one.complete != complete {
+			one.complete, one.since = complete, now
+		}
+		if complete {
+			s.reasons.set(nameOf(p.Name), "")
+			if now.Sub(one.since) < steady {
+				time.AfterFunc(steady, s.changed.Fire)
+			}
+		}
+		next[p.Name] = one
+	}
+	s.peers = next
+}
+
+// encrypted returns the peers to which packets are encrypted: all where that is required, also those without keys, whose packets are dropped.
+func (s *state) encrypted(peers []Peer) []netip.Addr {
+	var out []netip.Addr
+	for _, p := range peers {
+		one := s.peers[p.Name]
+		if s.phase == agentconfig.PhaseRequire || s.phase == agentconfig.PhaseAccept && one.complete && time.Since(one.since) >= steady {
+			out = append(out, p.Address)
+		}
+	}
+	return out
+}
+
+// missingPeers returns the names of peers to which packets cannot be encrypted.
+func (s *state) missingPeers() []string {
+	var out []string
+	for name, one := range s.peers {
+		if !one.complete || s.phase == agentconfig.PhaseAccept && time.Since(one.since) < steady {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// peerProblem names the peers that have had no keys for long, with what charon says.
+func (s *state) peerProblem(peers []Peer) error {
+	var errs []error
+	for _, p := range peers {
+		one := s.peers[p.Name]
+		if late := time.Since(one.since); !one.complete && late > lateAfter {
+			reason := s.reasons.get(nameOf(p.Name))
+			if reason == "" {
+				reason = fmt.Sprintf("no answer; UDP ports 500 and 4500 of %s must be open", p.Address)
+			}
+			errs = append(errs, fmt.Errorf("there are no keys with node %s: %s", p.Name, reason))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// publish updates the status. Ready is a node that can agree on keys: it has a certificate, and charon has its connections.
+func (s *state) publish() {
+	pair, _ := s.pair.Get()
+	view := s.board.View()
+	report := agentconfig.Report{Phase: s.phase, ESP: s.ESP.Name(), Overhead: s.ESP.Overhead(), Peers: len(s.peers), Missing: s.missingPeers(), Problems: view.Problems.Sentences()}
+	if pair != nil {
+		report.Expires = new(pair.Leaf.NotAfter.UTC())
+	}
+	ready := pair != nil && s.phase != "" && !view.Problems.Has(topicConfig, topicCharon, topicGuard, topicRoutes)
+	s.board.Update(func(b *status) bool { b.ready, b.report = ready, report; return true })
+}
+
+// keepCertificate keeps a certificate of the node until the context ends.
+func (s *state) keepCertificate(ctx context.Context) {
+	for ctx.Err() == nil {
+		pair, loadErr := s.identity.Load(time.Now())
+		s.pair.Update(func(p **tls.Certificate) bool {
+			same := *p == pair || *p != nil && pair != nil && (*p).Leaf.Equal(pair.Leaf)
+			*p = pair
+			return !same
+		})
+		s.changed.Fire()
+		if !nodecert.Due(pair, time.Now()) {
+			s.board.Note(topicCertificate, nil)
+			agent.Pause(ctx, certificateEvery, nil)
+			continue
+		}
+		err := s.identity.Renew(ctx, s.Signer, time.Now)
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case err == nil:
+			s.Log.Info("the node has a certificate for IPsec")
+			s.metrics.renewals.Inc()
+			s.board.Note(topicCertificate, nil)
+			continue
+		case pair == nil:
+			s.board.Note(topicCertificate, fmt.Errorf("the node cannot be encrypted to: %w: %w", loadErr, err))
+		default:
+			s.board.Note(topicCertificate, fmt.Errorf("the node's certificate is not renewed; it expires at %s: %w", pair.Leaf.NotAfter.UTC().Format(time.RFC3339), err))
+		}
+		pause := certificateEvery
+		if errors.Is(err, nodecert.ErrRefused) {
+			pause = refusedPause
+		}
+		agent.Pause(ctx, pause, nil)
+	}
+}

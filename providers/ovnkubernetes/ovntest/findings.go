@@ -1,0 +1,17 @@
+package ovntest
+
+import (
+	"slices"
+
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/finding"
+)
+
+// Sentences are findings as sentences, sorted; never nil.
+func Sentences(all []finding.Finding) []string {
+	out := []string{}
+	for _, f := range all {
+		out = append(out, f.String())
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,80 @@
+package ovnkubernetes
+
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	osv1 "github.com/openshift/api/operator/v1"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
+	"github.com/cluster-network-operator/cno/api/rules"
+)
+
+// validateIPsec returns every error in the settings of IPsec. An object without a mode means Full, as early versions of the API had it.
+func validateIPsec(c *osv1.IPsecConfig) field.ErrorList {
+	if c == nil {
+		return nil
+	}
+	at := configPath.Child("ipsecConfig")
+	var errs field.ErrorList
+	full := false
+	switch c.Mode {
+	case "", osv1.IPsecModeFull:
+		full = true
+	case osv1.IPsecModeDisabled, osv1.IPsecModeExternal:
+	default:
+		errs = append(errs, rules.OVNIPsecMode.Invalid(at.Child("mode"), c.Mode))
+		full = true // what is wrong with the rest is not said of an unknown mode
+	}
+	if c.Full == nil {
+		return errs
+	}
+	if !full {
+		errs = append(errs, rules.OVNIPsecFull.Forbidden(at.Child("full"), c.Mode))
+	}
+	switch e := c.Full.Encapsulation; e {
+	case "", osv1.EncapsulationAuto, osv1.EncapsulationAlways:
+	default:
+		errs = append(errs, rules.OVNIPsecEncapsulation.Invalid(at.Child("full", "encapsulation"), e))
+	}
+	return errs
+}
+
+// defaultIPsec makes the mode explicit, and the settings of mode Full.
+func defaultIPsec(c *osv1.IPsecConfig) *osv1.IPsecConfig {
+	out := c.DeepCopy()
+	switch {
+	case out == nil:
+		return &osv1.IPsecConfig{Mode: osv1.IPsecModeDisabled}
+	case out.Mode == "":
+		out.Mode = osv1.IPsecModeFull
+	}
+	if out.Mode == osv1.IPsecModeFull {
+		full := orZero(out.Full)
+		if full.Encapsulation == "" {
+			full.Encapsulation = osv1.EncapsulationAuto
+		}
+		out.Full = full
+	}
+	return out
+}
+
+// The most that IPsec adds to a packet over IPv4.
+const (
+	// ipsecKernel is what the kernel's ESP adds in transport mode: the figure of OpenShift.
+	ipsecKernel = 46
+	// ipsecUserspace is what charon's own ESP adds, on nodes whose kernel does not encrypt.
+	ipsecUserspace = 73
+)
+
+// ipsecOverhead returns what the default MTU leaves for IPsec, and how much room links must have for it. The default leaves as much as OpenShift does, which with
+// what it leaves for Geneve is enough for both kinds of ESP. Links must have room for both in mode Full: a node of the other kind may join.
+func ipsecOverhead(spec *operatorv1.NetworkSpec) (reserved, needed int) {
+	c := settings(spec).IPsecConfig
+	switch {
+	case wantsIPsec(spec):
+		return ipsecKernel, ipsecUserspace
+	case c != nil && c.Mode == osv1.IPsecModeExternal:
+		return ipsecKernel, ipsecKernel
+	}
+	return 0, 0
+}
