@@ -4,7 +4,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 install_missing() {
   missing=()
-  for p in iproute2 iptables nftables iputils-ping conntrack ethtool dnsmasq-base openvswitch-switch ovn-central ovn-host chromium; do
+  for p in iproute2 iptables nftables iputils-ping conntrack ethtool dnsmasq-base openvswitch-switch ovn-central ovn-host libcharon-extra-plugins libstrongswan-standard-plugins strongswan-charon strongswan-libcharon strongswan-swanctl chromium; do
     dpkg -s "$p" >/dev/null 2>&1 || missing+=("$p")
   done
   [ ${#missing[@]} -eq 0 ] && return

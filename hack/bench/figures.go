@@ -76,6 +76,8 @@ func partFigures() []comparison {
 		{benchmark: "Generate", unit: "documents/s", what: "documents a second, made into keyfiles", goal: none, more: true},
 		{benchmark: "MachineConfigOf500Hosts", unit: "%limit", what: "a role of 500 hosts, % of what an object may be", goal: 100},
 		{benchmark: "RouteOfANewPeer/others=1000", unit: "p99-ms", what: "a new node's lease to its route on another, p99", goal: none},
+		{benchmark: "Size", unit: "cno-MB", what: "the binary cno, linux", goal: 40},
+		{benchmark: "Size", unit: "image-MB", what: "the operator's image, uncompressed", goal: 60},
 		{benchmark: "FromNetworkToAvailable", unit: "s", what: "from the Network to Available, s", goal: none},
 		{benchmark: "CNI/parallel=1", unit: "add-p50-ms", what: "CNI ADD, p50", goal: none, otherUnit: "floor-add-p50-ms", whose: byHand},
 		{benchmark: "CNI/parallel=1", unit: "del-p50-ms", what: "CNI DEL, p50", goal: none, otherUnit: "floor-del-p50-ms", whose: byHand},

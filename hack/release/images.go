@@ -15,6 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/image"
 	"github.com/cluster-network-operator/cno/internal/release"
 	"github.com/cluster-network-operator/cno/internal/release/chart"
+	"github.com/cluster-network-operator/cno/internal/release/krew"
+	"github.com/cluster-network-operator/cno/internal/release/olm"
 	"github.com/cluster-network-operator/cno/internal/release/provenance"
 	"github.com/cluster-network-operator/cno/internal/release/spdx"
 )
@@ -138,7 +140,10 @@ func (b *build) manifests(context.Context) error {
 	if err := b.file("images.txt", list.Bytes()); err != nil {
 		return err
 	}
-	return b.charts(set)
+	if err := b.charts(set); err != nil {
+		return err
+	}
+	return b.bundle(set)
 }
 
 // charts packs the Helm charts.
@@ -148,22 +153,48 @@ func (b *build) charts(set release.Set) error {
 		if err != nil {
 			return err
 		}
-		var list []packed
-		for _, file := range slices.Sorted(maps.Keys(files)) {
-			source := filepath.Join(b.work, "charts", name, file)
-			if err := os.MkdirAll(filepath.Dir(source), 0o755); err != nil {
-				return err
-			}
-			if err := os.WriteFile(source, files[file], 0o644); err != nil {
-				return err
-			}
-			list = append(list, packed{name: name + "/" + file, source: source, mode: 0o644})
-		}
-		if err := b.tarball(name+"-"+strings.TrimPrefix(b.version, "v")+".tgz", list); err != nil {
+		if err := b.pack(name, files); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// bundle packs the bundle for Operator Lifecycle Manager, and writes what OLM does not create.
+func (b *build) bundle(set release.Set) error {
+	r := olm.Release{Images: set, Created: b.date, Repository: repository}
+	files, err := r.Files()
+	if err != nil {
+		return err
+	}
+	if err := b.pack("olm-bundle", files); err != nil {
+		return err
+	}
+	prerequisites, err := r.Prerequisites()
+	if err != nil {
+		return err
+	}
+	content, err := release.Encode(prerequisites)
+	if err != nil {
+		return err
+	}
+	return b.file("olm-prerequisites.yaml", content)
+}
+
+// pack makes an archive of files in a directory that has the archive's name.
+func (b *build) pack(name string, files map[string][]byte) error {
+	var list []packed
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		source := filepath.Join(b.work, "packed", name, file)
+		if err := os.MkdirAll(filepath.Dir(source), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(source, files[file], 0o644); err != nil {
+			return err
+		}
+		list = append(list, packed{name: name + "/" + file, source: source, mode: 0o644})
+	}
+	return b.tarball(name+"-"+strings.TrimPrefix(b.version, "v")+".tgz", list)
 }
 
 // documents writes the bills of materials of programs, the krew manifest, the provenance, and the sums of all.
@@ -171,7 +202,11 @@ func (b *build) documents(context.Context) error {
 	if err := b.programBills(); err != nil {
 		return err
 	}
-	manifest, err := b.krew()
+	var platforms []krew.Platform
+	for _, p := range b.platforms() {
+		platforms = append(platforms, krew.Platform{OS: p.os, Arch: p.arch, URI: b.url + "/" + b.archive(p), SHA256: b.sums[b.archive(p)], Program: p.program()})
+	}
+	manifest, err := krew.Manifest(b.version, repository, platforms)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,10 @@ func (b *build) programs(ctx context.Context) error {
 	}
 	for _, arch := range architectures {
 		b.progress("programs for linux/" + arch)
-		if err := b.compile(ctx, "linux", arch, b.programDir(arch), "", names...); err != nil {
-			return err
+		if len(names) > 0 { // without a name, all programs would be built
+			if err := b.compile(ctx, "linux", arch, b.programDir(arch), "", names...); err != nil {
+				return err
+			}
 		}
 		if len(components) > 0 { // the lab's program builds all of them if none is named
 			if _, err := b.output(ctx, nil, filepath.Join("_output", "lab-bin", "lab"), append([]string{"build", "--arch", arch}, components...)...); err != nil {
@@ -54,6 +56,9 @@ func (b *build) programs(ctx context.Context) error {
 func (b *build) packPrograms(arch string, names []string) error {
 	var files []packed
 	for _, name := range names {
+		if name == "cno" { // in the image must-gather; its own archive has the one with the digests of the images
+			continue
+		}
 		files = append(files, packed{name: name, source: filepath.Join(b.programDir(arch), name), mode: 0o755})
 	}
 	files = append(files, packed{name: "LICENSE", source: "LICENSE", mode: 0o644})

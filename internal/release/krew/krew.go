@@ -1,4 +1,5 @@
-package main
+// Package krew makes the manifest by which krew installs kubectl cno.
+package krew
 
 import (
 	"sigs.k8s.io/yaml"
@@ -29,16 +30,24 @@ type pluginPlatform struct {
 	Bin    string `json:"bin"`
 }
 
-func (b *build) krew() ([]byte, error) {
+// Platform is one that the plugin is built for.
+type Platform struct {
+	OS, Arch string
+	// URI is where its archive is, SHA256 the sum of the archive, and Program the name of the file in it.
+	URI, SHA256, Program string
+}
+
+// Manifest returns the manifest of a version.
+func Manifest(version, repository string, platforms []Platform) ([]byte, error) {
 	p := plugin{APIVersion: "krew.googlecontainertools.github.com/v1alpha2", Kind: "Plugin", Metadata: map[string]string{"name": "cno"}}
 	p.Spec = pluginSpec{
-		Version: b.version, Homepage: repository,
+		Version: version, Homepage: repository,
 		ShortDescription: "Preview, apply and inspect a cluster's network",
 		Description:      "The administrator's tool of the Cluster Network Operator: it installs and upgrades the\noperator, previews and applies changes of the network, and reports its problems.\n",
 	}
-	for _, platform := range b.platforms() {
-		entry := pluginPlatform{URI: b.url + "/" + b.archive(platform), SHA256: b.sums[b.archive(platform)], Bin: platform.program()}
-		entry.Selector.MatchLabels = map[string]string{"os": platform.os, "arch": platform.arch}
+	for _, platform := range platforms {
+		entry := pluginPlatform{URI: platform.URI, SHA256: platform.SHA256, Bin: platform.Program}
+		entry.Selector.MatchLabels = map[string]string{"os": platform.OS, "arch": platform.Arch}
 		p.Spec.Platforms = append(p.Spec.Platforms, entry)
 	}
 	return yaml.Marshal(p)
