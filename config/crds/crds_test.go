@@ -9,7 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"github.com/cluster-network-operator/cno/internal/openshift"
+	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
 func TestTheDefinitionOfConnectivityChecksIsOpenShifts(t *testing.T) {

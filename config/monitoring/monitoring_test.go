@@ -70,7 +70,8 @@ func TestEveryAlertHasItsPageAndItsMetrics(t *testing.T) {
 		Spec struct {
 			Groups []struct {
 				Rules []struct {
-					Alert, Expr, For    string
+					Alert, Record       string
+					Expr, For           string
 					Labels, Annotations map[string]string
 				}
 			}
@@ -82,6 +83,10 @@ func TestEveryAlertHasItsPageAndItsMetrics(t *testing.T) {
 	pages := map[string]bool{}
 	for _, group := range rules.Spec.Groups {
 		for _, r := range group.Rules {
+			if r.Record != "" {
+				checkExpression(t, r.Record, r.Expr)
+				continue
+			}
 			page := r.Alert + ".md"
 			pages[page] = true
 			text, err := os.ReadFile(filepath.Join(root, "docs/runbooks", page))
@@ -115,9 +120,9 @@ var (
 	metric = regexp.MustCompile(`[a-z_]+_[a-z_A-Z]+`)
 	quoted = regexp.MustCompile(`"[^"]*"`)
 	// others are the metrics of other programs: kubelet, node exporter, kube-state-metrics, and libraries.
-	others = regexp.MustCompile(`^(container_network|node_network|node_nf_conntrack|node_netstat_Tcp|kube_daemonset_status|kubeproxy_sync_proxy_rules|etcd_mvcc|etcd_server|controller_runtime_reconcile|leader_election_master|process_resident_memory|rest_client_requests|workqueue)_`)
-	// words are functions that look like metrics.
-	words = []string{"histogram_quantile"}
+	others = regexp.MustCompile(`^(container_network|node_network|node_nf_conntrack|node_netstat_Tcp|kube_daemonset_status|kube_pod_container|kubeproxy_sync_proxy_rules|etcd_mvcc|etcd_server|controller_runtime_reconcile|leader_election_master|process_resident_memory|rest_client_requests|workqueue)_`)
+	// words are functions and labels that look like metrics.
+	words = []string{"histogram_quantile", "operation_type"}
 )
 
 // checkExpression checks that parentheses match and that every metric exists: this project's in its source, the others
@@ -131,11 +136,11 @@ func checkExpression(t *testing.T, where, expression string) {
 	}
 	for _, name := range metric.FindAllString(quoted.ReplaceAllString(expression, ""), -1) {
 		switch {
-		case strings.HasPrefix(name, "cluster_network_operator_"):
+		case strings.HasPrefix(name, "cluster_network_operator_"), strings.HasPrefix(name, "network_attachment_definition_"):
 			if !slices.Contains(ownMetrics(t), name) {
 				t.Errorf("%s: no program here has the metric %s", where, name)
 			}
-		case strings.HasPrefix(name, "ovnkube_"), strings.HasPrefix(name, "flanneld_"):
+		case strings.HasPrefix(name, "ovnkube_"), strings.HasPrefix(name, "flanneld_"), strings.HasPrefix(name, "openshift_sdn_"), strings.HasPrefix(name, "sdn_controller_"), strings.HasPrefix(name, "multus_"):
 			if !agentMetric(t, name) {
 				t.Errorf("%s: no agent or master has the metric %s", where, name)
 			}
@@ -148,13 +153,18 @@ func checkExpression(t *testing.T, where, expression string) {
 // agentMetric reports whether an agent or a master has a metric: its source has the part of the name behind that of the program.
 func agentMetric(t *testing.T, name string) bool {
 	t.Helper()
-	for program, file := range map[string]string{"flanneld_": "providers/flannel/node/metrics.go", "ovnkube_node_": "providers/ovnkubernetes/node/metrics.go", "ovnkube_master_": "providers/ovnkubernetes/master/metrics.go"} {
+	for program, file := range map[string]string{"flanneld_": "providers/flannel/node/metrics.go", "ovnkube_node_": "providers/ovnkubernetes/node/metrics.go", "ovnkube_master_": "providers/ovnkubernetes/master/metrics.go",
+		"multus_": "providers/multus/node/metrics.go", "multus_policy_": "providers/multus/node/metrics.go", "multus_dhcp_": "providers/multus/node/dhcp.go",
+		"ovnkube_ipsec_": "providers/ovnkubernetes/node/ipsec/metrics.go", "openshift_sdn_": "providers/openshiftsdn/node/metrics.go", "sdn_controller_": "providers/openshiftsdn/controller/metrics.go"} {
 		if metric, is := strings.CutPrefix(name, program); is {
 			source, err := os.ReadFile(filepath.Join(root, file))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return strings.Contains(string(source), strconv.Quote(strings.TrimSuffix(metric, "_bucket")))
+			// The names of several programs may begin alike.
+			if strings.Contains(string(source), strconv.Quote(strings.TrimSuffix(metric, "_bucket"))) {
+				return true
+			}
 		}
 	}
 	return false
@@ -163,7 +173,7 @@ func agentMetric(t *testing.T, name string) bool {
 // ownMetrics returns the names of metrics that the source of this project has.
 func ownMetrics(t *testing.T) (names []string) {
 	t.Helper()
-	literal := regexp.MustCompile(`"(cluster_network_operator_[a-z_]+)"`)
+	literal := regexp.MustCompile(`"((?:cluster_network_operator|network_attachment_definition)_[a-z_]+)"`)
 	collect := func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
