@@ -10,9 +10,11 @@ LAB    := $(OUT)/lab-bin/lab
 PREFIX ?= /usr/local
 export CNO_TEST_ASSETS := $(ASSETS)
 
+# The modules: the programs, the lab with its suites, and what is tested with the libraries of other tools.
+MODULES   := . e2e e2e/packaging e2e/olm
 # How many packages are tested at a time, and those that take longest, which begin first. Many wait for servers and
 # the kernel more than they compute.
-SLOW      := ./internal/operator ./internal/faults ./providers/flannel/controller ./internal/admission
+SLOW      := ./internal/operator ./internal/testing/faults ./providers/flannel/controller ./internal/admission
 PACKAGES  := $(shell expr $$(nproc) + 1)
 GOTESTSUM := go run gotest.tools/gotestsum@v1.13.0 --format pkgname --hide-summary=skipped --
 SUITES    := $(GOTESTSUM) -count=1 -timeout 60m
@@ -42,13 +44,13 @@ ifdef NETWORK
 else
 	@cd e2e; $(SUITES) ./suites/dayone/... & dayone=$$!; failed=0; \
 	$(SUITES) -p $(LABS) $(LONG) $$(go list ./suites/... | grep -v -e /dayone -e /lab$$) || failed=$$?; \
-	for network in $$(go run ./cmd/networks quick); do NETWORK=$$network $(SUITES) -short ./suites/network || failed=$$?; done; \
+	go run ./cmd/networks quick | xargs -P $(LABS) -I{} env NETWORK={} $(SUITES) -short ./suites/network || failed=$$?; \
 	wait $$dayone || failed=$$?; exit $$failed
 endif
 
 e2e-all: e2e ## Also the promises that take too long for every change: all of each further network, and the lab itself
 	@cd e2e; failed=0; $(SUITES) ./suites/lab || failed=$$?; $(SUITES) -run InAnyOrder ./suites/network -exhaustive || failed=$$?; \
-	for network in $$(go run ./cmd/networks quick; go run ./cmd/networks none); do NETWORK=$$network $(SUITES) ./suites/network -exhaustive || failed=$$?; done; \
+	(go run ./cmd/networks quick && go run ./cmd/networks none) | xargs -P $(LABS) -I{} env NETWORK={} $(SUITES) ./suites/network -exhaustive || failed=$$?; \
 	exit $$failed
 
 ##@ Build
@@ -70,8 +72,8 @@ release: $(LAB) ## Everything that VERSION=vX.Y.Z is released with, into _output
 release-check: release test-packaging ## Also build it a second time, in another directory, and compare; load images with containerd
 	@hack/check-release.sh '$(VERSION)'
 
-test-packaging: test-assets ## The Helm charts, with Helm's own library against a real API server
-	@cd e2e/packaging && $(GOTESTSUM) -timeout 30m ./...
+test-packaging: test-assets ## What other tools read, with their own libraries: Helm charts, samples for Flux, the bundle for OLM
+	@for module in e2e/packaging e2e/olm; do (cd $$module && $(GOTESTSUM) -timeout 30m ./...); done
 
 generate: ## CRDs and deep copies
 	@hack/generate.sh
@@ -83,13 +85,12 @@ ui: ## The bundle of the pages of cno ui, into internal/ui/web; needs Node.js an
 test-api: deps test-assets ## Only what is tested against a real API server
 	@$(GOTESTSUM) ./api/... ./internal/apply/... ./internal/controller/... ./internal/operator/... ./internal/doctest/... ./config/...
 
-lint: ## golangci-lint over both modules, the shape of the tree, and the words of texts
-	@$(LINT) run ./...
-	@cd e2e && $(LINT) run ./...
+lint: ## golangci-lint over all modules, the shape of the tree, and the words of texts
+	@for module in $(MODULES); do (cd $$module && $(LINT) run ./...); done
 	@go test -count=1 ./internal/archtest
 
 verify: generate ui ## generate, ui, tidy and lint leave no difference
-	@go mod tidy && (cd e2e && go mod tidy)
+	@for module in $(MODULES); do (cd $$module && go mod tidy); done
 	@$(MAKE) lint
 	@git diff --exit-code
 
@@ -110,8 +111,8 @@ conformance: images $(LAB) ## Kubernetes' own [sig-network] conformance tests, i
 deps: ## Debian packages that the tests need
 	@hack/deps.sh
 
-test-assets: $(LAB) ## A real API server and etcd, for tests
-	@$(LAB) build kube-apiserver etcd etcdctl etcdutl kubectl cni-plugins
+test-assets: $(LAB) ## What tests run: a real API server, etcd and kube-proxy
+	@$(LAB) build kube-apiserver kube-proxy etcd etcdctl etcdutl kubectl cni-plugins
 
 $(LAB): FORCE
 	@cd e2e && go build -o ../$(LAB) ./cmd/lab

@@ -86,11 +86,10 @@ func runOperator(ctx context.Context, f flags) error {
 	if err != nil {
 		return err
 	}
-	namespace, rendered := cmp.Or(f.namespace, podNamespace(), defaultNamespace), at
+	namespace := cmp.Or(f.namespace, podNamespace(), defaultNamespace)
 	var choose func(context.Context) facts.HostPort
 	if !around.Chosen(at) {
 		choose = func(ctx context.Context) facts.HostPort { return operator.Remembered(ctx, config, namespace, at, log) }
-		rendered = choose(ctx)
 	}
 	release := cmp.Or(os.Getenv("RELEASE_VERSION"), version.String())
 	log.Info("starting", "version", release, "apiserver", at.Host, "port", at.Port)
@@ -99,7 +98,7 @@ func runOperator(ctx context.Context, f flags) error {
 		Namespace: namespace,
 		Registry:  networks.Registry(),
 		Facts: facts.Cluster{
-			Platform: "None", APIServer: rendered, Images: operands, ReleaseVersion: release, KeepConntrackMax: keepConntrack,
+			Platform: "None", APIServer: at, Images: operands, ReleaseVersion: release, KeepConntrackMax: keepConntrack,
 		},
 		ChooseAPIServer: choose,
 		Proxy: proxyconfig.Settings{

@@ -21,6 +21,7 @@ import (
 	clusterdiff "github.com/cluster-network-operator/cno/internal/cli/diff"
 	"github.com/cluster-network-operator/cno/internal/cli/doctor"
 	"github.com/cluster-network-operator/cno/internal/cli/history"
+	"github.com/cluster-network-operator/cno/internal/cli/idle"
 	"github.com/cluster-network-operator/cno/internal/cli/install"
 	"github.com/cluster-network-operator/cno/internal/cli/man"
 	"github.com/cluster-network-operator/cno/internal/cli/pause"
@@ -30,6 +31,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/rollback"
 	"github.com/cluster-network-operator/cno/internal/cli/status"
 	"github.com/cluster-network-operator/cno/internal/cli/top"
+	"github.com/cluster-network-operator/cno/internal/cli/trace"
 	"github.com/cluster-network-operator/cno/internal/cli/ui"
 	"github.com/cluster-network-operator/cno/internal/cli/uninstall"
 	"github.com/cluster-network-operator/cno/internal/cli/validate"
@@ -69,7 +71,7 @@ wrong. The help of each command has the details.`,
 	}
 	root.AddCommand(render.New(p, version.String()), validate.New(p), plan.New(p, version.String()),
 		apply.New(p), clusterdiff.New(p), history.New(), rollback.New(p), status.New(colored, time.Now),
-		pause.New(time.Now), pause.NewResume(), podnetwork.New(), doctor.New(p.Registry.Operands(), time.Now), connectivity.New(), ui.New(p, version.String(), time.Now),
+		pause.New(time.Now), pause.NewResume(), podnetwork.New(), idle.New(time.Now), doctor.New(p.Registry, time.Now), trace.New(p.Registry), connectivity.New(p.Registry), ui.New(p, version.String(), time.Now),
 		top.New(p.Registry.Operands(), colored, time.Now), uninstall.New(p.Registry.Operands()), dayone.New(
 			keyfiles.New(), dayonerender.New(), selection.New(), imports.New(), diff.New(), dayonevalidate.New(), resolve.New(),
 		), completions(), versions(root.Version), man.New(),

@@ -7,13 +7,15 @@ import (
 	"log/slog"
 	"os"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/nodecert"
 	"github.com/cluster-network-operator/cno/providers/flannel/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/flannel/node"
-	"github.com/cluster-network-operator/cno/providers/flannel/node/request"
+	"github.com/cluster-network-operator/cno/providers/flannel/record"
 )
 
 func main() {
@@ -44,10 +46,10 @@ func run(ctx context.Context, p agent.Process, config agentconfig.Config) error 
 }
 
 // signer asks the operator for certificates, through the API server that the pod's environment names.
-func signer() (node.Signer, error) {
+func signer() (nodecert.Signer, error) {
 	api, err := rest.InClusterConfig()
 	if err != nil {
 		return nil, fmt.Errorf("find the Kubernetes API, to request a certificate: %w", err)
 	}
-	return request.New(api)
+	return nodecert.NewClient(api, record.Etcd.Signer(), certificatesv1.UsageDigitalSignature, certificatesv1.UsageClientAuth)
 }

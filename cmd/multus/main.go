@@ -47,6 +47,7 @@ func main() {
 			{Name: "dhcp", Short: "Get, renew and release DHCP leases for pods on further networks", Run: dhcp},
 			{Name: "policies", Short: "Enforce MultiNetworkPolicies on further networks", Run: policies},
 			{Name: "remove-policies", Short: "Remove the rules of MultiNetworkPolicies from the pods of the node", Run: removePolicies},
+			{Name: "install-sysctls", Short: "Give the node the default list of sysctls for the plugin tuning, unless it has one", Run: installSysctls},
 		},
 		Cleanup: func(_ context.Context, config agentconfig.Config) error { return node.Remove(config) },
 	}.Main()
@@ -82,6 +83,10 @@ func policies(ctx context.Context, p agent.Process, config agentconfig.Config) e
 	return node.RunPolicies(ctx, p, config, client, objects)
 }
 
+func installSysctls(_ context.Context, _ agent.Process, config agentconfig.Config) error {
+	return node.InstallSysctls(config)
+}
+
 func removePolicies(_ context.Context, _ agent.Process, config agentconfig.Config) error {
 	return node.RemovePolicies(config)
 }
@@ -104,6 +109,6 @@ func run(ctx context.Context, p agent.Process, config agentconfig.Config) error 
 		return fmt.Errorf("connect to the Kubernetes API: %w", err)
 	}
 	return node.Run(ctx, node.Options{
-		Process: p, Config: config, Client: client, Definitions: definitions, Addresses: addresses, Interfaces: node.ReadInterfaces, Devices: node.Devices,
+		Process: p, Pod: os.Getenv("POD_NAME"), Config: config, Client: client, Definitions: definitions, Addresses: addresses, Interfaces: node.ReadInterfaces, Devices: node.Devices,
 	})
 }

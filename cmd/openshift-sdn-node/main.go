@@ -42,6 +42,11 @@ func main() {
 			Run: func(ctx context.Context, p agent.Process, config agentconfig.Config) error {
 				return node.Switch(ctx, config, p.Log)
 			},
+		}, {
+			Name: agentconfig.CompareCommand, Short: "Print how the node differs from what the running agent desires, as JSON",
+			Run: func(ctx context.Context, _ agent.Process, config agentconfig.Config) error {
+				return node.PrintComparison(ctx, config, os.Stdout)
+			},
 		}},
 		Libraries: klog.SetSlogLogger,
 	}.Main()
@@ -50,6 +55,9 @@ func main() {
 func run(ctx context.Context, p agent.Process, config agentconfig.Config) error {
 	if p.Node == "" {
 		return fmt.Errorf("name the node with --node-name or the variable NODE_NAME")
+	}
+	if err := node.CheckMTU(config, os.Getenv(agentconfig.VariableMTU)); err != nil {
+		return err
 	}
 	api, err := restConfig()
 	if err != nil {

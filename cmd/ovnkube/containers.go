@@ -35,6 +35,7 @@ func (p *program) processes() []container {
 			return p.roles(ctx, c)
 		}},
 		{agentconfig.CommandNode, "Install the CNI plugins, and run the agent of the node in " + agentconfig.VariableNode, p.installAndRun},
+		{agentconfig.CommandIPsec, "Encrypt tunnels of the node in " + agentconfig.VariableNode + ", with charon", p.ipsec},
 		{"cleanup-node", "Remove what the agent of the node in " + agentconfig.VariableNode + " has left, after it was stopped", func(ctx context.Context, c config.Config) error {
 			c.CleanupNode = p.variable(agentconfig.VariableNode)
 			return p.roles(ctx, c)

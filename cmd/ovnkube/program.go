@@ -76,6 +76,7 @@ func (p *program) command() *cobra.Command {
 		return pflag.NormalizedName(name)
 	})
 	root.AddCommand(p.containers()...)
+	root.AddCommand(p.checks()...)
 	root.AddCommand(&cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
 		fmt.Fprintln(cmd.OutOrStdout(), version.String())
 	}})

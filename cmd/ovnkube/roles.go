@@ -6,27 +6,40 @@ import (
 	"os"
 	"strings"
 
+	certificatesv1 "k8s.io/api/certificates/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
 	"github.com/cluster-network-operator/cno/internal/nodeblocks"
+	"github.com/cluster-network-operator/cno/internal/nodecert"
 	"github.com/cluster-network-operator/cno/internal/version"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/agentconfig"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/config"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/master"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/daemon"
+	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/node/ipsec"
 )
 
 // master runs the master on the node that the configuration names.
 func (p *program) master(ctx context.Context, c config.Config) error {
-	if err := c.CheckMaster(); err != nil {
+	out, err := p.masterConfig(c)
+	if err != nil {
 		return err
+	}
+	return master.Run(ctx, out)
+}
+
+// masterConfig is what the configuration says of a master.
+func (p *program) masterConfig(c config.Config) (master.Config, error) {
+	if err := c.CheckMaster(); err != nil {
+		return master.Config{}, err
 	}
 	api, err := restConfig(c, "master")
 	if err != nil {
-		return err
+		return master.Config{}, err
 	}
 	var pools []nodeblocks.Pool
 	for _, one := range c.Pools {
@@ -37,17 +50,47 @@ func (p *program) master(ctx context.Context, c config.Config) error {
 		health = agentconfig.HealthMaster
 	}
 	north, south := c.Directories.NorthDatabase(), c.Directories.SouthDatabase()
-	return master.Run(ctx, master.Config{
+	return master.Config{
 		Kube: api, Node: c.Master, Pools: pools, Services: c.Services,
 		NorthboundSocket: north.Socket, SouthboundSocket: south.Socket, SouthboundControl: south.Control, SouthboundTLS: c.UsesTLS(),
 		SouthboundAddress: c.TunnelAddress, SouthboundPort: c.SouthPort(),
+		RateLimit: func() (uint32, error) {
+			a, err := daemon.Audit(c)
+			return a.RateLimit, err
+		},
 		HealthAddress: health, Metrics: agent.NewMetrics("ovnkube_master", version.String()), Log: p.log,
-	})
+	}, nil
 }
 
 // node runs the agent of the node that the configuration names.
 func (p *program) node(ctx context.Context, c config.Config) error {
+	out, err := p.nodeOptions(c)
+	if err != nil {
+		return err
+	}
+	return node.Run(ctx, out)
+}
+
+// nodeOptions is what the configuration says of a node.
+func (p *program) nodeOptions(c config.Config) (node.Options, error) {
 	api, err := restConfig(c, "node")
+	if err != nil {
+		return node.Options{}, err
+	}
+	client, err := kubernetes.NewForConfig(api)
+	if err != nil {
+		return node.Options{}, fmt.Errorf("configure the client of the Kubernetes API: %w", err)
+	}
+	return node.Options{Config: c, Client: client, Process: agent.Process{Node: c.Node, Version: version.String(), Log: p.log}}, nil
+}
+
+// ipsec runs the agent of IPsec.
+func (p *program) ipsec(ctx context.Context, c config.Config) error {
+	node := p.variable(agentconfig.VariableNode)
+	if err := c.CheckIPsec(); err != nil {
+		return err
+	}
+	api, err := restConfig(c, "ipsec")
 	if err != nil {
 		return err
 	}
@@ -55,7 +98,16 @@ func (p *program) node(ctx context.Context, c config.Config) error {
 	if err != nil {
 		return fmt.Errorf("configure the client of the Kubernetes API: %w", err)
 	}
-	return node.Run(ctx, node.Options{Config: c, Client: client, Process: agent.Process{Node: c.Node, Version: version.String(), Log: p.log}})
+	signer, err := nodecert.NewClient(api, agentconfig.IPsecSigner, certificatesv1.UsageIPsecTunnel)
+	if err != nil {
+		return err
+	}
+	esp, err := daemon.ESP(c)
+	if err != nil {
+		return err
+	}
+	p.log.Info("tunnels are encrypted", "by", esp.Name(), "overhead", esp.Overhead())
+	return ipsec.Run(ctx, ipsec.Options{Config: c, Client: client, Signer: signer, ESP: esp, Process: agent.Process{Node: node, Version: version.String(), Log: p.log}})
 }
 
 func (p *program) cleanup(ctx context.Context, c config.Config) error { return node.Remove(ctx, c) }
