@@ -21,7 +21,7 @@ import (
 const furtherPods = 40
 
 // BenchmarkCNIFurtherNetworks measures additions and deletions of the networks of pods that ask for one or two further ones, of macvlan
-// with static addresses, beside the same plugins called by hand in the same run. The pods run; what is measured are more sandboxes of theirs,
+// with static addresses, beside the same plugins called by hand and one write to the API in the same run. The pods run; what is measured are more sandboxes of theirs,
 // as after a restart.
 func BenchmarkCNIFurtherNetworks(b *testing.B) {
 	for _, networks := range []int{1, 2} {
@@ -50,7 +50,9 @@ func askingPods(b *testing.B, networks int) string {
 		Pods       []struct{ Namespace, Name, UID string }
 		Annotation string
 		Plugins    []map[string]any
+		Kubeconfig string
 	}
+	asked.Kubeconfig = lab.Kubeconfig()
 	var names []string
 	for i := range networks {
 		name := fmt.Sprintf("macvlan%d", i)

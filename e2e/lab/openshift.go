@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/cluster-network-operator/cno/e2e/lab/topology"
-	"github.com/cluster-network-operator/cno/internal/openshift"
+	"github.com/cluster-network-operator/cno/internal/testing/openshift"
 )
 
 // applyOpenShift makes the API server serve OpenShift's kinds, and creates the

@@ -49,6 +49,8 @@ type Network struct {
 	// Unsafe, if not nil, changes a setting that the operator refuses to change while the network is in use, and with which the network
 	// works, too, once that is forced.
 	Unsafe func(*operatorv1.NetworkSpec)
+	// EgressIPs is whether namespaces can have egress IPs by NetNamespaces and HostSubnets.
+	EgressIPs bool
 	// Left is a shell command that prints what the network has on a node and uninstalling must remove, beside the files of its agents.
 	Left string
 }
@@ -95,14 +97,15 @@ func openShiftSDN(variant, object string, tiers Tiers) Network {
 		Type: operatorv1.NetworkTypeOpenShiftSDN, Variant: variant, Object: "e2e/networks/openshiftsdn/" + object,
 		Provider: released(operatorv1.NetworkTypeOpenShiftSDN), Tiers: tiers,
 		// Tests of Kubernetes send UDP packets of two kilobytes.
-		LabUp: []string{"--mtu=9000"},
+		LabUp:     []string{"--mtu=9000"},
+		EgressIPs: variant != "Subnet",
 		Unsafe: func(s *operatorv1.NetworkSpec) {
 			if s.DefaultNetwork.OpenShiftSDNConfig == nil {
 				s.DefaultNetwork.OpenShiftSDNConfig = &osv1.OpenShiftSDNConfig{}
 			}
 			s.DefaultNetwork.OpenShiftSDNConfig.VXLANPort = new(uint32(4790))
 		},
-		Left: "ip -o link | grep -e tun0 -e br0 -e vxlan; nft list tables | grep openshift-sdn",
+		Left: "ip -o link | grep -e tun0 -e br0 -e vxlan; nft list tables | grep openshift-sdn; ip -4 -o address | grep :eip",
 	}
 }
 
@@ -134,6 +137,14 @@ func rows() []Network {
 			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000", "--ip-family=dual"},
 			Unsafe: otherTunnelPort,
 			Left:   leftByOVN,
+		},
+		{
+			Type: operatorv1.NetworkTypeOVNKubernetes, Variant: "IPsec", Object: "e2e/networks/ovnkubernetes/ipsec.yaml",
+			Provider: released(operatorv1.NetworkTypeOVNKubernetes), LabUp: []string{"--mtu=9000"},
+			// A node that joins, or restarts, reaches others once it has keys.
+			Joins:  time.Minute,
+			Unsafe: otherTunnelPort,
+			Left:   leftByOVN + "; nft list tables | grep ovn-ipsec; ip rule | grep 6081",
 		},
 		openShiftSDN("", "network.yaml", Quick), openShiftSDN("Multitenant", "multitenant.yaml", None), openShiftSDN("Subnet", "subnet.yaml", None),
 		{

@@ -1,6 +1,8 @@
 package packaging
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +26,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/apitest"
 	"github.com/cluster-network-operator/cno/internal/release"
 	"github.com/cluster-network-operator/cno/internal/release/chart"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 func TestMain(m *testing.M) { apitest.Main(m, apitest.Options{WithoutProjectCRDs: true}) }
@@ -203,16 +207,41 @@ func network(t *testing.T, server *apitest.Server, config *action.Configuration)
 	}
 }
 
-// remove removes the release. CRDs stay, with what is of their kinds.
+// remove removes the release, which is refused while the Network exists. CRDs stay, with what is of their kinds.
 func remove(t *testing.T, server *apitest.Server, config *action.Configuration) {
 	t.Helper()
+	key := client.ObjectKey{Namespace: "openshift-network-operator", Name: "network-operator"}
+	var d appsv1.Deployment
+	// The API server needs a moment until it has read the policy and the Network; the dry run of the hook's ConfigMap shows when.
+	marker := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: "dry-run", Namespace: "kube-system", Labels: map[string]string{"networkoperator.openshift.io/helm-uninstall": "true"},
+	}}
+	refused := func(ctx context.Context) error {
+		return server.Client.Create(ctx, marker.DeepCopy(), client.DryRunAll)
+	}
+	eventually.Holds(t, "the policy refuses the removal", func() (string, bool) {
+		err := refused(t.Context())
+		return fmt.Sprint(err), err != nil && strings.Contains(err.Error(), "Network/cluster exists")
+	})
 	uninstall := action.NewUninstall(config)
 	uninstall.WaitStrategy, uninstall.Timeout = kube.HookOnlyStrategy, time.Minute
+	if _, err := uninstall.Run("cno"); err == nil || !strings.Contains(err.Error(), "Network/cluster exists") || !strings.Contains(err.Error(), "--no-hooks") {
+		t.Errorf("with a Network, the release is removed: %v", err)
+	}
+	if err := server.Client.Get(t.Context(), key, &d); err != nil {
+		t.Errorf("a removal that was refused removes the Deployment: %v", err)
+	}
+	if err := server.Client.Delete(t.Context(), &operatorv1.Network{ObjectMeta: metav1.ObjectMeta{Name: operatorv1.NetworkName}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually.Holds(t, "the policy allows the removal", func() (string, bool) {
+		err := refused(t.Context())
+		return fmt.Sprint(err), err == nil
+	})
 	if _, err := uninstall.Run("cno"); err != nil {
 		t.Fatal(err)
 	}
-	var d appsv1.Deployment
-	if err := server.Client.Get(t.Context(), client.ObjectKey{Namespace: "openshift-network-operator", Name: "network-operator"}, &d); !apierrors.IsNotFound(err) {
+	if err := server.Client.Get(t.Context(), key, &d); !apierrors.IsNotFound(err) {
 		t.Errorf("the Deployment is still there: %v", err)
 	}
 	var crd apiextensionsv1.CustomResourceDefinition

@@ -24,6 +24,8 @@ type byHand struct {
 	plugins       []map[string]any
 	// further are the plugins of further networks, one each, for the interfaces net1, net2, and so on.
 	further []map[string]any
+	// write, if not nil, is the one write to the API that an addition with further networks makes: what the pod got.
+	write func(ctx context.Context, id string) error
 }
 
 // newByHand takes the node's configuration, or the network's own inside of it where pods can have further networks.
@@ -57,7 +59,10 @@ func (p *byHand) attach(ctx context.Context, id, path string) error {
 			return err
 		}
 	}
-	return nil
+	if p.write == nil {
+		return nil
+	}
+	return p.write(ctx, id)
 }
 
 // detach calls DEL of each plugin, the last one first.

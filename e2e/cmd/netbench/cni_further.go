@@ -1,13 +1,19 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/containernetworking/cni/libcni"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/cluster-network-operator/cno/internal/multinet/delegate"
 	"github.com/cluster-network-operator/cno/internal/multinet/wire"
@@ -26,6 +32,30 @@ type further struct {
 	Annotation string
 	// Plugins are the configurations of those networks, one plugin each, for the floor.
 	Plugins []map[string]any
+	// Kubeconfig is a file by which the floor writes an annotation of a pod.
+	Kubeconfig string
+}
+
+// writer returns the write of the floor: the status of a pod, over a connection that stays open.
+func (f *further) writer() (func(ctx context.Context, id string) error, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", f.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = 1000, 1000
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, id string) error {
+		i, err := strconv.Atoi(strings.TrimPrefix(id, sandboxes))
+		if err != nil {
+			return err
+		}
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"netbench":"%d"}}}`, time.Now().UnixNano())
+		_, err = client.CoreV1().Pods(f.Pods[i].Namespace).Patch(ctx, f.Pods[i].Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
+	}, nil
 }
 
 func readFurther(file string) (*further, error) {

@@ -48,6 +48,9 @@ func cniCommand() *cobra.Command {
 					return err
 				}
 				count, p.floor.further = len(p.further.Pods), p.further.Plugins
+				if p.floor.write, err = p.further.writer(); err != nil {
+					return err
+				}
 			}
 			result, err := p.measure(cmd.Context(), count, parallel)
 			if err != nil {

@@ -61,7 +61,7 @@ func upCommand(h *lab.Host) *cobra.Command {
 func up(cmd *cobra.Command, h lab.Host, f upFlags) error {
 	ctx := cmd.Context()
 	// First of all: without root it names all packages that are missing.
-	if err := debian.Ensure(ctx, h.Out); err != nil {
+	if err := debian.Ensure(ctx, filepath.Join(h.Layout.Cache, "locks", "debian"), h.Out); err != nil {
 		return err
 	}
 	unlock, err := lab.Lock(ctx, h)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+
+	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
 )
 
 // requirement is a package and a program that reports whether it is there.
@@ -29,8 +31,17 @@ var requirements = []requirement{
 }
 
 // Ensure installs what is missing. Without the rights to do so, its error names
-// every missing package and the command that installs them.
-func Ensure(ctx context.Context, out io.Writer) error {
+// every missing package and the command that installs them. The file lock keeps
+// labs that come up at the same time from installing at the same time; apt-get waits for other users of dpkg.
+func Ensure(ctx context.Context, lock string, out io.Writer) error {
+	if len(Missing(exec.LookPath)) == 0 {
+		return nil
+	}
+	unlock, err := filelock.Acquire(ctx, lock)
+	if err != nil {
+		return fmt.Errorf("install Debian packages: %w", err)
+	}
+	defer unlock()
 	missing := Missing(exec.LookPath)
 	if len(missing) == 0 {
 		return nil
@@ -42,7 +53,7 @@ func Ensure(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "installing Debian packages: %s\n", strings.Join(missing, " "))
 	for _, args := range [][]string{{"update"}, install} {
-		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2"}, args...)...)
+		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2", "--option=DPkg::Lock::Timeout=600"}, args...)...)
 		cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 		if output, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, output)

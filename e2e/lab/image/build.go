@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cluster-network-operator/cno/e2e/lab/filelock"
 	imagebuild "github.com/cluster-network-operator/cno/internal/image"
 )
 
@@ -34,21 +35,31 @@ func (b Builder) Build(ctx context.Context, images []Image) ([]string, error) {
 		}
 		path := filepath.Join(b.Cache, "images", fmt.Sprintf("%s-%s.tar", img.Name, key))
 		paths = append(paths, path)
-		if _, err := os.Stat(path); err == nil {
-			continue
-		}
-		if b.Out != nil {
-			fmt.Fprintf(b.Out, "[%d/%d] image %s\n", i+1, len(images), img.Spec.Reference)
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, fmt.Errorf("create the image cache: %w", err)
-		}
-		builder := imagebuild.Builder{Cache: b.Cache}
-		if err := builder.Build(ctx, img.Spec, path); err != nil {
+		if err := b.build(ctx, img.Spec, path, fmt.Sprintf("[%d/%d]", i+1, len(images))); err != nil {
 			return nil, err
 		}
 	}
 	return paths, nil
+}
+
+// build writes the archive unless it is there. Two processes that ask at the same time build once.
+func (b Builder) build(ctx context.Context, spec imagebuild.Spec, path, step string) error {
+	unlock, err := filelock.Acquire(ctx, filepath.Join(b.Cache, "locks", filepath.Base(path)))
+	if err != nil {
+		return fmt.Errorf("build image %s: %w", spec.Reference, err)
+	}
+	defer unlock()
+	if _, err := os.Stat(path); err == nil {
+		return nil
+	}
+	if b.Out != nil {
+		fmt.Fprintf(b.Out, "%s image %s\n", step, spec.Reference)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("create the image cache: %w", err)
+	}
+	builder := imagebuild.Builder{Cache: b.Cache}
+	return builder.Build(ctx, spec, path)
 }
 
 // specKey identifies an image by its description, with programs named by what

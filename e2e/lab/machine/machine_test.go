@@ -15,6 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/e2e/lab/cgroup"
 	"github.com/cluster-network-operator/cno/e2e/lab/process"
 	"github.com/cluster-network-operator/cno/e2e/lab/supervisor"
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
 )
 
 // initFlag makes the test program act as the first process of a node.
@@ -102,14 +103,10 @@ func TestKillingTheFirstProcessEndsEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, pid := range pids {
-		for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-			if p, err := process.Find(pid); err != nil || !p.Alive() {
-				break
-			}
-			if time.Now().After(end) {
-				t.Fatalf("process %d lives on", pid)
-			}
-		}
+		eventually.Is(t, fmt.Sprintf("process %d has ended", pid), func() bool {
+			p, err := process.Find(pid)
+			return err != nil || !p.Alive()
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http/httptest"
@@ -12,10 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// deadline is far beyond what any of these programs takes.
-const deadline = 20 * time.Second
+	"github.com/cluster-network-operator/cno/internal/testing/eventually"
+)
 
 func TestUnitThatEndsIsStartedAgain(t *testing.T) {
 	c := newClient(t)
@@ -85,14 +85,10 @@ func TestUnitThatIgnoresTheRequestIsKilled(t *testing.T) {
 	if err := s.Start(shell(t, "deaf", "trap '' TERM; touch "+ready+"; while :; do sleep 1; done")); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(deadline); ; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat(ready); err == nil {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("the unit does not get ready")
-		}
-	}
+	eventually.Succeeds(t, "the unit is ready", func() error {
+		_, err := os.Stat(ready)
+		return err
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if err := s.Stop(ctx, "deaf"); err != nil {
@@ -188,16 +184,13 @@ func anything(Status) bool { return true }
 // await polls the only unit until it is as wanted.
 func await(t *testing.T, c *Client, want func(Status) bool) Status {
 	t.Helper()
-	for end := time.Now().Add(deadline); ; time.Sleep(5 * time.Millisecond) {
-		list, err := c.Status(t.Context())
-		if err != nil {
+	var list []Status
+	eventually.Holds(t, "the unit is as wanted", func() (string, bool) {
+		var err error
+		if list, err = c.Status(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(list) == 1 && want(list[0]) {
-			return list[0]
-		}
-		if time.Now().After(end) {
-			t.Fatalf("the unit does not get there: %+v", list)
-		}
-	}
+		return fmt.Sprintf("%+v", list), len(list) == 1 && want(list[0])
+	})
+	return list[0]
 }

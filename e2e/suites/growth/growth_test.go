@@ -74,8 +74,8 @@ func TestOnlyGrowthGetsIn(t *testing.T) {
 		words  []string
 	}{
 		{"it grows", network(t, "10.244.0.0/16", "10.244.0.0/15"), 0, []string{"spec.clusterNetwork[0].cidr", "safe", "pods restart", "nodes keep their blocks"}},
-		{"it shrinks", network(t, "10.244.0.0/16", "10.244.0.0/17", "hostPrefix: 18", "hostPrefix: 19"), 1, []string{"put back 10.244.0.0/16", "put back 18"}},
-		{"it begins elsewhere", network(t, "10.244.0.0/16", "10.240.0.0/12"), 1, []string{"put back 10.244.0.0/16, or only shorten its prefix, beginning at the same address"}},
+		{"it shrinks", network(t, "10.244.0.0/16", "10.244.0.0/17", "hostPrefix: 18", "hostPrefix: 19"), 1, []string{"put back 10.244.0.0/16", "nodes hold blocks of the old length; put the old value back"}},
+		{"it begins elsewhere", network(t, "10.244.0.0/16", "10.240.0.0/12"), 1, []string{"pods would keep their old addresses; put the old value back, or, where the network's pools can grow, write a shorter prefix that begins at the same address"}},
 		{"it grows into the services", network(t, "10.244.0.0/16", "10.0.0.0/8"), 1, []string{"10.96.0.0/16", "overlap"}},
 		{"it gets a second family", network(t, "hostPrefix: 18", "hostPrefix: 18\n  - cidr: fd01::/48\n    hostPrefix: 64", "10.96.0.0/16", "10.96.0.0/16\n  - fd02::/112"), 1,
 			[]string{"gives pods IPv4 addresses alone; leave the IPv6 networks out"}},

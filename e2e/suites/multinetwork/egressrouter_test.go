@@ -92,8 +92,8 @@ func comesFromRouter(from *corev1.Pod, protocol, host string, port int) func(con
 	}
 }
 
-// routerPod returns the router's pod once it runs.
-func routerPod(t *testing.T, ns string, not string) *corev1.Pod {
+// routerPod returns the router's pod once it runs, and is not an earlier one, which may be nil.
+func routerPod(t *testing.T, ns string, earlier *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	pods := &corev1.PodList{}
 	kit.Eventually(t, 4*time.Minute, "the router is available", func(ctx context.Context) error {
@@ -104,8 +104,11 @@ func routerPod(t *testing.T, ns string, not string) *corev1.Pod {
 		if err := errors.Join(err, lab.Client.List(ctx, pods, client.InNamespace(ns), client.MatchingLabels{routerLabel: "billing"})); err != nil {
 			return err
 		}
-		if len(pods.Items) != 1 || pods.Items[0].Status.PodIP == "" || pods.Items[0].Spec.NodeName == not {
-			return fmt.Errorf("%d pods, the first on %q", len(pods.Items), pods.Items[0].Spec.NodeName)
+		if len(pods.Items) != 1 {
+			return fmt.Errorf("%d pods", len(pods.Items))
+		}
+		if pod := pods.Items[0]; pod.Status.PodIP == "" || earlier != nil && pod.UID == earlier.UID {
+			return fmt.Errorf("pod %s on %q has the address %q", pod.Name, pod.Spec.NodeName, pod.Status.PodIP)
 		}
 		return nil
 	})
@@ -132,7 +135,7 @@ func TestAnEgressRouterTranslates(t *testing.T) {
 	if err := lab.Client.Create(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	pod := routerPod(t, ns, "")
+	pod := routerPod(t, ns, nil)
 	clients := lab.ServerOnEachNode(t, ns, nil)
 	for node, from := range clients {
 		for _, row := range []struct {
@@ -157,12 +160,12 @@ func TestAnEgressRouterTranslates(t *testing.T) {
 	nothingElsePasses(t, pod, clients)
 
 	applyRouter(t, ns, "")
-	pod = routerPod(t, ns, "")
+	pod = routerPod(t, ns, pod)
 	kit.Eventually(t, time.Minute, "without a fallback the rules apply", comesFromRouter(clients["worker-0"], "http", pod.Status.PodIP, 8080))
 	if seen, err := seenFrom(t.Context(), clients["worker-0"], "http", pod.Status.PodIP, 9000); err == nil {
 		t.Errorf("a port without a rule and a fallback is forwarded, seen from %s", seen)
 	}
-	survives(t, ns, pod.Spec.NodeName, clients)
+	survives(t, ns, pod, clients)
 }
 
 // nothingElsePasses tries to use the router as a gateway, from its node, from its own pod and from outside.
@@ -186,8 +189,9 @@ func nothingElsePasses(t *testing.T, pod *corev1.Pod, clients map[string]*corev1
 
 // survives takes the power from the router's node, and says that it stays off, as an administrator does: the address must answer from
 // another node, at once for the neighbours that know it.
-func survives(t *testing.T, ns, node string, clients map[string]*corev1.Pod) {
+func survives(t *testing.T, ns string, pod *corev1.Pod, clients map[string]*corev1.Pod) {
 	t.Helper()
+	node := pod.Spec.NodeName
 	if out, err := lab.Lab(t.Context(), "stop", node); err != nil {
 		t.Fatalf("%s: %v", out, err)
 	}
@@ -204,7 +208,7 @@ func survives(t *testing.T, ns, node string, clients map[string]*corev1.Pod) {
 			t.Error(err)
 		}
 	})
-	moved := routerPod(t, ns, node)
+	moved := routerPod(t, ns, pod)
 	for name, from := range clients {
 		if name != node {
 			kit.Eventually(t, time.Minute, "from "+name+" after the router moved to "+moved.Spec.NodeName, comesFromRouter(from, "http", moved.Status.PodIP, 8080))

@@ -13,7 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
+	operatorv1 "github.com/cluster-network-operator/cno/api/operator/v1"
 	"github.com/cluster-network-operator/cno/e2e/kit"
+	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
 // tried is what cno connectivity test -o json answers.
@@ -67,10 +71,37 @@ func nothing(t *testing.T) {
 	}
 }
 
+// declared is what the network declares about NetworkPolicies and the isolation of namespaces.
+func declared(t *testing.T) provider.Carriage {
+	t.Helper()
+	tracer, ok := network.Provider.(provider.Tracer)
+	if !ok {
+		return provider.Carriage{Unenforced: "the operator does not know"}
+	}
+	text, err := network.YAML(lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object operatorv1.Network
+	if err := yaml.UnmarshalStrict([]byte(text), &object); err != nil {
+		t.Fatal(err)
+	}
+	return tracer.Carries(&object.Spec)
+}
+
+// TestEverythingIsReachedOnAHealthyCluster: and nothing that NetworkPolicies, or the isolation of namespaces, deny.
 func TestEverythingIsReachedOnAHealthyCluster(t *testing.T) {
-	r := try(t, 0)
-	if r.Failed > 0 || r.Passed < 50 || len(r.Notes) > 0 {
+	r, want := try(t, 0), declared(t)
+	notes := slices.DeleteFunc(slices.Clone(r.Notes), func(n string) bool {
+		return want.Unenforced != "" && strings.HasPrefix(n, "scenarios with NetworkPolicies are left out: "+want.Unenforced)
+	})
+	if r.Failed > 0 || r.Passed < 50 || len(notes) > 0 {
 		t.Errorf("%+v", r)
+	}
+	for part, tried := range map[string]bool{"NetworkPolicy deny-ingress denies": want.Unenforced == "", "which is isolated": want.Isolation != ""} {
+		if slices.ContainsFunc(r.Scenarios, func(s scenario) bool { return strings.Contains(s.Name, part) }) != tried {
+			t.Errorf("scenarios named %q: want %t", part, tried)
+		}
 	}
 	nothing(t)
 	if one := try(t, 0, "--node", "worker-0"); one.Passed < 10 || one.Failed > 0 {

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/provider"
 )
 
-// migrationLimit is how long one migration may take in the lab: three rollouts of the agents.
-const migrationLimit = 3 * time.Minute
+// migrationLimit is how long one migration may take in the lab: three rollouts of the agents, or as often until kubelets have brought a file into running pods.
+const migrationLimit = 6 * time.Minute
 
 // migrates skips a test unless the operator changes the MTU of the network itself.
 func migrates(t *testing.T) {

@@ -134,7 +134,7 @@ func TestEgressRoutersOfANamespaceRunSideBySide(t *testing.T) {
 	settled(t)
 	restoreImage()
 	if _, err := lab.Kubectl(t.Context(), "apply", "--server-side", "-f",
-		filepath.Join(lab.Root, "internal/openshift/thirdparty/network-attachment-definitions.k8s.cni.cncf.io.yaml")); err != nil {
+		filepath.Join(lab.Root, "internal/testing/openshift/thirdparty/network-attachment-definitions.k8s.cni.cncf.io.yaml")); err != nil {
 		t.Fatal(err)
 	}
 	b := createRouter(t, namespace, "b", "192.168.12.100/24")
