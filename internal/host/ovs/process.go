@@ -22,7 +22,8 @@ type Switch struct {
 	Schema string
 	// Namespace is the path of the network namespace of ovs-vswitchd; empty is the current one.
 	Namespace string
-	// Userspace is true if ovs-vswitchd must not use a datapath of the kernel, also not one that it finds.
+	// Userspace is true if ovs-vswitchd must not use a datapath of the kernel, also not one that it finds, nor the kernel's routes: tunnels
+	// work once Underlay.Connect has added theirs.
 	Userspace bool
 	Log       *slog.Logger
 }
@@ -53,7 +54,9 @@ func (s Switch) Run(ctx context.Context) error {
 		Arguments: []string{"unix:" + s.Socket(), "--unixctl=" + string(s.Control())},
 	}
 	if s.Userspace {
-		vswitchd.Arguments = append(vswitchd.Arguments, "--disable-system")
+		// Of the kernel's routes ovs-vswitchd would keep a copy, which it empties and fills again whenever an interface of its namespace comes
+		// or goes, as each pod has one: tunnel packets meanwhile would be dropped. Underlay.Connect adds the one route that there is.
+		vswitchd.Arguments = append(vswitchd.Arguments, "--disable-system", "--disable-system-route")
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return server.Keep(ctx) })

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -95,8 +96,8 @@ func (u Underlay) Prepare(ctx context.Context) error {
 func (u Underlay) PrepareNamespace() error { return u.createNamespace() }
 
 // Connect gives the bridge the tunnel endpoint's address, once Open vSwitch has created it with the port that UplinkPort names, and tells
-// ovs-vswitchd the next hop: while that is not known, it drops tunnel packets. ovs-vswitchd forgets it after 15 minutes and when it
-// restarts, so this is repeated. It is called in the node's namespace.
+// ovs-vswitchd the route to all other nodes and its next hop: without them it drops tunnel packets. ovs-vswitchd forgets both when it
+// restarts, and the next hop after 15 minutes, so this is repeated. It is called in the node's namespace.
 func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	var mac net.HardwareAddr
 	if err := u.enter(func() (err error) { mac, err = u.connectInside(); return err }); err != nil {
@@ -104,6 +105,9 @@ func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	}
 	if err := setNeighbor(mac); err != nil {
 		return fmt.Errorf("set the neighbor of %s: %w", nodeEnd, err)
+	}
+	if _, err := daemon.Call(ctx, "ovs/route/add", "0.0.0.0/0", u.Bridge, nodeAddress.Addr().String()); err != nil {
+		return err
 	}
 	_, err := daemon.Call(ctx, "tnl/neigh/set", u.Bridge, nodeAddress.Addr().String(), macText())
 	return err
@@ -279,10 +283,19 @@ func (u Underlay) connectInside() (net.HardwareAddr, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(
-		netlink.LinkSetMTU(link, u.MTU), netlink.LinkSetUp(link), netlink.AddrReplace(link, &netlink.Addr{IPNet: netaddr.IPNet(tunnelAddress)}),
-	); err != nil {
+	if err := errors.Join(netlink.LinkSetMTU(link, u.MTU), netlink.LinkSetUp(link)); err != nil {
 		return nil, err
+	}
+	// An address that is set again is an event, at which ovs-vswitchd forgets for a moment that packets to it are tunnel packets.
+	address := &netlink.Addr{IPNet: netaddr.IPNet(tunnelAddress)}
+	existing, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(existing, func(a netlink.Addr) bool { return a.Equal(*address) }) {
+		if err := netlink.AddrReplace(link, address); err != nil {
+			return nil, err
+		}
 	}
 	return link.Attrs().HardwareAddr, netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: nodeAddress.Addr().AsSlice(), Table: unix.RT_TABLE_MAIN})
 }
