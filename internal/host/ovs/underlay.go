@@ -95,9 +95,8 @@ func (u Underlay) Prepare(ctx context.Context) error {
 // PrepareNamespace creates the network namespace, which is all that ovs-vswitchd needs to start. Prepare does it, too.
 func (u Underlay) PrepareNamespace() error { return u.createNamespace() }
 
-// Connect gives the bridge the tunnel endpoint's address, once Open vSwitch has created it with the port that UplinkPort names, and tells
-// ovs-vswitchd the route to all other nodes and its next hop: without them it drops tunnel packets. ovs-vswitchd forgets both when it
-// restarts, and the next hop after 15 minutes, so this is repeated. It is called in the node's namespace.
+// Connect gives the bridge the tunnel endpoint's address, once Open vSwitch has created it with the port that UplinkPort names, and calls
+// Route. It is repeated, and called in the node's namespace.
 func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	var mac net.HardwareAddr
 	if err := u.enter(func() (err error) { mac, err = u.connectInside(); return err }); err != nil {
@@ -106,6 +105,12 @@ func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	if err := setNeighbor(mac); err != nil {
 		return fmt.Errorf("set the neighbor of %s: %w", nodeEnd, err)
 	}
+	return u.Route(ctx, daemon)
+}
+
+// Route tells ovs-vswitchd the route to all other nodes and its next hop: without them it drops tunnel packets. ovs-vswitchd forgets both when
+// it restarts, and the next hop after 15 minutes. The bridge must have its address from an earlier Connect; nothing else of u is needed.
+func (u Underlay) Route(ctx context.Context, daemon Control) error {
 	if _, err := daemon.Call(ctx, "ovs/route/add", "0.0.0.0/0", u.Bridge, nodeAddress.Addr().String()); err != nil {
 		return err
 	}

@@ -227,8 +227,13 @@ func (d *daemon) apply(ctx context.Context) error {
 	d.board.Note(topicSwitch, switchErr)
 	own, err := ownSubnet(snapshot{Node: d.Node, HostSubnets: list[*sdnv1.HostSubnet](d.objects.hostSubnets)})
 	d.board.Note(topicNode, err)
-	if err := errors.Join(switchErr, err); err != nil {
-		return switchErr // HostSubnets are watched
+	switch {
+	case switchErr != nil:
+		return switchErr
+	case err != nil: // HostSubnets are watched
+		underlayErr := d.resumeUnderlay(ctx)
+		d.board.Note(topicUnderlay, underlayErr)
+		return underlayErr
 	}
 	underlayErr := d.connectUnderlay(ctx, own.address)
 	d.board.Note(topicUnderlay, underlayErr)

@@ -130,7 +130,19 @@ func (d *daemon) connectUnderlay(ctx context.Context, address netip.Addr) error 
 	return d.underlay.Connect(ctx, switchControl(d.Config))
 }
 
-// watchDaemon notices at once that ovs-vswitchd has been started again: it does not know the next hop of tunnels then. Its control socket
+// resumeUnderlay lets tunnels work that an earlier process has made, while the node's address is not known since the API server does not answer:
+// Open vSwitch may have restarted meanwhile.
+func (d *daemon) resumeUnderlay(ctx context.Context) error {
+	if _, exists := d.vswitch.Interface(d.underlay.Bridge); !d.userspace || !exists {
+		return nil
+	}
+	if err := d.underlay.Route(ctx, switchControl(d.Config)); err != nil {
+		return fmt.Errorf("let the tunnels of an earlier process work: %w", err)
+	}
+	return nil
+}
+
+// watchDaemon notices at once that ovs-vswitchd has been started again: it does not know the route of tunnels then. Its control socket
 // keeps connections that ask nothing until it ends.
 func (d *daemon) watchDaemon(ctx context.Context) {
 	for ctx.Err() == nil {

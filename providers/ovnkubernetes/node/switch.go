@@ -99,7 +99,7 @@ func (d *daemonState) connectUnderlay(ctx context.Context) error {
 	return d.underlay.Connect(ctx, ovs.Control(d.Config.Directories.SwitchControl()))
 }
 
-// watchDaemon notices at once that ovs-vswitchd has been started again: it does not know the next hop of tunnels then. Its control socket
+// watchDaemon notices at once that ovs-vswitchd has been started again: it does not know the route of tunnels then. Its control socket
 // keeps connections that ask nothing until it ends.
 func (d *daemonState) watchDaemon(ctx context.Context) {
 	for ctx.Err() == nil {
