@@ -24,8 +24,7 @@ import (
 const packetEvery = 20 * time.Millisecond
 
 // LostWithRoutes is how many packets of a stream may be lost while routes are replaced some times: the kernel discards what a socket sends at the very moment
-// when its route is replaced, and Open vSwitch's userspace datapath some on a busy machine while it changes its ports. While MTUs do not fit, all packets of seconds
-// are lost, fifty in each.
+// when its route is replaced. While MTUs do not fit, all packets of seconds are lost, fifty in each.
 const LostWithRoutes = 10
 
 // FullSize is a stream of packets, each as long as the routes of its sender allow at that moment, which must not be split.

@@ -141,7 +141,6 @@ func TestKills(t *testing.T) {
 					lost, longest = lost+n, max(longest, gap)
 				}
 				t.Logf("%s: %d packets are lost, the longest gap is %s", row.process, lost, longest.Round(time.Millisecond))
-				// Not before: the userspace datapath may lose packets when a port comes or goes.
 				p := one.governedPod(fmt.Sprintf("after-%d-%d", i, attempt))
 				nodetest.Reaches(t, p.Namespace, far.addr(), podMTU)
 				p.remove()
