@@ -84,6 +84,8 @@ type daemonState struct {
 	changed   agent.Trigger
 	// mtu is what the node is to have of the MTU.
 	mtu atomic.Pointer[mtumigration.State]
+	// switchRestarted is when watchDaemon has last seen that ovs-vswitchd was started again; nil before that.
+	switchRestarted atomic.Pointer[time.Time]
 	// portChecked is when applyTunnelPort has last found the right port.
 	portChecked time.Time
 	// phase is the phase of IPsec that guard has seen last; nil before that.

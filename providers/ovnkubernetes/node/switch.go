@@ -54,9 +54,24 @@ func (d *daemonState) desiredIDs() map[string]string {
 		"ovn-bridge-datapath-type": datapath,
 		// Conditional monitoring saves memory of small nodes, and costs the one southbound database much more.
 		"ovn-monitor-all": "true", "ovn-remote-probe-interval": strconv.FormatInt(d.Config.Probe.Milliseconds(), 10), "ovn-openflow-probe-interval": "180",
-		// A restarted ovn-controller replaces flows once it knows all of them, not before.
-		"ovn-ofctrl-wait-before-clear": "1000",
+		"ovn-ofctrl-wait-before-clear": strconv.FormatInt(clearAfter(d.switchRestarted.Load(), time.Now()).Milliseconds(), 10),
 	}
+}
+
+const (
+	// knowsAll is how long a restarted ovn-controller keeps the flows of its predecessor, until it knows all of its own.
+	knowsAll = time.Second
+	// reconnects is how long after a restart of ovs-vswitchd ovn-controller has connected to it again: it tries after 1 s, then after 2 and 4 s.
+	reconnects = 8 * time.Second
+)
+
+// clearAfter is how long ovn-controller waits, after it has connected to Open vSwitch, before it replaces flows. A restarted ovs-vswitchd has none: to
+// wait would only lengthen the time in which it drops everything.
+func clearAfter(switchRestarted *time.Time, now time.Time) time.Duration {
+	if switchRestarted != nil && now.Sub(*switchRestarted) < reconnects {
+		return 0
+	}
+	return knowsAll
 }
 
 // configureSwitch configures ovn-controller, and creates the bridge that it programs.
@@ -99,15 +114,19 @@ func (d *daemonState) connectUnderlay(ctx context.Context) error {
 	return d.underlay.Connect(ctx, ovs.Control(d.Config.Directories.SwitchControl()))
 }
 
-// watchDaemon notices at once that ovs-vswitchd has been started again: it does not know the route of tunnels then. Its control socket
+// watchDaemon notices at once that ovs-vswitchd has been started again: it knows neither the route of tunnels nor flows then. Its control socket
 // keeps connections that ask nothing until it ends.
 func (d *daemonState) watchDaemon(ctx context.Context) {
-	for ctx.Err() == nil {
+	for again := false; ctx.Err() == nil; {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", d.Config.Directories.SwitchControl())
 		if err != nil {
 			agent.Pause(ctx, 100*time.Millisecond, nil)
 			continue
 		}
+		if now := time.Now(); again {
+			d.switchRestarted.Store(&now)
+		}
+		again = true
 		d.changed.Fire()
 		stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 		_, _ = conn.Read(make([]byte, 1)) // it returns when the process has ended
