@@ -239,8 +239,10 @@ func balancerKey(id netpolicy.ID, protocolName, node string) string {
 func (b balancing) row(key, protocolName string, vips ovsdb.Map) ovsdb.Desired {
 	fields := ovsdb.Set{}
 	if b.sticky {
-		// A hash of the client's address: affinity_timeout loses each client's first connection with the userspace datapath.
-		fields = ovsdb.Set{"ip_src"}
+		// A hash of the client. ip_src is the same for all of IPv6, and the hardware address of a pod, which it cannot change, differs from
+		// those of all others. The option affinity_timeout would lose each client's first connection: ovn-northd 23.03 drops the packet from
+		// which it learns the endpoint, and again each time that the client repeats it, since it has been translated already.
+		fields = ovsdb.Set{"eth_src", "ip_src"}
 	}
 	sources := make([]string, len(hairpin))
 	for i, a := range hairpin {

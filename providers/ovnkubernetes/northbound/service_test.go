@@ -119,7 +119,7 @@ func TestServicesLeadToTheirEndpoints(t *testing.T) {
 			t.Errorf("there is a load balancer for the Service %s", absent)
 		}
 	}
-	if got := w.Northbound("--bare", "--columns=selection_fields", "find", "Load_Balancer", "name=Service_one/sticky_TCP_cluster"); strings.TrimSpace(got) != "ip_src" {
+	if got := w.Northbound("--bare", "--columns=selection_fields", "find", "Load_Balancer", "name=Service_one/sticky_TCP_cluster"); strings.TrimSpace(got) != "eth_src ip_src" {
 		t.Errorf("the Service with ClientIP affinity selects by %q", got)
 	}
 }
