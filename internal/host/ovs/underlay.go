@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/knftables"
 
+	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
@@ -293,7 +294,7 @@ func (u Underlay) connectInside() (net.HardwareAddr, error) {
 	}
 	// An address that is set again is an event, at which ovs-vswitchd forgets for a moment that packets to it are tunnel packets.
 	address := &netlink.Addr{IPNet: netaddr.IPNet(tunnelAddress)}
-	existing, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	existing, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V4) })
 	if err != nil {
 		return nil, err
 	}
