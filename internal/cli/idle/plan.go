@@ -42,7 +42,7 @@ func planned(ctx context.Context, api client.Client, services []corev1.Service) 
 	for _, s := range services {
 		targets, err := serving(ctx, api, s, known)
 		if err != nil {
-			failed = append(failed, fmt.Errorf("Service %s/%s: %w", s.Namespace, s.Name, err))
+			failed = append(failed, fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err))
 			continue
 		}
 		p.targets[s.Name] = targets
@@ -195,7 +195,7 @@ func (p *plan) write(ctx context.Context, api client.Client, now time.Time) erro
 			err = done[t]
 		}
 		if err != nil {
-			failed = append(failed, fmt.Errorf("Service %s/%s: %w", s.Namespace, s.Name, err))
+			failed = append(failed, fmt.Errorf("service %s/%s: %w", s.Namespace, s.Name, err))
 			continue
 		}
 		p.written[s.Name] = true
