@@ -49,6 +49,12 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		fast       = `ovnkube_master_programming_seconds_bucket{job="ovnkube-master",node="cp-0",kind="pod",le="1"}`
 		slow       = `ovnkube_master_programming_seconds_bucket{job="ovnkube-master",node="cp-0",kind="pod",le="16"}`
 		all        = `ovnkube_master_programming_seconds_bucket{job="ovnkube-master",node="cp-0",kind="pod",le="+Inf"}`
+		sdnFast    = `openshift_sdn_programming_seconds_bucket{job="sdn",node="worker-0",kind="pod",le="1"}`
+		sdnSlow    = `openshift_sdn_programming_seconds_bucket{job="sdn",node="worker-0",kind="pod",le="10"}`
+		sdnAll     = `openshift_sdn_programming_seconds_bucket{job="sdn",node="worker-0",kind="pod",le="+Inf"}`
+		otherFast  = `openshift_sdn_programming_seconds_bucket{job="sdn",node="worker-1",kind="pod",le="1"}`
+		otherSlow  = `openshift_sdn_programming_seconds_bucket{job="sdn",node="worker-1",kind="pod",le="10"}`
+		otherAll   = `openshift_sdn_programming_seconds_bucket{job="sdn",node="worker-1",kind="pod",le="+Inf"}`
 		sdnAgents  = `kube_daemonset_status_desired_number_scheduled{namespace="openshift-sdn",daemonset="sdn"}`
 		sdnProxy   = `kube_pod_container_info{namespace="openshift-sdn",pod="sdn-a",container="kube-proxy"}`
 		sdnProxyUp = `up{job="kube-proxy",namespace="openshift-sdn",node="a"}`
@@ -155,6 +161,10 @@ func TestAlertsFireWhenTheyShould(t *testing.T) {
 		{Name: "a node has no block yet", After: 20 * minute, Series: series{sdnPods: "0x60", sdnMost: "0x60"}},
 		{Name: "another program changes a node repeatedly", After: 30 * minute, Series: series{repairs: "0+1x60"}, Firing: []string{"NetworkSDNRepairsRepeat"}},
 		{Name: "another program changed a node once", After: 30 * minute, Series: series{repairs: "0x10 1x60"}},
+		{Name: "a node programs flows slowly beside one with many more changes", After: 30 * minute, Series: series{sdnFast: "0+8x60", sdnSlow: "0+10x60", sdnAll: "0+10x60",
+			otherFast: "0+1000x60", otherSlow: "0+1000x60", otherAll: "0+1000x60"}, Firing: []string{"NetworkSDNProgrammingSlow"}},
+		{Name: "nodes program flows fast", After: 30 * minute, Series: series{sdnFast: "0+10x60", sdnSlow: "0+10x60", sdnAll: "0+10x60"}},
+		{Name: "a node programmed flows slowly once", After: 40 * minute, Series: series{sdnFast: "0x60", sdnSlow: "0x5 10x60", sdnAll: "0x5 10x60"}},
 		{Name: "no controller of OpenShift SDN leads", After: 15 * minute, Series: series{sdnCtrls: "2x60", sdnCtrlUp: always, sdnLeads: never, sdnFollow: never}, Firing: []string{"NodeWithoutSDNController"}},
 		{Name: "no controller of OpenShift SDN is scraped", After: 15 * minute, Series: series{sdnCtrls: "2x60", sdnCtrlUp: never}, Firing: []string{"NodeWithoutSDNController"}},
 		{Name: "a node waits for a block", After: 10 * minute, Series: series{blockless: "1x60"}, Firing: []string{"NetworkSDNSubnetsExhausted"}},
