@@ -26,6 +26,10 @@ type Limits struct {
 	Ingress, Egress uint64
 }
 
+// Burst returns the kilobits that may come at once after a pause, with a limit of so many kilobits a second: a quarter of a second's worth, since
+// TCP gets less than the rate with less, and at least a few packets.
+func Burst(kilobits uint64) uint64 { return max(kilobits/4, 64) }
+
 // Read returns the limits of a pod with these annotations. The error has all values that are none.
 func Read(annotations map[string]string) (l Limits, err error) {
 	var errs []error

@@ -72,6 +72,18 @@ func (m Map) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]any{"map", pairs})
 }
 
+// IntMap is a map of strings to integers of one column, on the wire like Map.
+type IntMap map[string]int
+
+// MarshalJSON writes the notation of the wire, keys in order.
+func (m IntMap) MarshalJSON() ([]byte, error) {
+	pairs := make([][]any, 0, len(m))
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		pairs = append(pairs, []any{k, m[k]})
+	}
+	return json.Marshal([]any{"map", pairs})
+}
+
 // Row is one row as the server sends it, by column. Its methods return the zero value for a column that is missing, empty, or of
 // another type.
 type Row map[string]json.RawMessage

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
@@ -122,16 +123,12 @@ func (b *builder) limit(p Pod, kilobits uint64, direction uint32) acts {
 	if kilobits == 0 || kilobits > math.MaxUint32 {
 		return nil
 	}
-	r := openflow.Rate{ID: 2*p.Port + direction, Kilobits: uint32(kilobits), Burst: uint32(max(kilobits/meterBurst, leastBurst))}
+	r := openflow.Rate{ID: 2*p.Port + direction, Kilobits: uint32(kilobits), Burst: uint32(bandwidth.Burst(kilobits))}
 	b.rates = append(b.rates, r)
 	return acts{openflow.Meter(r.ID)}
 }
 
 const (
-	// meterBurst is the part of a second for which a full rate may come at once. TCP gets less than the rate with less.
-	meterBurst = 4
-	// leastBurst are the kilobits of a few packets.
-	leastBurst = 64
 	// Each pod has two meters.
 	toPod, fromPod uint32 = 0, 1
 )

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/internal/nodeblocks"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
@@ -256,6 +257,10 @@ func rowPod(p *corev1.Pod, one topology.Pod) northbound.Pod {
 	out := northbound.Pod{
 		Pod: netpolicy.Pod{ID: netpolicy.ID{Namespace: p.Namespace, Name: p.Name}, Labels: p.Labels, Ports: netpolicy.PortsOf(p)},
 		UID: p.UID, Node: p.Spec.NodeName, MAC: one.MAC,
+	}
+	// Of a pod with limits that are not valid the node refuses the attachment.
+	if limits, err := bandwidth.Read(p.Annotations); err == nil {
+		out.Limits = limits
 	}
 	for _, a := range one.Addresses {
 		out.Addresses = append(out.Addresses, a.Addr())

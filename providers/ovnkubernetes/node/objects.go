@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/cniserver"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
 )
@@ -90,7 +91,7 @@ func onlyMetadata(object any) (any, error) {
 
 func kept(m metav1.ObjectMeta) metav1.ObjectMeta {
 	out := metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion, Annotations: map[string]string{}}
-	for _, key := range []string{topology.NodeSubnets, topology.PodNetworks} {
+	for _, key := range []string{topology.NodeSubnets, topology.PodNetworks, bandwidth.AnnotationIngress, bandwidth.AnnotationEgress} {
 		if value, set := m.Annotations[key]; set {
 			out.Annotations[key] = value
 		}
@@ -134,6 +135,16 @@ func (o *objects) pod(want cniserver.Pod) (topology.Pod, string, error) {
 		return given, "", fmt.Errorf("pod %s/%s: %w", want.Namespace, want.Name, err)
 	}
 	return given, string(found.UID), nil
+}
+
+// limits returns an error if a pod asks for limits of its bandwidth that are not valid.
+func (o *objects) limits(of cniserver.Pod) error {
+	object, exists, err := o.pods.GetByKey(of.Namespace + "/" + of.Name)
+	if err != nil || !exists {
+		return err
+	}
+	_, err = bandwidth.Read(object.(*corev1.Pod).Annotations)
+	return err
 }
 
 // await waits until the master has given a pod addresses. The error says what was missing last.

@@ -69,6 +69,9 @@ func (p *pods) Add(ctx context.Context, c cniserver.Call) (*current.Result, erro
 	if err != nil {
 		return nil, err
 	}
+	if err := p.objects.limits(pod); err != nil {
+		return nil, cniproto.Errorf(cniproto.CodeInvalidConfig, "pod %s/%s: %v", pod.Namespace, pod.Name, err)
+	}
 	mtu := p.mtu()
 	l := ovs.PodLink{
 		Name: linkName(c), Pod: c.NetNS, PodName: c.IfName, MTU: mtu.MTU, RoutableMTU: mtu.RoutableMTU, MAC: given.MAC, Addresses: given.Addresses, Routes: routes(given), Place: p.place, Userspace: p.userspace,

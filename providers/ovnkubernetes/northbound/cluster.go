@@ -78,7 +78,7 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 		return nil
 	}
 	n := s.nodes[name]
-	var networks, own ovsdb.Set
+	var networks ovsdb.Set
 	management := []string{topology.MAC(primary(n.Blocks, topology.ManagementAddress)).String()}
 	var sources []string
 	for _, block := range n.Blocks {
@@ -100,17 +100,20 @@ func (s *State) nodeRows(name string) []ovsdb.Desired {
 		// The node reaches its own pods in spite of policies: probes come from there.
 		rule(topology.NodeKey(name), "to-lport", allowPriority, "allow-related", strings.Join(sources, " || ")),
 	}
-	own = ovsdb.Set{rows[1].Ref, rows[2].Ref}
+	own, limits := ovsdb.Set{rows[1].Ref, rows[2].Ref}, ovsdb.Set{}
 	for id := range s.podsOn[name] {
 		if s.hasPort(s.pods[id]) {
 			own = append(own, podPort(id))
+			for _, l := range limitRows(s.pods[id]) {
+				limits = append(limits, l.Ref)
+			}
 		}
 	}
 	rows = append(rows, s.leaving(n)...)
 	config := subnets(n.Blocks)
 	maps.Copy(config, snooping(n.Blocks))
 	return append(rows, ovsdb.Desired{Ref: ovsdb.Ref{Table: tableSwitch, Key: name}, Columns: map[string]any{
-		"name": topology.Switch(name), "ports": own, "acls": ovsdb.Set{rows[3].Ref}, "other_config": config,
+		"name": topology.Switch(name), "ports": own, "qos_rules": limits, "acls": ovsdb.Set{rows[3].Ref}, "other_config": config,
 		"load_balancer_group": ovsdb.Set{ovsdb.Ref{Table: tableBalancers, Key: clusterBalancers}}, "load_balancer": s.localBalancers(name),
 	}})
 }

@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/cluster-network-operator/cno/internal/bandwidth"
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/topology"
@@ -51,6 +52,8 @@ type Pod struct {
 	Node string
 	// MAC is the hardware address of the pod's interface.
 	MAC net.HardwareAddr
+	// Limits are those of its bandwidth.
+	Limits bandwidth.Limits
 }
 
 // Service is a Service with all its EndpointSlices.
@@ -108,7 +111,7 @@ func Tables() map[string][]string {
 		tableRouterPort:  {"name", "mac", "networks", ids},
 		tableRoute:       {"ip_prefix", "nexthop", ids},
 		tablePolicy:      {"priority", "match", "action", "nexthops", ids},
-		tableSwitch:      {"name", "ports", "acls", "load_balancer", "load_balancer_group", "other_config", ids},
+		tableSwitch:      {"name", "ports", "acls", "load_balancer", "load_balancer_group", "qos_rules", "other_config", ids},
 		tablePort:        {"name", "type", "addresses", "port_security", "options", ids},
 		tableBalancer:    {"name", "protocol", "vips", "options", "selection_fields", ids},
 		tableBalancers:   {"name", "load_balancer"},
@@ -117,6 +120,7 @@ func Tables() map[string][]string {
 		tableAccessRules: {"name", "priority", "direction", "match", "action", "options", "log", "severity", "meter", ids},
 		tableMeter:       {"name", "unit", "bands", ids},
 		tableMeterBand:   {"action", "rate", ids},
+		tableLimit:       {"priority", "direction", "match", "bandwidth", ids},
 	}
 }
 
@@ -134,4 +138,5 @@ const (
 	tableAccessRules = "ACL"
 	tableMeter       = "Meter"
 	tableMeterBand   = "Meter_Band"
+	tableLimit       = "QoS"
 )

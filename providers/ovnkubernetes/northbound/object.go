@@ -14,6 +14,8 @@ func ObjectOf(r ovsdb.Ref) string {
 	switch r.Table {
 	case tablePort:
 		return PortObject(r.Key)
+	case tableLimit:
+		return PortObject(limitedPort(r.Key))
 	case tableRouterPort:
 		return node + strings.TrimPrefix(r.Key, topology.RouterPort(""))
 	case tableSwitch:

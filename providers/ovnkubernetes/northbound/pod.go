@@ -76,14 +76,14 @@ func (s *State) portChanged(p *Pod) {
 }
 
 func samePort(a, b *Pod) bool {
-	return a.UID == b.UID && a.Node == b.Node && slices.Equal(a.MAC, b.MAC) && slices.Equal(a.Addresses, b.Addresses)
+	return a.UID == b.UID && a.Node == b.Node && a.Limits == b.Limits && slices.Equal(a.MAC, b.MAC) && slices.Equal(a.Addresses, b.Addresses)
 }
 
 func samePod(a, b *Pod) bool {
 	return samePort(a, b) && a.HostNetwork == b.HostNetwork && a.Ended == b.Ended && maps.Equal(a.Labels, b.Labels) && slices.Equal(a.Ports, b.Ports)
 }
 
-// podRows are the pod's port. ovn-controller binds it on the pod's node only, and to an interface of this pod, not of an earlier one with
+// podRows are the pod's port and its limits. ovn-controller binds it on the pod's node only, and to an interface of this pod, not of an earlier one with
 // its name.
 func (s *State) podRows(id netpolicy.ID) []ovsdb.Desired {
 	p := s.pods[id]
@@ -95,8 +95,8 @@ func (s *State) podRows(id netpolicy.ID) []ovsdb.Desired {
 		addresses = append(addresses, a.String())
 	}
 	text := strings.Join(addresses, " ")
-	return []ovsdb.Desired{port(topology.PodPort(id.Namespace, id.Name), map[string]any{
+	return append(limitRows(p), port(topology.PodPort(id.Namespace, id.Name), map[string]any{
 		"type": "", "addresses": ovsdb.Set{text}, "port_security": ovsdb.Set{text},
 		"options": ovsdb.Map{"requested-chassis": p.Node, "iface-id-ver": string(p.UID)},
-	})}
+	}))
 }
