@@ -36,6 +36,9 @@ func (p Problems) Has(topics ...Topic) bool {
 	return slices.ContainsFunc(topics, func(t Topic) bool { return p.sentences[t] != "" })
 }
 
+// Sentence returns the problem of a topic, empty if it has none.
+func (p Problems) Sentence(about Topic) string { return p.sentences[about] }
+
 // Len is how many topics have a problem.
 func (p Problems) Len() int { return len(p.sentences) }
 

@@ -75,6 +75,10 @@ func (d *daemon) compare(ctx context.Context) (agentconfig.Comparison, error) {
 	if err != nil {
 		return agentconfig.Comparison{}, err
 	}
+	tables, err := d.tableDifferences(ctx, s, want)
+	if err != nil {
+		return agentconfig.Comparison{}, err
+	}
 	c := agentconfig.Comparison{VNIDs: map[string]uint32{}}
 	for _, p := range want.Input.Pods {
 		c.VNIDs[p.Namespace] = p.VNID
@@ -84,7 +88,7 @@ func (d *daemon) compare(ctx context.Context) (agentconfig.Comparison, error) {
 		cause = err.Error()
 	}
 	c.Differences = slices.Concat(flowDifferences(lines, result.Flows, cause), meterDifferences(meters, cause), groupDifferences(groups),
-		addressDifferences(s), vnidDifferences(s, want), egressDifferences(want.Claims, d.egress.served(), d.egress.refusals()))
+		addressDifferences(s), vnidDifferences(s, want), egressDifferences(want.Claims, d.egress.served(), d.egress.refusals()), tables)
 	return c, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/knftables"
@@ -130,8 +131,9 @@ func removeTable(ctx context.Context, family knftables.Family, name string) erro
 	return nft.Run(ctx, tx)
 }
 
-// keptTable keeps the kernel's table at what was desired last.
+// keptTable keeps the kernel's table at what was desired last. One goroutine calls ensure.
 type keptTable struct {
+	mu sync.Mutex
 	// wanted is what was written last, had what the kernel made of it.
 	wanted, had string
 }
@@ -143,16 +145,33 @@ func (k *keptTable) ensure(ctx context.Context, t nftTable) (restored bool, err 
 		return false, err
 	}
 	text := t.text()
-	if text == k.wanted && have == k.had {
+	wanted, had := k.written()
+	if text == wanted && have == had {
 		return false, nil
 	}
-	restored = text == k.wanted && k.had != ""
+	restored = text == wanted && had != ""
 	if err := t.apply(ctx); err != nil {
 		return restored, err
 	}
 	after, err := inKernel(ctx, t.family, t.name)
+	if err == nil {
+		err = t.lacking(after)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		k.wanted, k.had = "", "" // what is not known to be right is written again
+		return restored, err
+	}
 	k.wanted, k.had = text, after
-	return restored, err
+	return restored, nil
+}
+
+// written is what was written last, and what the kernel made of it.
+func (k *keptTable) written() (wanted, had string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.wanted, k.had
 }
 
 // passing is what changes in a table although no one writes it: counters, and sets that rules add to.

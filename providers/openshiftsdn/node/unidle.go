@@ -90,9 +90,7 @@ func (u *unidler) apply(ctx context.Context) error {
 }
 
 func (u *unidler) ensure(ctx context.Context) error {
-	u.mu.Lock()
-	ports, _ := u.holder.Update(time.Now(), idling.Services(list[*corev1.Service](u.objects.services), list[*discoveryv1.EndpointSlice](u.objects.endpoints)))
-	u.mu.Unlock()
+	ports := u.idled()
 	restored, err := u.table.ensure(ctx, idleRules(ports))
 	if restored {
 		u.repaired()
@@ -104,6 +102,14 @@ func (u *unidler) ensure(ctx context.Context) error {
 		return nil
 	}
 	return u.count(ctx)
+}
+
+// idled are the ports of Services to which packets are held back now.
+func (u *unidler) idled() []idling.Port {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	ports, _ := u.holder.Update(time.Now(), idling.Services(list[*corev1.Service](u.objects.services), list[*discoveryv1.EndpointSlice](u.objects.endpoints)))
+	return ports
 }
 
 var counted = regexp.MustCompile(`packets (\d+) bytes`)

@@ -1,0 +1,290 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/cluster-network-operator/cno/internal/agent"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/agentconfig"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/egressip"
+	"github.com/cluster-network-operator/cno/providers/openshiftsdn/flows"
+)
+
+const (
+	causeRestored = "a third party changes the table repeatedly; the agent restores it every few seconds"
+	wayOutTable   = "run nft monitor in the sdn pod of the node: it prints the name of the process that changes the table; stop that program"
+)
+
+// desiredTable is a table of nftables that objects ask for.
+type desiredTable struct {
+	nftTable
+	// kept has what was written last, topic the problem of writing it.
+	kept  *keptTable
+	topic agent.Topic
+	// owners are the objects for which words in rules and elements stand: addresses, marks, and names of chains.
+	owners map[string]string
+}
+
+// title names a table.
+func (t nftTable) title() string { return fmt.Sprintf("table %s %s", t.family, t.name) }
+
+// desiredTables are the tables that objects ask for now.
+func (d *daemon) desiredTables(s snapshot, want desired) ([]desiredTable, error) {
+	own, err := ownSubnet(s)
+	if err != nil {
+		return nil, err
+	}
+	pods, addresses := map[string]string{}, []netip.Addr{}
+	for _, l := range s.Local {
+		pods[l.Address.String()] = "pod " + l.ID.String()
+		addresses = append(addresses, l.Address)
+	}
+	all := []desiredTable{{desiredRules(d.Config, own.subnet, addresses).table(), &d.rules, topicRules, pods}}
+	if d.outside != nil {
+		all = append(all, desiredTable{outsideRules(want.Input), &d.outside.table, topicOutside, outsideOwners(want.Input, pods)})
+		var held []egressip.Claim
+		for _, c := range want.Claims {
+			if id, serves := s.Serving[c.Address]; serves && id == c.VNID {
+				held = append(held, c)
+			}
+		}
+		slices.SortFunc(held, func(a, b egressip.Claim) int { return a.Address.Compare(b.Address) })
+		r, owners := egressRules{d.Config, own.subnet, held, nodeAddresses(s)}, egressOwners(held, s, d.Config.MasqueradeBit)
+		all = append(all, desiredTable{r.packets(), &d.egress.packet, topicEgress, owners}, desiredTable{r.marks(), &d.egress.marks, topicEgress, owners})
+	}
+	if u := d.unidler; u != nil && u.objects.synced() {
+		all = append(all, desiredTable{idleRules(u.idled()), &u.table, topicIdling, serviceOwners(list[*corev1.Service](u.objects.services))})
+	}
+	return all, nil
+}
+
+// outsideOwners are the policies of chains, and pods by address.
+func outsideOwners(in flows.Input, pods map[string]string) map[string]string {
+	owners := map[string]string{}
+	for address, pod := range pods {
+		owners[address] = pod
+	}
+	firewalls := firewallChains(in)
+	for _, f := range in.Firewalls {
+		if rules := firewalls[f.VNID]; rules != nil {
+			owners["firewall-"+nameOf(rules)] = f.Name
+		}
+	}
+	for _, pod := range in.Pods {
+		rules := policyRules(in, pod.ID)
+		if rules == nil {
+			continue
+		}
+		var names []string
+		for _, p := range in.Policies {
+			if p.Egress != nil && slices.Contains(p.Pods, pod.ID) {
+				names = append(names, "NetworkPolicy "+p.ID.String())
+			}
+		}
+		slices.Sort(names)
+		owners["policy-"+nameOf(rules)] = strings.Join(names, ", ")
+	}
+	return owners
+}
+
+// egressOwners are the egress IPs of addresses, hardware addresses and marks, and nodes by address.
+func egressOwners(held []egressip.Claim, s snapshot, masqueradeBit int) map[string]string {
+	owners := map[string]string{}
+	for _, h := range s.HostSubnets {
+		owners[h.HostIP] = "node " + h.Name
+	}
+	for _, c := range held {
+		owner := fmt.Sprintf("egress IP %s of namespace %s", c.Address, c.Namespace)
+		for _, word := range []string{c.Address.String(), flows.EgressMAC(c.VNID).String(), flows.GuardMAC(c.VNID).String(), hex(egressip.Mark(c.Address, masqueradeBit))} {
+			owners[word] = owner
+		}
+	}
+	return owners
+}
+
+// serviceOwners are Services by their addresses and the ports that they have on nodes.
+func serviceOwners(services []*corev1.Service) map[string]string {
+	owners := map[string]string{}
+	for _, s := range services {
+		name := fmt.Sprintf("Service %s/%s", s.Namespace, s.Name)
+		for _, a := range slices.Concat(s.Spec.ClusterIPs, s.Spec.ExternalIPs) {
+			owners[a] = name
+		}
+		for _, p := range s.Spec.Ports {
+			if p.NodePort != 0 {
+				owners[strconv.Itoa(int(p.NodePort))] = name
+			}
+		}
+	}
+	return owners
+}
+
+// tableDifferences compares the kernel's tables with those that objects ask for, and finds tables under the network's names that nothing asks for.
+func (d *daemon) tableDifferences(ctx context.Context, s snapshot, want desired) ([]agentconfig.Difference, error) {
+	tables, err := d.desiredTables(s, want)
+	if err != nil {
+		return nil, err
+	}
+	var all []agentconfig.Difference
+	named := map[string]bool{}
+	problems := d.board.View().Problems
+	for _, t := range tables {
+		named[t.title()] = true
+		live, err := inKernel(ctx, t.family, t.name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t.differences(live, problems.Sentence(t.topic))...)
+	}
+	out, err := runNFT(ctx, "list", "tables")
+	if err != nil {
+		return nil, err
+	}
+	if d.unidler != nil {
+		named[idleRules(nil).title()] = true // Services may not be known yet
+	}
+	for line := range strings.Lines(out) {
+		title := strings.TrimSpace(line)
+		fields := strings.Fields(title)
+		if len(fields) != 3 || named[title] || fields[2] != table && !strings.HasPrefix(fields[2], table+"-") {
+			continue
+		}
+		all = append(all, agentconfig.Difference{
+			What: title + " exists, and the network has no such table", Cause: "it is left from another configuration, or a third party has created it",
+			WayOut: "remove it in the sdn pod of the node: nft delete " + title,
+		})
+	}
+	return all, nil
+}
+
+// differences compares what nft prints of a table with what the agent has written.
+func (t desiredTable) differences(live, problem string) []agentconfig.Difference {
+	cause := problem
+	if cause == "" {
+		cause = causeRestored
+	}
+	difference := func(what, cause, wayOut string) agentconfig.Difference {
+		return agentconfig.Difference{What: t.title() + what, Cause: cause, WayOut: wayOut, Critical: true}
+	}
+	wanted, had := t.kept.written()
+	switch {
+	case live == "":
+		return []agentconfig.Difference{difference(" does not exist", cause, wayOutTable)}
+	case wanted != t.text():
+		if problem == "" {
+			cause = "the agent has not written the rules that follow from the last changes"
+		}
+		return []agentconfig.Difference{difference(" does not have the rules that objects ask for", cause, wayOutAgent)}
+	}
+	want, have := tableBlocks(had), tableBlocks(live)
+	var all []agentconfig.Difference
+	for _, name := range sortedKeys(want, have) {
+		if _, exists := have[name]; !exists {
+			all = append(all, difference(fmt.Sprintf(", %s is missing%s", name, t.ownersOf(name, "")), cause, wayOutTable))
+			continue
+		}
+		if _, ours := want[name]; !ours {
+			all = append(all, difference(fmt.Sprintf(", %s is not the agent's", name), cause, wayOutTable))
+			continue
+		}
+		all = append(all, t.blockDifferences(name, want[name].all(), have[name].all(), cause)...)
+	}
+	return all
+}
+
+// linePlace is where lines of a table differ.
+type linePlace struct {
+	owners string
+	extra  bool
+}
+
+// blockDifferences has a difference for the lines of each object that a chain, set or map lacks, and for those that it has beside the agent's.
+func (t desiredTable) blockDifferences(name string, want, have []string, cause string) []agentconfig.Difference {
+	lacks, extra := without(want, have), without(have, want)
+	if len(lacks)+len(extra) == 0 {
+		if slices.Equal(want, have) || !strings.HasPrefix(name, "chain ") {
+			return nil // elements have no order
+		}
+		return []agentconfig.Difference{{What: fmt.Sprintf("%s, %s has its rules in another order", t.title(), name), Cause: cause, WayOut: wayOutTable, Critical: true}}
+	}
+	counts, examples := map[linePlace]int{}, map[linePlace]string{}
+	var order []linePlace
+	for _, lines := range []struct {
+		text  []string
+		extra bool
+	}{{lacks, false}, {extra, true}} {
+		for _, line := range lines.text {
+			at := linePlace{t.ownersOf(name, line), lines.extra}
+			if counts[at]++; counts[at] == 1 {
+				order, examples[at] = append(order, at), line
+			}
+		}
+	}
+	noun := "rule"
+	if !strings.HasPrefix(name, "chain ") {
+		noun = "element"
+	}
+	var all []agentconfig.Difference
+	for _, at := range order {
+		count := fmt.Sprintf("%d %ss", counts[at], noun)
+		if counts[at] == 1 {
+			count = "1 " + noun
+		}
+		what := fmt.Sprintf("%s, %s lacks %s%s", t.title(), name, count, at.owners)
+		if at.extra {
+			what = fmt.Sprintf("%s, %s has %s that the agent has not written%s", t.title(), name, count, at.owners)
+		}
+		all = append(all, agentconfig.Difference{What: what, Cause: cause + ": " + examples[at], WayOut: wayOutTable, Critical: true})
+	}
+	return all
+}
+
+var words = regexp.MustCompile(`[^\s,{}@]+`)
+
+// ownersOf names the objects that a line of a block is about, after a colon; empty if it is about all pods.
+func (t desiredTable) ownersOf(block, line string) string {
+	var found []string
+	for _, word := range words.FindAllString(block+" "+line, -1) {
+		if owner := t.owners[word]; owner != "" && !slices.Contains(found, owner) {
+			found = append(found, owner)
+		}
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(found, ", ")
+}
+
+// without are the lines of one that the other does not have, or has less often.
+func without(one, other []string) []string {
+	left := map[string]int{}
+	for _, line := range other {
+		left[line]++
+	}
+	var out []string
+	for _, line := range one {
+		if left[line]--; left[line] < 0 {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// sortedKeys are the keys of both, in order.
+func sortedKeys(one, other map[string]tableBlock) []string {
+	var out []string
+	for _, m := range []map[string]tableBlock{one, other} {
+		for key := range m {
+			out = append(out, key)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
