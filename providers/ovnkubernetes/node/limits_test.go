@@ -1,10 +1,12 @@
 package node_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,46 +17,54 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/cluster-network-operator/cno/internal/bandwidth"
-	"github.com/cluster-network-operator/cno/internal/netpolicy"
 	"github.com/cluster-network-operator/cno/internal/testing/eventually"
-	"github.com/cluster-network-operator/cno/providers/ovnkubernetes/northbound"
+	"github.com/cluster-network-operator/cno/internal/testing/netns"
 )
 
-// TestLimitsOfBandwidth: what a pod gets and sends is limited, also between nodes, and a pod with limits that are not valid is refused.
+// TestLimitsOfBandwidth: what a pod gets and sends is limited, also between nodes and when its annotations change, and a pod with limits that are not valid
+// is refused.
 func TestLimitsOfBandwidth(t *testing.T) {
-	c := running(t)
+	c := governed(t)
 	one, two := c.nodes[0], c.nodes[1]
-	limited, near, far := one.pod("limited"), one.pod("near"), two.pod("far")
-	const rate = 4000 // kilobits a second
-	one.limit(limited, bandwidth.Limits{Ingress: rate, Egress: rate})
-	for what, ends := range map[string][2]*pod{"ingress": {near, limited}, "egress": {limited, near}, "ingress from another node": {far, limited}, "egress to another node": {limited, far}} {
-		eventually.Holds(t, what+" is limited", func() (string, bool) {
-			got, err := arriving(ends[0], ends[1], 3*rate)
-			return fmt.Sprintf("%.0f kilobits a second: %v", got, err), err == nil && got > 0.6*rate && got < 1.1*rate
-		})
+	limited, near, far := one.governedPod("limited"), one.governedPod("near"), two.governedPod("far")
+	const offered = 12000 // kilobits a second
+	for _, rate := range []float64{4000, 2000} {
+		c.annotate("limited", bandwidth.AnnotationIngress, fmt.Sprintf("%.0fk", rate), bandwidth.AnnotationEgress, fmt.Sprintf("%.0fk", rate))
+		for what, ends := range map[string][2]*pod{"ingress": {near, limited}, "egress": {limited, near}, "ingress from another node": {far, limited}, "egress to another node": {limited, far}} {
+			eventually.Holds(t, fmt.Sprintf("%s is limited to %.0f", what, rate), func() (string, bool) {
+				got, err := arriving(ends[0], ends[1], offered)
+				return fmt.Sprintf("%.0f kilobits a second: %v", got, err), err == nil && got > 0.6*rate && got < 1.1*rate
+			})
+		}
 	}
 	eventually.Holds(t, "other pods are not limited", func() (string, bool) {
-		got, err := arriving(near, far, 3*rate)
-		return fmt.Sprintf("%.0f kilobits a second: %v", got, err), err == nil && got > 1.5*rate
+		got, err := arriving(near, far, offered)
+		return fmt.Sprintf("%.0f kilobits a second: %v", got, err), err == nil && got > offered/2
 	})
-	bad := one.schedule("bad")
-	bad.give()
-	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: "bad"}}
-	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"fast",%q:"1"}}}`, bandwidth.AnnotationIngress, bandwidth.AnnotationEgress))
-	if err := c.api.Client.Patch(t.Context(), object, patch); err != nil {
-		t.Fatal(err)
+	c.agreesWhole("with limits")
+	t.Run("limits that are not valid", func(t *testing.T) { c.refusesLimits(one) })
+}
+
+// refusesLimits adds a pod whose limits are not valid.
+func (c *cluster) refusesLimits(on *machine) {
+	c.t.Helper()
+	object := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: "bad", Annotations: map[string]string{bandwidth.AnnotationIngress: "fast", bandwidth.AnnotationEgress: "1"}},
+		Spec:       corev1.PodSpec{NodeName: on.name, Containers: []corev1.Container{{Name: "c", Image: "registry.test/c"}}},
 	}
+	c.create(object)
+	bad := &pod{Namespace: netns.New(c.t, "bad"), m: on, name: object.Name, uid: string(object.UID)}
 	wrong := func(text string) bool {
 		return strings.Contains(text, `ingress-bandwidth is "fast"`) && strings.Contains(text, `egress-bandwidth is "1"`)
 	}
 	if err := bad.add(); err == nil || !wrong(err.Error()) {
-		t.Errorf("limits that are not valid: %v", err)
+		c.t.Errorf("ADD: %v", err)
 	}
-	eventually.Holds(t, "an event on the pod has both", func() (string, bool) {
+	eventually.Holds(c.t, "an event on the pod has both", func() (string, bool) {
 		var all corev1.EventList
-		err := c.api.Client.List(t.Context(), &all, client.InNamespace(c.ns))
+		err := c.api.Client.List(c.t.Context(), &all, client.InNamespace(c.ns))
 		for _, e := range all.Items {
-			if e.InvolvedObject.Name == "bad" && wrong(e.Message) {
+			if e.InvolvedObject.Name == object.Name && wrong(e.Message) {
 				return "", true
 			}
 		}
@@ -62,26 +72,21 @@ func TestLimitsOfBandwidth(t *testing.T) {
 	})
 }
 
-// limit writes the rows that the master has for the limits of a pod.
-func (m *machine) limit(p *pod, limits bandwidth.Limits) {
-	m.t.Helper()
-	in := northbound.Pod{Pod: netpolicy.Pod{ID: netpolicy.ID{Namespace: m.ns, Name: p.name}}, Node: m.name, MAC: p.given.MAC, Limits: limits}
-	in.Addresses = append(in.Addresses, p.addr())
-	rows, _ := northbound.Rows(northbound.Input{Nodes: []northbound.Node{{Name: m.name, Blocks: p.given.Addresses}}, Pods: []northbound.Pod{in}})
-	for _, row := range rows {
-		if band, ok := row.Columns["bandwidth"].(interface{ MarshalJSON() ([]byte, error) }); ok {
-			text, err := band.MarshalJSON()
-			if err != nil {
-				m.t.Fatal(err)
-			}
-			var burst, rate int
-			if _, err := fmt.Sscanf(string(text), `["map",[["burst",%d],["rate",%d]]]`, &burst, &rate); err != nil {
-				m.t.Fatalf("%s: %v", text, err)
-			}
-			m.nbctl("qos-add", m.name, fmt.Sprint(row.Columns["direction"]), fmt.Sprint(row.Columns["priority"]), fmt.Sprint(row.Columns["match"]), fmt.Sprintf("rate=%d", rate), fmt.Sprintf("burst=%d", burst))
-		}
+// annotate sets annotations of a pod, by key and value.
+func (c *cluster) annotate(name string, pairs ...string) {
+	c.t.Helper()
+	annotations := map[string]string{}
+	for pair := range slices.Chunk(pairs, 2) {
+		annotations[pair[0]] = pair[1]
 	}
-	m.nbctl("--timeout=60", "--wait=hv", "sync")
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": annotations}})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.ns, Name: name}}
+	if err := c.api.Client.Patch(c.t.Context(), object, client.RawPatch("application/merge-patch+json", patch)); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 // arriving measures the kilobits a second that arrive of datagrams that one pod sends to another, after what may come at once.
