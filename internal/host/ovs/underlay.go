@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
@@ -32,6 +33,8 @@ const (
 	// namespaces is where network namespaces have names.
 	namespaces = "/run/netns"
 	table      = "cno-ovs-underlay"
+	// noticesAddress is how long ovs-vswitchd may take to notice an address that the kernel has.
+	noticesAddress = 2 * time.Second
 	// early is before all other chains of an ingress hook.
 	early = "-500"
 )
@@ -112,11 +115,22 @@ func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 // Route tells ovs-vswitchd the route to all other nodes and its next hop: without them it drops tunnel packets. ovs-vswitchd forgets both when
 // it restarts, and the next hop after 15 minutes. The bridge must have its address from an earlier Connect; nothing else of u is needed.
 func (u Underlay) Route(ctx context.Context, daemon Control) error {
-	if _, err := daemon.Call(ctx, "ovs/route/add", "0.0.0.0/0", u.Bridge, nodeAddress.Addr().String()); err != nil {
+	if err := addRoute(ctx, daemon, "0.0.0.0/0", u.Bridge, nodeAddress.Addr().String()); err != nil {
 		return err
 	}
 	_, err := daemon.Call(ctx, "tnl/neigh/set", u.Bridge, nodeAddress.Addr().String(), macText())
 	return err
+}
+
+// addRoute adds a route to those of ovs-vswitchd, which refuses it until it has noticed the address of the bridge.
+func addRoute(ctx context.Context, daemon Control, route ...string) error {
+	for until := time.Now().Add(noticesAddress); ; {
+		_, err := daemon.Call(ctx, "ovs/route/add", route...)
+		if err == nil || ctx.Err() != nil || time.Now().After(until) {
+			return err
+		}
+		time.Sleep(looks)
+	}
 }
 
 // UplinkPort is the port of the bridge that leads to the node.

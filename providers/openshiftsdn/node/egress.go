@@ -210,7 +210,9 @@ func (d *daemon) takeOne(a netip.Addr, node egressNode) (refused string, err err
 
 // announceAgain announces an address that the node still has: a switch may have missed the first time.
 func (d *daemon) announceAgain(a netip.Addr, node egressNode) {
-	if _, has := d.egress.served()[a]; !has || d.lifetime.Err() != nil {
+	now, err := readEgressNode(netip.Addr{})
+	has := slices.ContainsFunc(now.labelled, func(l labelled) bool { return addressOf(l.addr) == a && l.addr.LinkIndex == node.index })
+	if err == nil && !has || d.lifetime.Err() != nil {
 		return
 	}
 	listener, err := addressconflict.Listen(node.link, a)
