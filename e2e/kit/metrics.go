@@ -21,7 +21,7 @@ type MetricsServer struct {
 }
 
 // MetricsAreForReaders reads the metrics of servers from a node, as Prometheus would: who may read them gets the figure; who may not, or has a token that
-// is none, gets no metric.
+// is none, gets no metric: kubectl asks the latter to "provide credentials".
 func (k *Kit) MetricsAreForReaders(t testing.TB, servers ...MetricsServer) {
 	t.Helper()
 	namespace := k.Namespace(t)
@@ -61,7 +61,7 @@ func (k *Kit) MetricsAreForReaders(t testing.TB, servers ...MetricsServer) {
 			}
 			return nil
 		})
-		for account, status := range map[string]string{stranger: "Forbidden", unknown: "Unauthorized"} {
+		for account, status := range map[string]string{stranger: "Forbidden", unknown: "provide credentials"} {
 			if out, err := read(t.Context(), account); err == nil || !strings.Contains(err.Error(), status) || strings.Contains(out, server.Figure) {
 				t.Errorf("%s, read by %s: %v, want %s", server.Title, account, err, status)
 			}

@@ -40,11 +40,11 @@ func TestMetricsOfTheNetworkAreForThoseWhoMayReadThem(t *testing.T) {
 
 // endpoint returns the first address and port of a Service's pods.
 func endpoint(ctx context.Context, s corev1.Service) (string, error) {
-	var slicesOf discoveryv1.EndpointSliceList
-	if err := lab.Client.List(ctx, &slicesOf, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}); err != nil {
+	var found discoveryv1.EndpointSliceList
+	if err := lab.Client.List(ctx, &found, client.InNamespace(s.Namespace), client.MatchingLabels{discoveryv1.LabelServiceName: s.Name}); err != nil {
 		return "", err
 	}
-	for _, e := range slicesOf.Items {
+	for _, e := range found.Items {
 		for _, p := range e.Ports {
 			if p.Port != nil && len(e.Endpoints) > 0 && len(e.Endpoints[0].Addresses) > 0 {
 				return net.JoinHostPort(e.Endpoints[0].Addresses[0], strconv.Itoa(int(*p.Port))), nil
