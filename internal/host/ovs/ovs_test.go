@@ -217,7 +217,7 @@ func TestPodsOfTwoNodesTalkThroughTunnels(t *testing.T) {
 }
 
 // survivesLinks has interfaces come and go where ovs-vswitchd is, as those of pods do, while a pod sends packets to an address. With a copy of
-// the kernel's routes, ovs-vswitchd loses about 30 packets.
+// the kernel's routes, ovs-vswitchd loses 30 packets and more; a busy machine may lose few of its own.
 func survivesLinks(t *testing.T, n *node, pod netns.Namespace, address string) {
 	done := make(chan string)
 	go func() {
@@ -228,8 +228,10 @@ func survivesLinks(t *testing.T, n *node, pod netns.Namespace, address string) {
 	for {
 		select {
 		case out := <-done:
-			if !strings.Contains(out, "3000 received") {
-				t.Errorf("packets are lost:\n%s", out)
+			_, counts, _ := strings.Cut(out, "transmitted, ")
+			var received int
+			if _, err := fmt.Sscanf(counts, "%d received", &received); err != nil || received < 2990 {
+				t.Errorf("packets are lost: %v\n%s", err, out)
 			}
 			return
 		default:
