@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// MetricsReader is the ClusterRole of those who may read the metrics of all programs.
-const MetricsReader = "cluster-network-operator-metrics"
+// metricsReader is the ClusterRole of those who may read the metrics of all programs.
+const metricsReader = "cluster-network-operator-metrics"
 
 // MetricsServer serves metrics over TLS.
 type MetricsServer struct {
@@ -38,7 +38,7 @@ func (k *Kit) MetricsAreForReaders(t testing.TB, servers ...MetricsServer) {
 		tokens[account] = strings.TrimSpace(out)
 	}
 	binding := "reads-metrics-" + namespace
-	if _, err := k.Kubectl(t.Context(), "create", "clusterrolebinding", binding, "--clusterrole", MetricsReader, "--serviceaccount", namespace+":"+reader); err != nil {
+	if _, err := k.Kubectl(t.Context(), "create", "clusterrolebinding", binding, "--clusterrole", metricsReader, "--serviceaccount", namespace+":"+reader); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

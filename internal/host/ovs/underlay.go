@@ -113,7 +113,8 @@ func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 }
 
 // Route tells ovs-vswitchd the route to all other nodes and its next hop: without them it drops tunnel packets. ovs-vswitchd forgets both when
-// it restarts, and the next hop after 15 minutes. The bridge must have its address from an earlier Connect; nothing else of u is needed.
+// it restarts, and the next hop after 15 minutes. The bridge must have its address from an earlier Connect. Of u, only
+// Bridge needs a value. An error of ovs-vswitchd is returned after two seconds of attempts.
 func (u Underlay) Route(ctx context.Context, daemon Control) error {
 	if err := addRoute(ctx, daemon, "0.0.0.0/0", u.Bridge, nodeAddress.Addr().String()); err != nil {
 		return err

@@ -32,9 +32,6 @@ type desiredTable struct {
 	owners map[string]string
 }
 
-// title names a table.
-func (t nftTable) title() string { return fmt.Sprintf("table %s %s", t.family, t.name) }
-
 // desiredTables are the tables that objects ask for now.
 func (d *daemon) desiredTables(s snapshot, want desired) ([]desiredTable, error) {
 	own, err := ownSubnet(s)

@@ -48,6 +48,9 @@ type nftTable struct {
 	recreate bool
 }
 
+// title names a table, as nft does.
+func (t nftTable) title() string { return fmt.Sprintf("table %s %s", t.family, t.name) }
+
 // text is the same for the same table.
 func (t nftTable) text() string { return fmt.Sprintf("%+v", t) }
 
@@ -114,7 +117,7 @@ func (t nftTable) apply(ctx context.Context) error {
 		}
 	}
 	if err := nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("write the rules of table %s %s: %w", t.family, t.name, err)
+		return fmt.Errorf("write the rules of %s: %w", t.title(), err)
 	}
 	return nil
 }
