@@ -59,7 +59,7 @@ func TestWait(t *testing.T) {
 }
 
 func TestDamperWaitsLongerAndForgets(t *testing.T) {
-	var d agent.Damper
+	var d agent.Backoff
 	now := time.Unix(1_700_000_000, 0)
 	var got []time.Duration
 	for range 9 {
@@ -81,7 +81,7 @@ func TestKeeper(t *testing.T) {
 		trigger := agent.NewTrigger()
 		start, calls := time.Now(), []time.Duration(nil)
 		fail := false
-		k := agent.Keeper{
+		k := agent.Loop{
 			Apply: func(context.Context) error {
 				calls = append(calls, time.Since(start))
 				if fail {
@@ -89,7 +89,7 @@ func TestKeeper(t *testing.T) {
 				}
 				return nil
 			},
-			Every: 10 * time.Second, Settle: 20 * time.Millisecond, Changed: trigger, Now: time.Now, Beat: &agent.Beat{},
+			Interval: 10 * time.Second, Debounce: 20 * time.Millisecond, Changed: trigger, Now: time.Now, Beat: &agent.Beat{},
 		}
 		ended := make(chan struct{})
 		go func() { k.Run(ctx); close(ended) }()
@@ -163,7 +163,7 @@ func TestHealth(t *testing.T) {
 	}{
 		{"it works", "/healthz", true, agent.Problems{}, now, 200, "ok\n"},
 		{"it has not begun", "/healthz", false, agent.Problems{}, time.Time{}, 200, "ok\n"},
-		{"it is stuck", "/healthz", true, agent.Problems{}, now.Add(-3 * time.Minute), 500, "the node was last compared with what is desired at 2023-11-14T22:10:20Z\n"},
+		{"it is stuck", "/healthz", true, agent.Problems{}, now.Add(-3 * time.Minute), 500, "the node was last reconciled at 2023-11-14T22:10:20Z\n"},
 		{"a problem does not end readiness", "/readyz", true, with("the database cannot be reached"), now, 200, "ready\nthe database cannot be reached\n"},
 		{"it waits", "/readyz", false, with("plugins are missing"), now, 503, "not ready\nplugins are missing\n"},
 	} {

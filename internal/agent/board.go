@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// Topic is what a problem is about. A topic has at most one problem at a time.
+// Topic identifies the subject of a problem. A topic has at most one problem at a time.
 type Topic string
 
-// Problems are what does not work: a sentence for each topic. It is a value: Set returns another one. The zero value has none.
+// Problems are the current problems: a sentence for each topic. It is an immutable value. The zero value has no problems.
 type Problems struct{ sentences map[Topic]string }
 
-// Set returns the problems with that of a topic replaced, or without it if err is nil, and whether that is a change.
+// Set returns the problems after setting that of a topic, or removing it if err is nil, and whether they changed.
 func (p Problems) Set(about Topic, err error) (Problems, bool) {
 	sentence := ""
 	if err != nil {
@@ -31,7 +31,7 @@ func (p Problems) Set(about Topic, err error) (Problems, bool) {
 	return Problems{next}, true
 }
 
-// Has reports whether one of some topics has a problem.
+// Has reports whether any of the topics has a problem.
 func (p Problems) Has(topics ...Topic) bool {
 	return slices.ContainsFunc(topics, func(t Topic) bool { return p.sentences[t] != "" })
 }

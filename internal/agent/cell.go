@@ -2,7 +2,7 @@ package agent
 
 import "sync"
 
-// Cell is a value that several goroutines share and can wait for. Make it with NewCell.
+// Cell is a value that goroutines can share and wait for. Use NewCell to create one.
 type Cell[T any] struct {
 	mu      sync.Mutex
 	value   T
@@ -21,8 +21,8 @@ func (c *Cell[T]) Get() (T, <-chan struct{}) {
 	return c.value, c.changed
 }
 
-// Update changes the value through f, which gets a pointer to it and returns whether it changed anything. What the value refers to
-// is replaced, never changed: readers have it.
+// Update changes the value through f, which receives a pointer to it and returns whether it has changed. f must replace maps and slices instead of changing
+// them, since readers share them.
 func (c *Cell[T]) Update(f func(*T) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,48 +18,48 @@ import (
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
-// Validator is a configuration that knows what is wrong with it.
+// Validator is a configuration that can validate itself.
 type Validator interface{ Validate() field.ErrorList }
 
-// Program is an agent as a program with the subcommands run, install-cni, cleanup and version.
+// Program is the command line of an agent, with the subcommands run, install-cni, cleanup and version.
 type Program[C Validator] struct {
-	// Name is the program's, Short a sentence about it, RunShort one about its main job.
+	// Name is the name of the binary, Short its description, RunShort the description of run.
 	Name, Short, RunShort string
-	// Node is the name of the node, which cmd/ reads from NODE_NAME.
+	// Node is the name of the node. cmd/ reads it from NODE_NAME.
 	Node string
-	// ConfigFile is where the operator mounts the configuration.
+	// ConfigFile is the path at which the operator mounts the configuration.
 	ConfigFile string
 	// Decode reads the configuration.
 	Decode func([]byte) (C, error)
-	// Run is the agent; it ends with its context. Cleanup removes what the agent left on the node.
+	// Run runs the agent until its context ends. Cleanup removes the remains of the agent from the node.
 	Run     func(ctx context.Context, p Process, config C) error
 	Cleanup func(ctx context.Context, config C) error
-	// Further are other agents in the same program, each with a subcommand and the same configuration.
-	Further []Further[C]
-	// RunFlags, if not nil, adds flags to the main job.
+	// Subcommands are further agents in the same binary with the same configuration, or queries of the running agent.
+	Subcommands []Subcommand[C]
+	// RunFlags, if not nil, adds flags to run.
 	RunFlags func(*pflag.FlagSet)
-	// Libraries, if not nil, has the libraries that the agent uses log through a logger.
+	// Libraries, if not nil, configures the logger of the agent's libraries.
 	Libraries func(*slog.Logger)
 }
 
-// Further is a subcommand beside those that every agent has: an agent that runs in a container of its own, or a question to the running one.
-type Further[C Validator] struct {
-	// Name is that of the subcommand, Short a sentence about it.
+// Subcommand is an additional subcommand: an agent that runs in its own container, or a query of the running agent.
+type Subcommand[C Validator] struct {
+	// Name is the name of the subcommand, Short its description.
 	Name, Short string
-	// Optional is true if the agent has the defaults where there is no configuration file.
+	// Optional is true if the configuration file may be missing; the defaults then apply.
 	Optional bool
-	// Run ends with its context.
+	// Run runs until its context ends.
 	Run func(ctx context.Context, p Process, config C) error
 }
 
-// Process is what an agent's process knows about itself.
+// Process describes the process of an agent.
 type Process struct {
-	// Node is the node's name; empty if it is not known. Version is the program's.
+	// Node is the node's name; empty if it is unknown. Version is the version of the binary.
 	Node, Version string
 	Log           *slog.Logger
 }
 
-// Main runs the program with the arguments and signals of the process, and exits with 1 on an error.
+// Main runs the command with the arguments and signals of the process, and exits with status 1 on an error.
 func (p Program[C]) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	level := &slog.LevelVar{}
@@ -81,7 +81,7 @@ func (p Program[C]) command(log *slog.Logger, level *slog.LevelVar) *cobra.Comma
 	root.PersistentFlags().StringVar(&text, "log-level", "info", "what to log: debug, info, warn or error")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return level.UnmarshalText([]byte(text)) }
 	process := Process{Node: p.Node, Version: version.String(), Log: log}
-	for _, f := range p.Further {
+	for _, f := range p.Subcommands {
 		root.AddCommand(p.configured(f.Name, f.Short, f.Optional, func(ctx context.Context, config C) error { return f.Run(ctx, process, config) }))
 	}
 	run := p.configured("run", p.RunShort, false, func(ctx context.Context, config C) error { return p.Run(ctx, process, config) })
@@ -90,7 +90,7 @@ func (p Program[C]) command(log *slog.Logger, level *slog.LevelVar) *cobra.Comma
 	}
 	root.AddCommand(
 		run,
-		p.configured("cleanup", "Remove what the agent left on the node, after it was stopped", false, p.Cleanup),
+		p.configured("cleanup", "Remove the remains of the agent from the node, after it was stopped", false, p.Cleanup),
 		installCommand(log), versionCommand())
 	return root
 }
@@ -116,7 +116,7 @@ func (p Program[C]) read(file string, optional bool) (C, error) {
 	var none C
 	data, err := os.ReadFile(file)
 	if optional && errors.Is(err, fs.ErrNotExist) {
-		return p.Decode([]byte("{}")) // what has no default is not needed
+		return p.Decode([]byte("{}")) // the default values are sufficient
 	}
 	if err != nil {
 		return none, fmt.Errorf("read configuration: %w", err)

@@ -73,7 +73,7 @@ func TestProgram(t *testing.T) {
 				return nil
 			},
 			RunFlags: func(flags *pflag.FlagSet) { flags.StringVar(&color, "color", "", "") },
-			Further: []Further[config]{{Name: "more", Short: "Do more", Optional: true, Run: func(_ context.Context, p Process, c config) error {
+			Subcommands: []Subcommand[config]{{Name: "more", Short: "Do more", Optional: true, Run: func(_ context.Context, p Process, c config) error {
 				calls = "more " + c.Bridge + " on " + p.Node
 				return nil
 			}}},

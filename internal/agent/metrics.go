@@ -5,13 +5,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Metrics are the metrics of an agent. Their names begin with the namespace, which is the program's name.
+// Metrics are the metrics of an agent. The namespace, which is the name of the binary, is the prefix of their names.
 type Metrics struct {
 	*prometheus.Registry
 	namespace string
 }
 
-// NewMetrics returns metrics that have build_info, with the version as its label, and those of the Go runtime and of the process.
+// NewMetrics returns metrics with build_info, which has the version as a label, and those of the Go runtime and the process.
 func NewMetrics(namespace, version string) *Metrics {
 	m := &Metrics{Registry: prometheus.NewRegistry(), namespace: namespace}
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -50,12 +50,12 @@ func (m *Metrics) Histograms(name, help, label string, buckets []float64) *prome
 	return h
 }
 
-// Gauge adds a gauge that is read when it is asked for.
+// Gauge adds a gauge whose value is read on each collection.
 func (m *Metrics) Gauge(name, help string, value func() float64) {
 	m.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: m.namespace, Name: name, Help: help}, value))
 }
 
-// Flag is 1 for true and 0 for false.
+// Flag returns 1 for true and 0 for false.
 func Flag(b bool) float64 {
 	if b {
 		return 1

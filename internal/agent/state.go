@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// LoadState reads what SaveState has written. Without a file found is false. So it is for a damaged file, with an error.
+// LoadState loads the state written by SaveState. found is false if the file is missing, and also, with an error, if it is damaged.
 func LoadState[T any](file string) (state T, found bool, err error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -26,8 +26,8 @@ func LoadState[T any](file string) (state T, found bool, err error) {
 	return read, true, nil
 }
 
-// SaveState writes what an agent needs to start without the network's database: whole or not at all, also if the power fails, only
-// for root, and only if it has changed.
+// SaveState writes the state that an agent needs to start without the network's database. It is atomic even on a power failure, readable only by root, and
+// writes only changes.
 func SaveState(file string, state any) error {
 	data, err := json.Marshal(state)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Wait returns when one of two values changed, the timer fired, or the context ended. It reports whether it was the timer. Nil channels
-// are not waited for.
+// Wait returns when one of two values has changed, the timer has fired, or the context has ended. It reports whether the timer fired. Nil channels are
+// ignored.
 func Wait(ctx context.Context, one, other <-chan struct{}, timer <-chan time.Time) bool {
 	select {
 	case <-ctx.Done():
@@ -18,7 +18,7 @@ func Wait(ctx context.Context, one, other <-chan struct{}, timer <-chan time.Tim
 	return false
 }
 
-// Pause waits for some time, or less if the context ends or the value changes.
+// Pause waits for d, or until the context ends or the value changes.
 func Pause(ctx context.Context, d time.Duration, changed <-chan struct{}) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -26,27 +26,27 @@ func Pause(ctx context.Context, d time.Duration, changed <-chan struct{}) {
 }
 
 const (
-	// dampMost is the longest that a Damper waits, dampForget how long it remembers.
-	dampMost   = time.Minute
-	dampForget = 5 * time.Minute
+	// backoffMax is the maximum delay of a Backoff, backoffReset the time after which it starts from zero.
+	backoffMax   = time.Minute
+	backoffReset = 5 * time.Minute
 )
 
-// Damper says how long to wait before doing something again that a third party keeps undoing, or that keeps failing: not at all the
-// first time, then from a second up to a minute. After five minutes of quiet it starts from zero. The zero value is ready.
-type Damper struct {
+// Backoff computes the delay before an operation is repeated that a third party keeps undoing, or that keeps failing: zero at first, then from one second up
+// to one minute. After five minutes without a call it starts from zero. The zero value is ready for use.
+type Backoff struct {
 	wait time.Duration
 	last time.Time
 }
 
-// Next returns how long to wait now.
-func (d *Damper) Next(now time.Time) time.Duration {
+// Next returns the delay at the time now.
+func (d *Backoff) Next(now time.Time) time.Duration {
 	switch {
-	case now.Sub(d.last) > dampForget:
+	case now.Sub(d.last) > backoffReset:
 		d.wait = 0
 	case d.wait == 0:
 		d.wait = time.Second
 	default:
-		d.wait = min(2*d.wait, dampMost)
+		d.wait = min(2*d.wait, backoffMax)
 	}
 	d.last = now
 	return d.wait

@@ -1,5 +1,5 @@
-// Package agentfile is what the configuration files of agents share: the operator encodes them, an agent decodes and validates them. It
-// is pure: no files, no network, no clock.
+// Package agentfile has common functions for the configuration files of agents: the operator encodes them, an agent decodes and validates them. It is pure: no
+// files, no network, no clock.
 package agentfile
 
 import (
@@ -17,11 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxInterfaceName is the longest name of a Linux network interface (IFNAMSIZ less the final zero).
+// maxInterfaceName is the maximum length of a Linux interface name (IFNAMSIZ minus the terminating zero).
 const maxInterfaceName = 15
 
-// Decode reads a file. What the file does not say has its default; a field that is not known is an error. name is the file's, for
-// errors.
+// Decode decodes a file. Missing fields have their default values; an unknown field is an error. name is the file name for errors.
 func Decode[C any](name string, data []byte, defaults C) (C, error) {
 	var none C
 	dec := json.NewDecoder(bytes.NewReader(data))
@@ -30,12 +29,12 @@ func Decode[C any](name string, data []byte, defaults C) (C, error) {
 		return none, fmt.Errorf("decode %s: %w", name, err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return none, fmt.Errorf("decode %s: there is something after the object", name)
+		return none, fmt.Errorf("decode %s: unexpected data after the object", name)
 	}
 	return defaults, nil
 }
 
-// Encode returns a file's content: every field explicit, the same bytes for the same configuration.
+// Encode returns the content of a file, with every field explicit. The output is deterministic.
 func Encode(name string, config any) ([]byte, error) {
 	data, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -44,15 +43,15 @@ func Encode(name string, config any) ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// ValidateVersion checks the version of a file's format.
+// ValidateVersion validates the format version of a file.
 func ValidateVersion(at *field.Path, version, only int) field.ErrorList {
 	if version != only {
-		return field.ErrorList{field.Invalid(at, version, fmt.Sprintf("must be %d, the only version there is", only))}
+		return field.ErrorList{field.Invalid(at, version, fmt.Sprintf("must be %d, the only supported version", only))}
 	}
 	return nil
 }
 
-// ValidateInterface checks the name of a network interface.
+// ValidateInterface validates the name of a network interface.
 func ValidateInterface(at *field.Path, name string) field.ErrorList {
 	if name == "" || name == "." || name == ".." || len(name) > maxInterfaceName || strings.ContainsAny(name, "/: \t\n") {
 		return field.ErrorList{field.Invalid(at, name, "must be the name of a network interface: 1 to 15 characters without slash, colon or space")}
@@ -60,7 +59,7 @@ func ValidateInterface(at *field.Path, name string) field.ErrorList {
 	return nil
 }
 
-// ValidatePath checks the path of a file or directory.
+// ValidatePath validates the path of a file or directory.
 func ValidatePath(at *field.Path, name string) field.ErrorList {
 	if !path.IsAbs(name) || path.Clean(name) != name {
 		return field.ErrorList{field.Invalid(at, name, "must be an absolute path in its shortest form")}
@@ -68,7 +67,7 @@ func ValidatePath(at *field.Path, name string) field.ErrorList {
 	return nil
 }
 
-// ValidateListen checks an address on which an agent listens.
+// ValidateListen validates a listen address.
 func ValidateListen(at *field.Path, address string) field.ErrorList {
 	host, port, err := net.SplitHostPort(address)
 	if err == nil {

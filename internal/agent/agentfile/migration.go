@@ -7,18 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// MTUMigration is one step of a change of the MTU. The MTU of the configuration is then what interfaces take, RoutableMTU what is sent.
+// MTUMigration is one step of an MTU migration. The configured MTU is then that of interfaces, and RoutableMTU that of routes.
 type MTUMigration struct {
-	// Step counts the steps of all migrations, so that what was reported of another one is not taken for this one. It
-	// is at least 1.
+	// Step numbers the steps of all migrations, so that reports of different steps are distinguishable. It is at least 1.
 	Step int `json:"step"`
-	// RoutableMTU is the longest packet in bytes that pods send, as the MTU of their routes; 0 means the MTU of the configuration.
+	// RoutableMTU is the MTU in bytes of pods' routes; 0 means the configured MTU.
 	RoutableMTU int `json:"routableMTU,omitempty"`
-	// PodNamespaces is the directory of the pods' network namespaces, as the agent sees it; empty for agents that know the namespace of each pod.
+	// PodNamespaces is the directory of pods' network namespaces, as a path in the agent's container; empty for agents that know the namespace of each pod.
 	PodNamespaces string `json:"podNamespaces,omitempty"`
 }
 
-// Routable is RoutableMTU; 0 without a step.
+// Routable returns RoutableMTU; 0 if m is nil.
 func (m *MTUMigration) Routable() int {
 	if m == nil {
 		return 0
@@ -26,13 +25,12 @@ func (m *MTUMigration) Routable() int {
 	return m.RoutableMTU
 }
 
-// PodMTU is the MTU in bytes of the interfaces of pods that are started now: what they may send. mtu is that of
-// the configuration, or what the backend of the network offers.
+// PodMTU returns the MTU in bytes of newly created pod interfaces. mtu is the configured one, or the maximum of the network's backend.
 func (m *MTUMigration) PodMTU(mtu int) int {
 	return cmp.Or(m.Routable(), mtu)
 }
 
-// Validate returns everything that is wrong with a step. mtu is that of the configuration.
+// Validate returns every error in a step. mtu is the configured one.
 func (m *MTUMigration) Validate(at *field.Path, mtu int) field.ErrorList {
 	if m == nil {
 		return nil
