@@ -1,4 +1,4 @@
-// Command host-image-server serves boot images that carry the network of their host; see
+// Command host-image-server serves boot images that contain their host's network configuration; see
 // docs/programs/host-image-server.md.
 package main
 
@@ -18,10 +18,13 @@ import (
 
 	"github.com/coreos/ignition/v2/config/v3_2/types"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
+	"github.com/cluster-network-operator/cno/internal/controller/preprovisioningimage"
 	"github.com/cluster-network-operator/cno/internal/dayone/ignition"
 	"github.com/cluster-network-operator/cno/internal/dayone/imageserver"
+	"github.com/cluster-network-operator/cno/internal/logging"
 	"github.com/cluster-network-operator/cno/internal/version"
 )
 
@@ -33,21 +36,23 @@ func run() int {
 	return exit.Report(os.Stderr, "host-image-server", command().ExecuteContext(ctx))
 }
 
-// options are what the command line says.
+// options are the flags.
 type options struct {
 	server   imageserver.Options
 	serving  imageserver.Serving
 	hosts    string
 	base     string
 	token    string
+	urlKey   string
 	listen   string
 	logLevel slog.Level
+	metal    metal3
 }
 
 func command() *cobra.Command {
 	o := options{}
 	cmd := &cobra.Command{
-		Use:           "host-image-server --hosts DIR --token-file FILE --url URL [--iso FILE] [--initramfs FILE]",
+		Use:           "host-image-server --url URL [--iso FILE] [--initramfs FILE] [--hosts DIR --token-file FILE] [--preprovisioning-namespace NAMESPACE --url-key-file FILE]",
 		Short:         "Serve boot images that contain the network configuration of their host",
 		Version:       version.String(),
 		Args:          cobra.NoArgs,
@@ -66,12 +71,14 @@ func command() *cobra.Command {
 	f.StringVar(&o.listen, "listen", ":8080", "the address to listen on")
 	f.StringVar(&o.serving.Certificate, "tls-cert", "", "the file of the certificate to serve HTTPS with")
 	f.StringVar(&o.serving.Key, "tls-key", "", "the file of its key")
-	f.DurationVar(&o.serving.Interval, "interval", 10*time.Second, "how often the directory of documents is read")
+	f.DurationVar(&o.serving.Interval, "interval", 10*time.Second, "how often the directory of documents, and Secrets that PreprovisioningImages name, are read")
 	f.DurationVar(&o.server.Retain, "retain", time.Hour, "how long the URL of a replaced document remains valid")
 	f.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "what to log: debug, info, warn or error")
-	for _, name := range []string{"hosts", "token-file", "url"} {
-		_ = cmd.MarkFlagRequired(name)
-	}
+	f.StringVar(&o.server.Kernel, "kernel", "", "the kernel that belongs to the initramfs, to serve it beside")
+	f.StringVar(&o.urlKey, "url-key-file", "", fmt.Sprintf("a file with the key from which the URLs of PreprovisioningImages are derived, %d characters or more", imageserver.MinToken))
+	o.metal.flags(f)
+	_ = cmd.MarkFlagRequired("url")
+	cmd.MarkFlagsOneRequired("hosts", "preprovisioning-namespace")
 	cmd.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	cmd.MarkFlagsOneRequired("iso", "initramfs")
 	return cmd
@@ -81,9 +88,13 @@ func (o *options) run(ctx context.Context) error {
 	if err := o.read(); err != nil {
 		return err
 	}
-	o.server.Hosts = os.DirFS(o.hosts)
+	if o.hosts != "" {
+		o.server.Hosts = os.DirFS(o.hosts)
+	}
 	o.server.Now, o.server.Random = time.Now, rand.Reader
-	o.server.Log = slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.logLevel}))
+	level := &slog.LevelVar{}
+	level.Set(o.logLevel)
+	o.server.Log = logging.Setup(os.Stderr, level)
 	server, err := imageserver.New(o.server)
 	if err != nil {
 		return err
@@ -93,10 +104,26 @@ func (o *options) run(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("listen: %w", err), server.Close())
 	}
 	o.server.Log.Info("serving images", "address", o.serving.Listener.Addr().String(), "version", version.String())
-	return errors.Join(server.Run(ctx, o.serving), server.Close())
+	return errors.Join(o.serve(ctx, server), server.Close())
 }
 
-// read checks the command line, and reads the files that are small.
+// serve serves images and reconciles PreprovisioningImages, until one of the two ends.
+func (o *options) serve(ctx context.Context, server *imageserver.Server) error {
+	if len(o.metal.Namespaces) == 0 {
+		return server.Run(ctx, o.serving)
+	}
+	config, err := o.metal.config(o.server, o.serving.Interval)
+	if err != nil {
+		return err
+	}
+	config.Server, config.Metrics = server, server.Registry()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return server.Run(ctx, o.serving) })
+	group.Go(func() error { return preprovisioningimage.Run(ctx, config) })
+	return group.Wait()
+}
+
+// read validates the command line, and reads the small files.
 func (o *options) read() error {
 	at, err := url.Parse(o.server.URL)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" || at.RawQuery != "" || at.Fragment != "" {
@@ -109,16 +136,35 @@ func (o *options) read() error {
 	if o.server.Retain < 0 {
 		return fmt.Errorf("--retain %v is negative", o.server.Retain)
 	}
-	token, err := os.ReadFile(o.token)
-	if err != nil {
-		return fmt.Errorf("read token: %w", err)
+	if o.hosts != "" && o.token == "" {
+		return errors.New("--hosts needs --token-file: the list of hosts has the URLs of their images")
 	}
-	o.server.Token = strings.TrimSpace(string(token))
+	if err := o.metal.check(o.urlKey); err != nil {
+		return err
+	}
+	if o.server.Token, err = readSecret("token", o.token); err != nil {
+		return err
+	}
+	if o.server.URLKey, err = readSecret("key of URLs", o.urlKey); err != nil {
+		return err
+	}
 	o.server.Base, err = readBase(o.base)
 	return err
 }
 
-// readBase reads the configuration to merge with; nil without a file.
+// readSecret returns the line of a file, or an empty string without a file.
+func readSecret(what, path string) (string, error) {
+	if path == "" {
+		return "", nil
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", what, err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// readBase returns the configuration to merge with, or nil without a file.
 func readBase(path string) (*types.Config, error) {
 	if path == "" {
 		return nil, nil

@@ -14,25 +14,27 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// digest stands for a document, or for a secret that must not be compared byte by byte.
+// digest is the digest of a document, or of a secret, which must not be compared byte by byte.
 type digest [sha256.Size]byte
 
-// entry is what one document of one host became. It never changes, but for when it was replaced.
+// entry has the images of a document of a host. It is immutable except for replaced.
 type entry struct {
+	// key is the key of the host: its name for a document of the directory, and <namespace>/<name> for an offered one.
+	key string
+	// host is the name of the host, which is part of the file name in the URL.
 	host string
-	// document is of the text, which says whether it changed.
+	// document is the digest of the document, to detect changes.
 	document digest
-	// secret is the part of the URL; empty if there are no images.
+	// secret is the secret part of the URL; empty if there are no images.
 	secret string
-	// images are by the extension of their names.
+	// images are the images by file extension.
 	images   map[string]*bootimage.Image
 	problems nmstate.Problems
-	// replaced is when another document came; zero while this is the host's.
+	// replaced is when another document replaced this one; zero while it is current.
 	replaced time.Time
 }
 
-// catalog knows the hosts by name and their images by the digest of the URL's secret: finding one takes the same time
-// whatever an impostor guesses right.
+// catalog has the hosts by key, and their images by the digest of the URL's secret, so that lookups take constant time for guessed secrets.
 type catalog struct {
 	mu       sync.RWMutex
 	hosts    map[string]*entry
@@ -63,55 +65,59 @@ func (c *catalog) image(secret, host, extension string) *bootimage.Image {
 	return e.images[extension]
 }
 
-// current returns what all hosts have now, by name.
+// current returns the current entries of all hosts, by key.
 func (c *catalog) current() []*entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var out []*entry
-	for _, name := range slices.Sorted(maps.Keys(c.hosts)) {
-		out = append(out, c.hosts[name])
+	for _, key := range slices.Sorted(maps.Keys(c.hosts)) {
+		out = append(out, c.hosts[key])
 	}
 	return out
 }
 
-// has reports whether a host's current document is this one.
-func (c *catalog) has(host string, document digest) bool {
+// of returns the current entry of a host if it has this document, and nil otherwise.
+func (c *catalog) of(key string, document digest) *entry {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	e := c.hosts[host]
-	return e != nil && e.document == document
+	if e := c.hosts[key]; e != nil && e.document == document {
+		return e
+	}
+	return nil
 }
 
-// put makes an entry its host's, in place of the one before.
+// put makes an entry the current one of its host.
 func (c *catalog) put(e *entry, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.hosts[e.host]; old != nil {
+	if old := c.hosts[e.key]; old != nil {
 		old.replaced = now
 	}
-	c.hosts[e.host] = e
+	c.hosts[e.key] = e
 	if e.secret != "" {
 		c.bySecret[sha256.Sum256([]byte(e.secret))] = e
 	}
 }
 
-// retire ends URLs: those of hosts that are gone, and those that were replaced before a time. It returns the names of
-// the hosts that are gone.
-func (c *catalog) retire(alive map[string]bool, before time.Time) []string {
+// expire removes entries that were replaced before a time.
+func (c *catalog) expire(before time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for secret, e := range c.bySecret {
-		if !alive[e.host] || !e.replaced.IsZero() && e.replaced.Before(before) {
-			delete(c.bySecret, secret)
+	maps.DeleteFunc(c.bySecret, func(_ digest, e *entry) bool { return !e.replaced.IsZero() && e.replaced.Before(before) })
+}
+
+// remove removes all entries of the hosts whose keys a function selects, and returns these keys.
+func (c *catalog) remove(selected func(key string) bool) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.bySecret, func(_ digest, e *entry) bool { return selected(e.key) })
+	var removed []string
+	for key := range c.hosts {
+		if selected(key) {
+			delete(c.hosts, key)
+			removed = append(removed, key)
 		}
 	}
-	var gone []string
-	for name := range c.hosts {
-		if !alive[name] {
-			delete(c.hosts, name)
-			gone = append(gone, name)
-		}
-	}
-	slices.Sort(gone)
-	return gone
+	slices.Sort(removed)
+	return removed
 }

@@ -15,37 +15,39 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// stall is how long a client may take nothing of what is sent to it. Management controllers read slowly, and stop to
-// write what they have read.
+// stall is how long a client may not read from a response. Management controllers read slowly, and pause to write data.
 const stall = 2 * time.Minute
 
-// Listed is a host in the list that GET /hosts answers with, as {"hosts":[...]}, by name.
+// Listed is a host in the response to GET /hosts, {"hosts":[...]}, which is sorted by name.
 type Listed struct {
+	// Name is <namespace>/<name> if the document was offered.
 	Name string `json:"name"`
 	// ISO and Initramfs are the URLs of its images; empty if there is none of that form.
 	ISO       string `json:"iso,omitempty"`
 	Initramfs string `json:"initramfs,omitempty"`
-	// Problems say why there is no image, or warn.
+	// Problems are the reasons why there is no image, and warnings.
 	Problems nmstate.Problems `json:"problems,omitempty"`
 }
 
-// Handler answers:
+// Handler serves:
 //
 //	GET /images/<secret>/<host>.iso, .initramfs   an image, or a part of one
-//	GET /hosts                                    the list, for those who send "Authorization: Bearer <token>"
-//	GET /healthz                                  that the program works
-//	GET /metrics                                  figures, without names or URLs
+//	GET /kernels/<digest>                         the kernel that belongs to the initramfs
+//	GET /hosts                                    the list, for clients that send "Authorization: Bearer <token>"
+//	GET /healthz                                  the health of the server
+//	GET /metrics                                  metrics, without names or URLs
 //
-// HEAD is answered like GET, and every other method refused.
+// HEAD is supported like GET; other methods are refused.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /images/{secret}/{file}", s.serveImage)
+	mux.HandleFunc("GET /kernels/{digest}", s.serveKernel)
 	mux.HandleFunc("GET /hosts", s.serveList)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		// A URL is a secret, and its content another.
+		// Both the URL and the content are secret.
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Referrer-Policy", "no-referrer")
 		mux.ServeHTTP(w, r)
@@ -64,7 +66,7 @@ func (s *Server) serveImage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	// What is at a URL never changes, so that its secret says which version it is. A digest of it gives nothing away.
+	// The content of a URL never changes, so a digest of the path is a valid entity tag and does not reveal the secret.
 	tag := sha256.Sum256([]byte("etag " + r.URL.Path))
 	w.Header().Set("ETag", fmt.Sprintf(`"%x"`, tag[:16]))
 	http.ServeContent(counted, r, "", time.Time{}, image.Reader())
@@ -76,7 +78,7 @@ func (s *Server) serveImage(w http.ResponseWriter, r *http.Request) {
 func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	want, got := sha256.Sum256([]byte(s.options.Token)), sha256.Sum256([]byte(given))
-	if !ok || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+	if !ok || s.options.Token == "" || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="hosts"`)
 		http.Error(w, "the list of hosts needs the token", http.StatusUnauthorized)
 		return
@@ -94,18 +96,20 @@ func (s *Server) serveList(w http.ResponseWriter, r *http.Request) {
 func (s *Server) List() []Listed {
 	out := []Listed{}
 	for _, e := range s.hosts.current() {
-		l := Listed{Name: e.host, Problems: e.problems}
-		for extension, to := range map[string]*string{".iso": &l.ISO, ".initramfs": &l.Initramfs} {
-			if e.images[extension] != nil {
-				*to = s.options.URL + "/images/" + e.secret + "/" + e.host + extension
-			}
-		}
-		out = append(out, l)
+		out = append(out, Listed{Name: e.key, Problems: e.problems, ISO: s.url(e, ".iso"), Initramfs: s.url(e, ".initramfs")})
 	}
 	return out
 }
 
-// response counts what is sent, and ends a client that takes nothing.
+// url returns the URL of an image of a host; empty if there is none with that extension.
+func (s *Server) url(e *entry, extension string) string {
+	if e.images[extension] == nil {
+		return ""
+	}
+	return s.options.URL + "/images/" + e.secret + "/" + e.host + extension
+}
+
+// response counts the bytes of a response, and ends stalled connections.
 type response struct {
 	http.ResponseWriter
 	control *http.ResponseController
@@ -114,18 +118,18 @@ type response struct {
 	bytes   int64
 }
 
-// WriteHeader notes the status.
+// WriteHeader records the status.
 func (r *response) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write gives the client some more time for each part.
+// Write extends the write deadline for each part.
 func (r *response) Write(p []byte) (int, error) {
 	if r.status == 0 {
 		r.status = http.StatusOK
 	}
-	// Connections of tests may have no deadlines; then there is none.
+	// Connections of tests may not support deadlines.
 	_ = r.control.SetWriteDeadline(r.now().Add(stall))
 	n, err := r.ResponseWriter.Write(p)
 	r.bytes += int64(n)

@@ -18,6 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage"
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage/cpiotest"
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage/isotest"
+	"github.com/cluster-network-operator/cno/internal/testing/logbuffer"
 )
 
 const (
@@ -35,33 +36,15 @@ type lab struct {
 	initramfs []byte
 	server    *Server
 	web       *httptest.Server
-	log       *buffer
+	log       *logbuffer.Buffer
 
 	mu  sync.Mutex
 	now time.Time
 }
 
-// buffer is a log that may be written to and read at the same time.
-type buffer struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.buf.String()
-}
-
 func newLab(t *testing.T, change ...func(*Options)) *lab {
 	t.Helper()
-	l := &lab{t: t, dir: t.TempDir(), log: &buffer{}, now: time.Now(),
+	l := &lab{t: t, dir: t.TempDir(), log: &logbuffer.Buffer{}, now: time.Now(),
 		iso: isotest.Image(isotest.CoreOS(100_000)), initramfs: isotest.Noise(50_001)}
 	images := t.TempDir()
 	o := Options{

@@ -1,14 +1,13 @@
-// Package imageserver serves boot images that carry the network of the host they are for. It takes base images and a
-// directory of documents, one for each host, and makes each image while it is read: nothing is copied, and a host costs
-// memory only for its own configuration, a few kilobytes.
+// Package imageserver serves boot images with the network configuration of their host. It combines base images with a document for each host while an image
+// is read, without copies: a host needs only a few kilobytes of memory. Documents come from a directory, and from Offer.
 //
-// An image holds what is in a host's document, and a management controller that fetches it can send nothing to prove
-// who it is. So the URL is the secret: it has 128 random bits for each host and document, is told only to those who have
-// the token, is never logged, and is gone when the program ends. Everything is read-only.
+// An image contains a host's document, and a management controller that downloads it cannot authenticate. Therefore the URL is secret: it has 128 bits for
+// each host and document, and is never logged. For a document of the directory, they are random, are disclosed only to clients with the token, and are lost
+// when the process ends. For an offered document, they depend on a key and on the content of the image, and are the same after a restart and on all servers
+// with the same key, base images and configuration. All endpoints are read-only.
 //
-// A document that cannot be used leaves its host without an image, and all others with theirs. When a document changes the
-// host gets another URL; the old one goes on with its old content for a while, for a host that is booting from
-// it. When the document is deleted, all URLs of the host end at once.
+// The host of an invalid document has no image; other hosts are not affected. When a document changes, the host gets a new URL; the old URL serves the old
+// content for a while, for a host that is booting from it. When the document is deleted, all URLs of the host end at once.
 package imageserver
 
 import (
@@ -25,59 +24,72 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/bootimage"
 )
 
-// MinToken is the least length of the token for the list of hosts, in characters: 128 bits as hexadecimal digits.
+// MinToken is the minimum length of the token for the list of hosts in characters: 128 bits as hexadecimal digits.
 const MinToken = 32
 
-// Options are what a Server needs. All are required unless they say otherwise.
+// Options are the options of a Server. All are required unless their comment says otherwise.
 type Options struct {
 	// ISO and Initramfs are the base images. One of them may be empty; images of that form are then not served.
 	ISO, Initramfs string
-	// Hosts is the directory of documents, <host>.yml or <host>.yaml.
+	// Kernel is the file of the kernel for the initramfs; empty for none.
+	Kernel string
+	// Hosts is the directory of documents, <host>.yml or <host>.yaml; nil for none.
 	Hosts fs.FS
 	// Base is merged with the configuration of each host; may be nil.
 	Base *types.Config
-	// EarlyNetwork also puts the profiles where the initial system uses them before Ignition has run.
+	// EarlyNetwork is true to also add the profiles for the network that the initial file system configures before Ignition runs.
 	EarlyNetwork bool
-	// URL is how hosts reach the server, without a slash at its end.
+	// URL is the URL of the server for hosts, without a trailing slash.
 	URL string
-	// Token is what a client must show to see the list of hosts.
+	// Token is the bearer token for the list of hosts. It may be empty without Hosts; there is then no list.
 	Token string
+	// URLKey is the key of the URLs of offered documents; empty if none is offered.
+	URLKey string
 	// Retain is how long the URL of a replaced document remains valid.
 	Retain time.Duration
-	// Now is the clock, and Random the source of the URLs' secrets.
+	// Now is the clock, and Random the source of random secrets.
 	Now    func() time.Time
 	Random io.Reader
 	Log    *slog.Logger
 }
 
-// format is a form in which an image is served.
+// format is an image format.
 type format struct {
-	// extension ends the name of the file, with its dot.
+	// extension is the file extension, with its dot.
 	extension string
-	// make combines the base image with a payload. The error is of a payload that is too large.
+	// make combines the base image with a payload. The error is that of a payload that is too large.
 	make func(payload []byte) (*bootimage.Image, error)
+	// base is the base image, and size its size in bytes.
+	base io.ReaderAt
+	size int64
 }
 
-// Server serves images. Its methods may be called at the same time.
+// Server serves images. It is safe for concurrent use.
 type Server struct {
 	options Options
 	formats []format
 	files   []*os.File
+	kernel  *kernel
 	hosts   catalog
 	metrics *metrics
+	// content is the digest of the common content of all images; only with a URLKey.
+	content digest
 }
 
-// New opens the base images. It serves nothing until the first Scan. The files stay open until Close: an image that is
-// replaced on disk by renaming stays the same here.
+// New returns a server with open base images. It serves no images until the first Scan. The files stay open until Close, so that replacing them on disk has
+// no effect.
 func New(o Options) (*Server, error) {
-	if len(o.Token) < MinToken {
+	if (o.Token != "" || o.Hosts != nil) && len(o.Token) < MinToken {
 		return nil, fmt.Errorf("the token has %d characters: it must have %d or more", len(o.Token), MinToken)
+	}
+	if o.URLKey != "" && len(o.URLKey) < MinToken {
+		return nil, fmt.Errorf("the key of URLs has %d characters: it must have %d or more", len(o.URLKey), MinToken)
 	}
 	if o.ISO == "" && o.Initramfs == "" {
 		return nil, errors.New("there is no base image: name an ISO, an initramfs, or both")
 	}
 	s := &Server{options: o, hosts: newCatalog(), metrics: newMetrics()}
-	for _, open := range []func() error{s.openISO, s.openInitramfs} {
+	for _, open := range []func() error{s.openISO, s.openInitramfs, s.openKernel, s.identify} {
 		if err := open(); err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
@@ -113,7 +125,7 @@ func (s *Server) openISO() error {
 	if used {
 		s.options.Log.Warn("the base image contains a configuration, which is replaced", "image", s.options.ISO)
 	}
-	s.formats = append(s.formats, format{".iso", func(payload []byte) (*bootimage.Image, error) {
+	s.formats = append(s.formats, format{extension: ".iso", base: f, size: size, make: func(payload []byte) (*bootimage.Image, error) {
 		return bootimage.ISO(f, size, area, payload)
 	}})
 	return nil
@@ -127,7 +139,7 @@ func (s *Server) openInitramfs() error {
 	if err != nil {
 		return err
 	}
-	s.formats = append(s.formats, format{".initramfs", func(payload []byte) (*bootimage.Image, error) {
+	s.formats = append(s.formats, format{extension: ".initramfs", base: f, size: size, make: func(payload []byte) (*bootimage.Image, error) {
 		return bootimage.Initramfs(f, size, payload), nil
 	}})
 	return nil

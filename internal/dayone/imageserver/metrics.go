@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the figures of a server. None has the name of a host: a name that an impostor asks for must not stay.
+// metrics are the metrics of a server. They have no names of hosts, since unauthenticated requests can contain any name.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.CounterVec

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// Serving is how a server is reached.
+// Serving has the parameters of Run.
 type Serving struct {
 	Listener net.Listener
-	// Certificate and Key are files; both empty is plain HTTP. They are read for each connection, so that neither needs a
-	// restart when it is replaced.
+	// Certificate and Key are files; if both are empty, Run serves plain HTTP. They are read for each connection, so that they can be replaced without
+	// a restart.
 	Certificate, Key string
-	// Interval is how often the directory of documents is read.
+	// Interval is the interval of scans.
 	Interval time.Duration
 }
 
-// grace is how long downloads may go on after the end was asked for. Hosts ask again for what is missing.
+// grace is how long downloads may continue during a shutdown. Hosts request missing parts again.
 const grace = 5 * time.Second
 
 // Run scans the directory and serves until ctx ends, which is no error. The first scan must succeed.
@@ -50,7 +50,7 @@ func (s *Server) Run(ctx context.Context, how Serving) error {
 			return fmt.Errorf("serve images: %w", err)
 		case <-ticker.C:
 			if err := s.Scan(); err != nil {
-				s.options.Log.Error("documents not read; images stay as they are", "error", err)
+				s.options.Log.Error("cannot read documents; keeping the current images", "error", err)
 			}
 		case <-ctx.Done():
 			return stop(server, ended)
@@ -65,7 +65,7 @@ func serve(server *http.Server, l net.Listener) error {
 	return server.Serve(l)
 }
 
-// stop ends downloads after grace.
+// stop shuts the server down, and ends downloads after grace.
 func stop(server *http.Server, ended <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()

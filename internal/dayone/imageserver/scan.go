@@ -17,10 +17,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/preboot"
 )
 
-// Scan reads the directory of documents and makes images of those that changed. What is wrong with a document is no error of
-// Scan: it is in the list of hosts, and in the log. The error is of a directory that cannot be read; everything then stays
-// as it was.
+// Scan reads the directory of documents, and creates images of changed ones. Problems of documents are in the list of hosts and in the log. If the directory
+// cannot be read, Scan returns an error and keeps all images. It also ends replaced URLs after Options.Retain, even without a directory.
 func (s *Server) Scan() error {
+	s.hosts.expire(s.options.Now().Add(-s.options.Retain))
+	if s.options.Hosts == nil {
+		return nil
+	}
 	files, err := s.documents()
 	if err != nil {
 		return err
@@ -32,14 +35,14 @@ func (s *Server) Scan() error {
 			return err
 		}
 	}
-	for _, name := range s.hosts.retire(alive, s.options.Now().Add(-s.options.Retain)) {
-		s.options.Log.Info("host is gone", "host", name)
+	for _, name := range s.hosts.remove(func(key string) bool { return !alive[key] && !offered(key) }) {
+		s.options.Log.Info("host removed", "host", name)
 	}
 	s.metrics.count(s.hosts.current())
 	return nil
 }
 
-// documents lists the files of each host, by its name. There is something wrong if it has several.
+// documents returns the files of each host by name. Several files for a host are a problem.
 func (s *Server) documents() (map[string][]string, error) {
 	entries, err := fs.ReadDir(s.options.Hosts, ".")
 	if err != nil {
@@ -48,7 +51,7 @@ func (s *Server) documents() (map[string][]string, error) {
 	out := map[string][]string{}
 	for _, e := range entries {
 		ext := path.Ext(e.Name())
-		// What begins with a dot is half-written, or how a volume of a Secret keeps its versions.
+		// Names with a leading dot are temporary files, or versions in a volume of a Secret.
 		if e.IsDir() || strings.HasPrefix(e.Name(), ".") || ext != ".yml" && ext != ".yaml" {
 			continue
 		}
@@ -58,22 +61,26 @@ func (s *Server) documents() (map[string][]string, error) {
 	return out, nil
 }
 
-// scanHost looks whether a host's document changed. The error is of randomness that failed.
+// scanHost updates the entry of a host if its document has changed. The error is that of the random source.
 func (s *Server) scanHost(name string, paths []string) error {
 	if wrong := hostProblem(name, paths); wrong != "" {
-		return s.put(&entry{host: name, document: sha256.Sum256([]byte(wrong)), problems: nmstate.Problems{{File: paths[0], Message: wrong}}})
+		return s.put(refused(name, paths[0], wrong))
 	}
 	data, err := s.read(paths[0])
 	if err != nil {
-		wrong := err.Error()
-		return s.put(&entry{host: name, document: sha256.Sum256([]byte(wrong)), problems: nmstate.Problems{{File: paths[0], Message: wrong}}})
+		return s.put(refused(name, paths[0], err.Error()))
 	}
 	document := digest(sha256.Sum256(data))
-	if s.hosts.has(name, document) {
+	if s.hosts.of(name, document) != nil {
 		return nil
 	}
 	images, problems := s.build(paths[0], data)
-	return s.put(&entry{host: name, document: document, images: images, problems: problems})
+	return s.put(&entry{key: name, host: name, document: document, images: images, problems: problems})
+}
+
+// refused returns the entry of a host without a readable document.
+func refused(name, file, wrong string) *entry {
+	return &entry{key: name, host: name, document: sha256.Sum256([]byte(wrong)), problems: nmstate.Problems{{File: file, Message: wrong}}}
 }
 
 func hostProblem(name string, paths []string) string {
@@ -97,27 +104,29 @@ func (s *Server) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// put makes an entry the one of its host, unless it is so already. One with images gets a URL.
+// put makes an entry the current one of its host, and creates the URL of an entry with images.
 func (s *Server) put(e *entry) error {
-	if s.hosts.has(e.host, e.document) {
+	if s.hosts.of(e.key, e.document) != nil {
 		return nil
 	}
 	for _, p := range e.problems.Errors() {
-		s.options.Log.Warn("host lacks an image", "host", e.host, "problem", p.String())
+		s.options.Log.Warn("host lacks an image", "host", e.key, "problem", p.String())
 	}
 	if len(e.images) > 0 {
-		secret, err := newSecret(s.options.Random)
-		if err != nil {
-			return err
+		if e.secret == "" {
+			secret, err := newSecret(s.options.Random)
+			if err != nil {
+				return err
+			}
+			e.secret = secret
 		}
-		e.secret = secret
-		s.options.Log.Info("host has an image", "host", e.host, "document", fmt.Sprintf("%x", e.document[:8]))
+		s.options.Log.Info("host has an image", "host", e.key, "document", fmt.Sprintf("%x", e.document[:8]))
 	}
 	s.hosts.put(e, s.options.Now())
 	return nil
 }
 
-// build makes the images of a document, in all forms. A form it does not fit into is a problem, and the others are made.
+// build creates the images of a document in all formats. A format that is too small for the document is a problem; the others are created.
 func (s *Server) build(name string, data []byte) (map[string]*bootimage.Image, nmstate.Problems) {
 	files, problems := preboot.Render(name, data)
 	if problems.HasErrors() {

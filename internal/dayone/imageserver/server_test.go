@@ -181,7 +181,7 @@ func TestServersThatCouldNotServeAreNotMade(t *testing.T) {
 	}{
 		{"a short token", Options{Token: "x", Initramfs: dir + "/noise"}, "it must have 32"},
 		{"no image", Options{Token: token}, "there is no base image"},
-		{"an image that is not there", Options{Token: token, ISO: dir + "/none"}, "no such file"},
+		{"a missing image", Options{Token: token, ISO: dir + "/none"}, "no such file"},
 		{"an ISO that is none", Options{Token: token, ISO: dir + "/noise"}, "not an ISO 9660 image"},
 		{"an empty initramfs", Options{Token: token, Initramfs: dir + "/empty"}, "not a file with content"},
 		{"a directory", Options{Token: token, Initramfs: dir}, "not a file with content"},
