@@ -7,10 +7,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/certs"
 )
 
-// CertificateLife is how long the certificates of members, of the operator and of agents that share one are valid.
+// CertificateLife is the validity of the certificates of members, of the operator, and of the shared certificate of agents.
 const CertificateLife = 365 * 24 * time.Hour
 
-// CertificateRequest is what the certificate of a member holds. Members connect to one another, hence both usages.
+// CertificateRequest returns the request for a member's certificate. It is for servers and clients, since members connect to each other.
 func (m Member) CertificateRequest() certs.Request {
 	r := certs.Request{CommonName: m.Name, Usage: certs.Peer, Names: []string{"localhost"}, Life: CertificateLife}
 	if a, err := netip.ParseAddr(m.Address); err == nil {
@@ -19,12 +19,12 @@ func (m Member) CertificateRequest() certs.Request {
 	return r
 }
 
-// RootRequest is what the operator presents: it may do everything in etcd.
+// RootRequest returns the request for the operator's certificate, whose user has all permissions in etcd.
 func RootRequest() certs.Request {
 	return certs.Request{CommonName: RootUser, Usage: certs.Client, Life: CertificateLife}
 }
 
-// ClientRequest is what agents share as long as nodes have no certificates of their own.
+// ClientRequest returns the request for the certificate that agents share until each node has its own.
 func (c Cluster) ClientRequest() certs.Request {
 	return certs.Request{CommonName: c.Network, Usage: certs.Client, Life: CertificateLife}
 }

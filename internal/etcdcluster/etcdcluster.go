@@ -1,8 +1,8 @@
-// Package etcdcluster is an etcd that the operator runs for a network on the control-plane nodes: what it is called (Cluster), who its
-// members are (Membership), the objects that run them, and the rules for its settings. A network gives a Cluster as data and renders
-// from the Membership; package etcdmanager changes the Membership and manages certificates, users and databases.
+// Package etcdcluster describes an etcd that the operator runs for a network on control-plane nodes: its names (Cluster), its members (Membership), the
+// objects that run them, and the validation of its settings. A network provides a Cluster, and renders the objects from the Membership; package
+// etcdmanager changes the Membership and manages certificates, users and databases.
 //
-// It is pure: what a membership becomes is decided in etcdmanager alone.
+// The package is pure. Only etcdmanager decides about changes of a membership.
 package etcdcluster
 
 import "strings"
@@ -11,78 +11,77 @@ import "strings"
 const (
 	// MembersKey is the key of the Membership in the ConfigMap MembersConfigMap.
 	MembersKey = "members.json"
-	// CopyLabel marks the ConfigMaps of single members. Each has a copy of the Membership under MembersKey, from
-	// which the operator restores it if someone deletes it.
+	// CopyLabel marks the ConfigMaps of single members. Each has a copy of the Membership under MembersKey, from which the operator restores
+	// a deleted MembersConfigMap.
 	CopyLabel = "networkoperator.openshift.io/etcd-members-copy"
-	// BundleKey is the key of trusted certificates in the Secrets beside tls.crt and tls.key.
+	// BundleKey is the key of trusted certificates in Secrets that also have tls.crt and tls.key.
 	BundleKey = "ca.crt"
-	// ConfigHash is the annotation of pod templates that makes pods start again when what they read once has changed.
+	// ConfigHash is the annotation of pod templates that restarts pods when files that they read at their start change.
 	ConfigHash = "networkoperator.openshift.io/config-hash"
-	// RootUser is the user of the operator, and the role that permits everything.
+	// RootUser is the user of the operator, and the role with all permissions.
 	RootUser = "root"
-	// FoundAgain is the annotation of the ConfigMap MembersConfigMap with which a person gives the etcd up and has another one
-	// founded. Its value must be "true".
+	// FoundAgain is the annotation of the ConfigMap MembersConfigMap with which a user abandons the etcd and requests a new one. Its value
+	// must be "true".
 	FoundAgain = "networkoperator.openshift.io/found-again"
 )
 
-// Cluster names the etcd of a network and its objects. All fields are required.
+// Cluster has the names of the etcd of a network and of its objects. All fields are required.
 type Cluster struct {
-	// Network is the network in lower case, as in "flannel": messages name the etcd after it, its clients have it as their common
-	// name, and docs/providers/NETWORK.md describes how to repair the etcd.
+	// Network is the name of the network in lower case, as in "flannel". It is part of messages, the common name of clients, and the name of the
+	// document docs/providers/NETWORK.md, which describes how to repair the etcd.
 	Network string
 	// Component is the network's name in conditions and labels.
 	Component string
-	// Namespace is that of everything but the CA and the operator's own certificate.
+	// Namespace is the namespace of all objects except the CA and the operator's certificate.
 	Namespace string
-	// App is the label app of the members' pods. The names of all objects begin with it.
+	// App is the label app of the members' pods, and the prefix of the names of all objects.
 	App string
-	// ServiceAccount is the account of the network's agents and of the members. Agents request certificates with it.
+	// ServiceAccount is the service account of the network's agents, which request certificates with it, and of the members.
 	ServiceAccount string
-	// Holds says what the network keeps in it, as in "which node has which subnet".
+	// Holds describes the content, as in "which node has which subnet".
 	Holds string
-	// WhenFull says what no longer works when it refuses writes, as in "no lease can be renewed".
+	// WhenFull describes the effect when etcd refuses writes, as in "no lease can be renewed".
 	WhenFull string
-	// MetricsPort is the port on which members answer probes, on the loopback interface only.
+	// MetricsPort is the port of the members' probes, on the loopback interface only.
 	MetricsPort uint16
 }
 
-// Title names the etcd in sentences.
+// Title returns the name of the etcd for messages.
 func (c Cluster) Title() string { return c.Network + "'s etcd" }
 
-// Page is the page of the documents that describes how to repair the etcd.
+// Page returns the path of the document that describes how to repair the etcd.
 func (c Cluster) Page() string { return "docs/providers/" + c.Network + ".md" }
 
-// MembersConfigMap is the name of the ConfigMap that holds the Membership under MembersKey.
+// MembersConfigMap returns the name of the ConfigMap with the Membership under MembersKey.
 func (c Cluster) MembersConfigMap() string { return c.App + "-members" }
 
-// ClientSecret is the name of the Secret with what agents present to etcd, of type kubernetes.io/tls with BundleKey.
+// ClientSecret returns the name of the Secret with the agents' client certificate, of type kubernetes.io/tls with BundleKey.
 func (c Cluster) ClientSecret() string { return c.App + "-client" }
 
-// AuthoritySecret is the name of the Secret with the CA of the etcd. It is in the operator's own namespace, where no pod of the
-// network can mount it.
-func (c Cluster) AuthoritySecret() string { return c.App + "-ca" }
+// CASecret returns the name of the Secret with the CA of the etcd. It is in the operator's namespace, where pods of the network cannot mount it.
+func (c Cluster) CASecret() string { return c.App + "-ca" }
 
-// RootSecret is the name of the Secret with what the operator presents to etcd. It is in the operator's own namespace.
+// RootSecret returns the name of the Secret with the operator's client certificate. It is in the operator's namespace.
 func (c Cluster) RootSecret() string { return c.App + "-root" }
 
-// MemberDeployment is the name of the Deployment that runs the member on a node, and of the ConfigMap with its configuration.
+// MemberDeployment returns the name of the Deployment of the member on a node, and of the ConfigMap with its configuration.
 func (c Cluster) MemberDeployment(node string) string { return c.App + "-" + node }
 
-// MemberSecret is the name of the Secret with the certificate of the member on a node.
+// MemberSecret returns the name of the Secret with the certificate of the member on a node.
 func (c Cluster) MemberSecret(node string) string { return c.App + "-member-" + node }
 
-// Signer is the signer of the certificates that nodes request for themselves.
+// Signer returns the signer name of nodes' certificate requests.
 func (c Cluster) Signer() string { return "network.openshift.io/" + c.App }
 
-// Requester is the user that requests certificates for nodes.
+// Requester returns the user that requests certificates for nodes.
 func (c Cluster) Requester() string {
 	return "system:serviceaccount:" + c.Namespace + ":" + c.ServiceAccount
 }
 
-// NodeUser is the user of the agent on a node, and its role: the common name of its certificate.
+// NodeUser returns the user and role of the agent on a node, which is the common name of its certificate.
 func (c Cluster) NodeUser(node string) string { return c.nodeUserPrefix() + node }
 
-// UserNode returns the node of a user; ok is false if it is not that of an agent.
+// UserNode returns the node of an agent's user; ok is false for other users.
 func (c Cluster) UserNode(user string) (node string, ok bool) {
 	node, ok = strings.CutPrefix(user, c.nodeUserPrefix())
 	return node, ok && node != ""
@@ -90,9 +89,9 @@ func (c Cluster) UserNode(user string) (node string, ok bool) {
 
 func (c Cluster) nodeUserPrefix() string { return c.Network + ":node:" }
 
-// Permission is a range of keys that a role may read or, with Write, also write.
+// Permission allows a role to read a range of keys and, with Write, to write it.
 type Permission struct {
-	// Key is the first key. End is the first one after the range; empty if it is Key alone.
+	// Key is the first key of the range. End is the first key after the range; empty if the range is only Key.
 	Key, End string
 	Write    bool
 }

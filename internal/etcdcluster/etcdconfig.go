@@ -7,30 +7,29 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Quota is the size that a member's database may have, in bytes. Networks keep some kilobytes for each node; the rest
-// is room for the history of an hour.
+// Quota is the maximum size of a member's database in bytes. Networks need some kilobytes for each node; the rest is for the history of an hour.
 const Quota = 512 << 20
 
-// Paths are where a member finds its files.
+// Paths are the paths of a member's files.
 type Paths struct {
-	// Data is the directory that holds the member's own directory, TLS the one with tls.crt, tls.key and ca.crt.
+	// Data is the parent of the member's data directory, TLS the directory with tls.crt, tls.key and ca.crt.
 	Data, TLS string
-	// MetricsURL is where it answers probes.
+	// MetricsURL is the URL of its probes.
 	MetricsURL string
 }
 
-// PodPaths are the paths inside the pods of members.
+// PodPaths returns the paths inside the pods of members.
 func (c Cluster) PodPaths() Paths {
 	return Paths{Data: dataMount, TLS: c.mounts() + "/tls", MetricsURL: fmt.Sprintf("http://127.0.0.1:%d", c.MetricsPort)}
 }
 
-// dataMount is where the members' directories are in their pods.
+// dataMount is the mount path of the data directories.
 const dataMount = "/var/lib/etcd"
 
-// mounts is the directory of what is mounted into the members' pods, beside their data.
+// mounts returns the parent directory of all other mounts.
 func (c Cluster) mounts() string { return "/etc/" + c.App }
 
-// etcdConfig is the part of etcd's configuration file that is used here. The names are etcd's.
+// etcdConfig has the used keys of etcd's configuration file.
 type etcdConfig struct {
 	Name                    string       `json:"name"`
 	DataDir                 string       `json:"data-dir"`
@@ -59,8 +58,8 @@ type etcdSecurity struct {
 	TrustedCAFile string `json:"trusted-ca-file"`
 }
 
-// EtcdConfig returns the configuration file with which a member starts. What it says of the cluster counts only
-// when the member's directory is empty; afterwards etcd uses what it has on disk.
+// EtcdConfig returns the configuration file of a member. The initial-cluster settings only apply while the member's directory is empty; afterwards etcd
+// uses its data on disk.
 func (m Membership) EtcdConfig(member Member, p Paths) (string, error) {
 	if _, err := netip.ParseAddr(member.Address); err != nil {
 		return "", fmt.Errorf("configure etcd member %s: %w", member.Name, err)
@@ -71,8 +70,8 @@ func (m Membership) EtcdConfig(member Member, p Paths) (string, error) {
 		state = "new"
 	}
 	if cluster == "" {
-		// A founder knows no one else. Should it lose its disk in a cluster of several, it finds no one to join
-		// with this, and stops, which is what it ought to do.
+		// The first member has no others in its initial cluster. If it loses its disk in a cluster of several members, it cannot join with this
+		// setting and stops, as it should.
 		cluster = member.Name + "=" + member.PeerURL
 	}
 	out, err := yaml.Marshal(etcdConfig{

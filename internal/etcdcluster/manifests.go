@@ -14,13 +14,11 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// memberLabel tells the pods of one member from those of the others. Its value is a hash, since names of nodes may be
-// longer than labels.
+// memberLabel is the label that distinguishes members. Its value is a hash, since names of nodes may be too long for labels.
 const memberLabel = "networkoperator.openshift.io/etcd-member"
 
-// Objects returns the Deployment of each member that runs, with the ConfigMap of its configuration. directory is that of the nodes in
-// which members keep their data. The configuration is not part of what makes a pod start again: all that ever changes in it counts only
-// for a member that has no data yet.
+// Objects returns the Deployment and the ConfigMap of each running member. directory is the directory of data on nodes. Changes of the configuration do not
+// restart pods, because they only affect members without data.
 func (c Cluster) Objects(m Membership, directory string) ([]manifest.Object, error) {
 	list := manifest.List{Assets: assets}
 	for _, member := range m.Members {
@@ -64,7 +62,7 @@ func (c Cluster) setMember(d *appsv1.Deployment, member Member, directory string
 	c.setVolumes(&template.Spec, member.Node, configFile, directory)
 }
 
-// setVolumes sets what a pod of the member on a node mounts: one key of its ConfigMap, its certificate, and the directory with the data.
+// setVolumes sets the volumes of a pod for the member on a node: one key of its ConfigMap, its certificate, and the data directory.
 func (c Cluster) setVolumes(pod *corev1.PodSpec, node, key, directory string) {
 	for i := range pod.Volumes {
 		switch v := &pod.Volumes[i]; v.Name {
@@ -90,7 +88,7 @@ func (c Cluster) setContainer(etcd *corev1.Container, image string) {
 	}
 }
 
-// mount sets the paths of what a container mounts.
+// mount sets the mount paths of a container.
 func (c Cluster) mount(container *corev1.Container) {
 	for i := range container.VolumeMounts {
 		switch v := &container.VolumeMounts[i]; v.Name {

@@ -9,7 +9,7 @@ import (
 // TestMemberPodsDoNotRestartWhileTheClusterGrows holds the promise that a member's configuration may change without
 // its pod starting again, which with three members at once would stop them all.
 func TestMemberPodsDoNotRestartWhileTheClusterGrows(t *testing.T) {
-	m := Found(nodes(3), managed, "token")
+	m := Bootstrap(nodes(3), managed, "token")
 	template := func(m Membership) any {
 		objects, err := cluster.Objects(m, "/data")
 		if err != nil {

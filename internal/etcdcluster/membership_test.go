@@ -31,7 +31,7 @@ func TestThereIsNeverAnEvenNumberOfSeats(t *testing.T) {
 func TestOnlyOneFoundsACluster(t *testing.T) {
 	for n := range 6 {
 		founders := 0
-		for _, m := range Found(nodes(n), managed, "t").Members {
+		for _, m := range Bootstrap(nodes(n), managed, "t").Members {
 			if m.State == New {
 				founders++
 			}
@@ -46,7 +46,7 @@ func TestOnlyOneFoundsACluster(t *testing.T) {
 }
 
 func TestRecordsGoThroughJSON(t *testing.T) {
-	m := Found(nodes(3), managed, "t")
+	m := Bootstrap(nodes(3), managed, "t")
 	m.ClientTrust, m.Members[0].ID = "x", "1"
 	text, err := m.Encode()
 	if err != nil {
@@ -75,7 +75,7 @@ func FuzzDecodeMembership(f *testing.F) {
 }
 
 func TestOnlyTheFounderIsToldThatTheClusterIsNew(t *testing.T) {
-	m := Found(nodes(1), managed, "t")
+	m := Bootstrap(nodes(1), managed, "t")
 	for state, want := range map[State][]string{
 		New:      {"initial-cluster-state: new", "initial-cluster: a-t=https://192.0.2.1:12380"},
 		Existing: {"initial-cluster-state: existing"},

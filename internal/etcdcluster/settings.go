@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Settings say which etcd a network uses. Exactly one of the two is set.
+// Settings select the etcd of a network. Exactly one field is set.
 type Settings struct {
 	Managed  *Managed  `json:"managed,omitempty"`
 	External *External `json:"external,omitempty"`
@@ -15,32 +15,32 @@ type Settings struct {
 type Managed struct {
 	ClientPort uint16 `json:"clientPort"`
 	PeerPort   uint16 `json:"peerPort"`
-	// Image is what members are to run.
+	// Image is the desired image of members.
 	Image string `json:"image"`
 }
 
 // External is an etcd that a third party runs.
 type External struct {
 	Endpoints []string `json:"endpoints"`
-	// CAConfigMap and ClientSecret name objects in the operator's namespace. Both are empty with http endpoints;
-	// ClientSecret is if the members ask for no certificate.
+	// CAConfigMap and ClientSecret are names of objects in the operator's namespace. Both are empty with http endpoints; ClientSecret is also
+	// empty if the members require no client certificate.
 	CAConfigMap  string `json:"caConfigMap,omitempty"`
 	ClientSecret string `json:"clientSecret,omitempty"`
 }
 
-// Check returns an error for settings that no one could act on.
+// Check returns an error unless exactly one field is set.
 func (s Settings) Check() error {
 	if (s.Managed == nil) == (s.External == nil) {
-		return errors.New("either a managed or an external etcd must be named")
+		return errors.New("exactly one of managed and external must be set")
 	}
 	return nil
 }
 
-// Encrypted reports whether etcd is reached with TLS.
+// Encrypted reports whether connections to etcd use TLS.
 func (s Settings) Encrypted() bool { return s.Managed != nil || s.External.CAConfigMap != "" }
 
-// Endpoints returns the URLs of the etcd members that agents connect to, sorted. It includes members that are only
-// about to join, so that agents need not be told of each step of it.
+// Endpoints returns the client URLs of the members, sorted. It includes members in the state Promised, so that the agents' configuration does not change
+// with every step.
 func (s Settings) Endpoints(m Membership) []string {
 	if s.External != nil {
 		return slices.Sorted(slices.Values(s.External.Endpoints))

@@ -11,35 +11,34 @@ import (
 )
 
 const (
-	// SnapshotPeriod is the time between two snapshots on a node.
+	// SnapshotPeriod is the interval of snapshots on a node.
 	SnapshotPeriod = 6 * time.Hour
-	// SnapshotsKept is how many snapshots a node keeps: those of two days.
+	// SnapshotsKept is the number of snapshots that a node keeps: those of two days.
 	SnapshotsKept = 8
 )
 
-// The variables of pods that take snapshots. They are variables and not arguments, so that commands that a person runs in such a pod know
-// them, too.
+// The environment variables of pods that take snapshots. They are not arguments, so that commands that a user runs in such a pod also have them.
 const (
 	// EnvNode is the name of the node, EnvEndpoint the URL of its member.
 	EnvNode     = "ETCD_NODE"
 	EnvEndpoint = "ETCD_ENDPOINT"
-	// EnvTLS is the directory with tls.crt, tls.key and BundleKey, EnvData the one that holds the members' own, EnvMembers the file with the
-	// Membership.
+	// EnvTLS is the directory with tls.crt, tls.key and BundleKey, EnvData the parent of the members' data directories, EnvMembers the file
+	// with the Membership.
 	EnvTLS     = "ETCD_TLS"
 	EnvData    = "ETCD_DATA"
 	EnvMembers = "ETCD_MEMBERS"
 )
 
-// SnapshotsEnv are the variables of pods that take snapshots.
+// SnapshotsEnv returns the environment variables of pods that take snapshots.
 func SnapshotsEnv() []string {
 	return []string{"GOMAXPROCS", EnvNode, EnvEndpoint, EnvTLS, EnvData, EnvMembers}
 }
 
-// SnapshotsApp is the label app of the pods that take snapshots.
+// SnapshotsApp returns the label app of the pods that take snapshots.
 func (c Cluster) SnapshotsApp() string { return c.App + "-snapshots" }
 
-// Snapshots returns a Deployment for each member that runs, whose pod takes snapshots of it on its node. They are pods of their own: a new
-// image of the operator restarts no member. image is the operator's own; directory is that of the nodes in which members keep their data.
+// Snapshots returns a Deployment for each running member, whose pod takes snapshots on the member's node. The pods are separate, so that a new image of the
+// operator does not restart members. image is the image of the operator; directory is the directory of data on nodes.
 func (c Cluster) Snapshots(m Membership, image, directory string) ([]manifest.Object, error) {
 	list := manifest.List{Assets: assets, Policy: manifest.Policy{NonCritical: true}}
 	for _, member := range m.Members {
@@ -68,7 +67,7 @@ func (c Cluster) setSnapshots(d *appsv1.Deployment, member Member, image, direct
 	c.setVolumes(&template.Spec, member.Node, MembersKey, directory)
 }
 
-// onNode is an affinity by the name of the node, and not by the label kubernetes.io/hostname, which may differ from it.
+// onNode returns an affinity for the name of the node. It does not use the label kubernetes.io/hostname, which may differ from the name.
 func onNode(node string) *corev1.Affinity {
 	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

@@ -19,19 +19,19 @@ type ManagedFields struct {
 	DataDir string
 }
 
-// Rules are the rules for the etcd of a network, as far as networks differ.
+// Rules has the network-specific parameters of the validation.
 type Rules struct {
-	// Path is that of the etcd in the specification.
+	// Path is the path of the etcd settings in the specification.
 	Path *field.Path
-	// Owner is the name of the network, with which the identifiers of the rules begin, as in "flannel".
+	// Owner is the name of the network, which is the prefix of rule identifiers, as in "flannel".
 	Owner string
 	// Prefix is the default prefix of the network's keys.
 	Prefix string
-	// Defaults are what is used for settings that are left out; all are set.
+	// Defaults are the defaults of omitted settings; all fields are set.
 	Defaults ManagedFields
 	// MetricsPort is Cluster.MetricsPort.
 	MetricsPort uint16
-	// Ports are those of the network itself on control-plane nodes, with what listens there, as in "flannel's agent".
+	// Ports maps ports that the network uses on control-plane nodes to the listener, as in "flannel's agent".
 	Ports map[uint32]string
 }
 
@@ -82,7 +82,7 @@ func (r Rules) directory(at *field.Path, d string) field.ErrorList {
 	return nil
 }
 
-// portOwner says what else listens on a port on control-plane nodes; it is empty for a free one.
+// portOwner returns the listener of a port on control-plane nodes; empty for a free port.
 func (r Rules) portOwner(port uint32) string {
 	switch port {
 	case 22:
@@ -111,13 +111,13 @@ func (r Rules) portOwner(port uint32) string {
 	return r.Ports[port]
 }
 
-// systemDirectories are directories of a node that other programs own.
+// systemDirectories are directories on nodes that belong to other software.
 var systemDirectories = []string{
 	"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
 	"/var/lib/cni", "/var/lib/containerd", "/var/lib/containers", "/var/lib/etcd", "/var/lib/kubelet", "/var/log", "/var/run",
 }
 
-// systemDirectory returns the directory of other programs that a path is, is below, or contains; empty if there is none.
+// systemDirectory returns the system directory that a path is, is below, or contains; empty if there is none.
 func systemDirectory(p string) string {
 	for _, d := range systemDirectories {
 		if within(p, d) || within(d, p) {
@@ -127,7 +127,7 @@ func systemDirectory(p string) string {
 	return ""
 }
 
-// KeyPrefix returns the errors of the prefix of the keys that a network keeps in an etcd; empty stands for the default.
+// KeyPrefix returns the errors of the prefix of a network's keys; empty means the default.
 func (r Rules) KeyPrefix(p string) field.ErrorList {
 	at := r.Path.Child("prefix")
 	switch {
@@ -149,5 +149,5 @@ const (
 	apiServerPrefix = "/registry"
 )
 
-// within reports whether a path is another one, or below it.
+// within reports whether a path is equal to another path or below it.
 func within(p, above string) bool { return p == above || strings.HasPrefix(p, above+"/") }

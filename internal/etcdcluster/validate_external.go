@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/api/rules"
 )
 
-// External returns the errors in the settings of an external etcd, whose members must all be reached with TLS or all without. The field
-// of ClientSecret is clientCertificateSecret.
+// External returns the errors in the settings of an external etcd. Either all endpoints or none must use TLS. The field name of ClientSecret is
+// clientCertificateSecret.
 func (r Rules) External(e External) field.ErrorList {
 	at := r.Path.Child("external")
 	var errs field.ErrorList
@@ -61,7 +61,7 @@ func (r Rules) externalTLS(at *field.Path, e External, schemes map[string]bool) 
 	return errs
 }
 
-// endpointScheme returns the scheme of the URL of a member, or the sentence that it violates.
+// endpointScheme returns the scheme of an endpoint, and the rule that it violates.
 func endpointScheme(text string) (scheme string, why rules.Sentence) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -93,8 +93,8 @@ func isHost(text string) bool {
 	return err == nil || len(validation.IsDNS1123Subdomain(strings.ToLower(text))) == 0
 }
 
-// ofClusterDNS reports whether a host is a name that only the DNS of a cluster has: one of a Service, without the cluster's domain or with
-// the usual one. Which other domain a cluster has is not known here.
+// ofClusterDNS reports whether a host is the name of a Service in the cluster's DNS, without the cluster domain or with the default one. Other cluster
+// domains are not recognized.
 func ofClusterDNS(host string) bool {
 	host = strings.ToLower(host)
 	return strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")

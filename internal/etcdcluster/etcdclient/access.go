@@ -13,43 +13,43 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// Access changes who may do what in an etcd. Each user has one role of the same name, and no password: it is the common
-// name of a certificate.
+// Access manages users and permissions of an etcd. Each user has one role of the same name and no password; the user name is the common name of a
+// certificate.
 type Access interface {
-	// Enforced reports whether etcd checks permissions.
-	Enforced(ctx context.Context) (bool, error)
-	// Enforce creates the root user, removes all users but agents, and has etcd check permissions from now on.
-	Enforce(ctx context.Context, agent func(user string) bool) error
+	// AuthEnabled reports whether etcd checks permissions.
+	AuthEnabled(ctx context.Context) (bool, error)
+	// EnableAuth creates the root user, removes all users except agents, and enables the check of permissions.
+	EnableAuth(ctx context.Context, agent func(user string) bool) error
 	// Users returns all users.
 	Users(ctx context.Context) ([]string, error)
-	// Grant creates a user that may do exactly what the permissions allow.
+	// Grant creates or updates a user with exactly the given permissions.
 	Grant(ctx context.Context, user string, permissions []etcdcluster.Permission) error
-	// ReplacePassword replaces the password of a user that has one by a random one, and ends its sessions.
+	// ReplacePassword sets a random password for a user with a password, and ends its sessions.
 	ReplacePassword(ctx context.Context, user string) error
-	// Administer creates a user that may do everything.
-	Administer(ctx context.Context, user string) error
-	// Expel removes a user and its role. It is no error if there is none.
-	Expel(ctx context.Context, user string) error
+	// GrantRoot creates a user with all permissions.
+	GrantRoot(ctx context.Context, user string) error
+	// DeleteUser deletes a user and its role. A missing user is no error.
+	DeleteUser(ctx context.Context, user string) error
 }
 
-func (c *connection) Enforced(ctx context.Context) (bool, error) {
+func (c *connection) AuthEnabled(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	resp, err := c.client.AuthStatus(ctx)
 	if err != nil {
-		return false, fmt.Errorf("read whether etcd checks permissions: %w", c.explain(err, c.target.Endpoints...))
+		return false, fmt.Errorf("read the authentication status of etcd: %w", c.explain(err, c.target.Endpoints...))
 	}
 	return resp.Enabled, nil
 }
 
-func (c *connection) Enforce(ctx context.Context, agent func(user string) bool) error {
+func (c *connection) EnableAuth(ctx context.Context, agent func(user string) bool) error {
 	users, err := c.Users(ctx)
 	if err != nil {
 		return err
 	}
 	for _, user := range users {
 		if !agent(user) {
-			if err := c.Expel(ctx, user); err != nil {
+			if err := c.DeleteUser(ctx, user); err != nil {
 				return err
 			}
 		}
@@ -60,7 +60,7 @@ func (c *connection) Enforce(ctx context.Context, agent func(user string) bool) 
 		return err
 	}
 	if _, err := c.client.AuthEnable(ctx); err != nil {
-		return fmt.Errorf("have etcd check permissions: %w", err)
+		return fmt.Errorf("enable authentication of etcd: %w", err)
 	}
 	return nil
 }
@@ -95,7 +95,7 @@ func (c *connection) Grant(ctx context.Context, user string, permissions []etcdc
 		return fmt.Errorf("read role %s of etcd: %w", user, err)
 	}
 	add, remove := comparePermissions(permissions, resp.Perm)
-	// What a user may no longer write is removed first.
+	// Revoke first, so that a user never has more permissions than before and after.
 	for _, p := range remove {
 		if _, err := c.client.RoleRevokePermission(ctx, user, p.Key, p.End); err != nil {
 			return fmt.Errorf("revoke %s from role %s of etcd: %w", p.Key, user, err)
@@ -113,16 +113,16 @@ func (c *connection) Grant(ctx context.Context, user string, permissions []etcdc
 	return c.ensureUser(ctx, user, user)
 }
 
-func (c *connection) Administer(ctx context.Context, user string) error {
+func (c *connection) GrantRoot(ctx context.Context, user string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	return c.ensureUser(ctx, user, etcdcluster.RootUser)
 }
 
-// ensureUser creates a user with one role, and no other.
-func (c *connection) ensureUser(ctx context.Context, user, wanted string) error {
-	if _, err := c.client.RoleAdd(ctx, wanted); err != nil && !errors.Is(err, rpctypes.ErrRoleAlreadyExist) {
-		return fmt.Errorf("add role %s to etcd: %w", wanted, err)
+// ensureUser creates or updates a user with exactly one role.
+func (c *connection) ensureUser(ctx context.Context, user, role string) error {
+	if _, err := c.client.RoleAdd(ctx, role); err != nil && !errors.Is(err, rpctypes.ErrRoleAlreadyExist) {
+		return fmt.Errorf("add role %s to etcd: %w", role, err)
 	}
 	_, err := c.client.UserAddWithOptions(ctx, user, "", &clientv3.UserAddOptions{NoPassword: true})
 	if err != nil && !errors.Is(err, rpctypes.ErrUserAlreadyExist) {
@@ -132,26 +132,26 @@ func (c *connection) ensureUser(ctx context.Context, user, wanted string) error 
 	if err != nil {
 		return fmt.Errorf("read user %s of etcd: %w", user, err)
 	}
-	has := false
-	for _, role := range resp.Roles {
-		if role == wanted {
-			has = true
+	granted := false
+	for _, other := range resp.Roles {
+		if other == role {
+			granted = true
 			continue
 		}
-		if _, err := c.client.UserRevokeRole(ctx, user, role); err != nil {
-			return fmt.Errorf("revoke role %s from user %s of etcd: %w", role, user, err)
+		if _, err := c.client.UserRevokeRole(ctx, user, other); err != nil {
+			return fmt.Errorf("revoke role %s from user %s of etcd: %w", other, user, err)
 		}
 	}
-	if has {
+	if granted {
 		return nil
 	}
-	if _, err := c.client.UserGrantRole(ctx, user, wanted); err != nil {
-		return fmt.Errorf("grant user %s of etcd the role %s: %w", user, wanted, err)
+	if _, err := c.client.UserGrantRole(ctx, user, role); err != nil {
+		return fmt.Errorf("grant user %s of etcd the role %s: %w", user, role, err)
 	}
 	return nil
 }
 
-func (c *connection) Expel(ctx context.Context, user string) error {
+func (c *connection) DeleteUser(ctx context.Context, user string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	if _, err := c.client.UserDelete(ctx, user); err != nil && !errors.Is(err, rpctypes.ErrUserNotFound) {
@@ -163,21 +163,21 @@ func (c *connection) Expel(ctx context.Context, user string) error {
 	return nil
 }
 
-// comparePermissions returns the permissions that a role lacks, and those that it must lose. A range whose type differs is in both.
+// comparePermissions returns the permissions to add to a role, and those to remove. A range whose type differs is in both.
 func comparePermissions(want []etcdcluster.Permission, have []*authpb.Permission) (add, remove []etcdcluster.Permission) {
 	live := map[etcdcluster.Permission]bool{}
 	for _, h := range have {
 		p := etcdcluster.Permission{Key: string(h.GetKey()), End: string(h.GetRangeEnd()), Write: h.GetPermType() != authpb.Permission_READ}
 		live[p] = true
 	}
-	wanted := map[etcdcluster.Permission]bool{}
+	role := map[etcdcluster.Permission]bool{}
 	for _, w := range want {
-		if wanted[w] = true; !live[w] {
+		if role[w] = true; !live[w] {
 			add = append(add, w)
 		}
 	}
 	for p := range live {
-		if !wanted[p] {
+		if !role[p] {
 			remove = append(remove, p)
 		}
 	}

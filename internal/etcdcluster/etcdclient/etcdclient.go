@@ -1,5 +1,5 @@
-// Package etcdclient is a connection to an etcd: its members, its keys, its users and permissions, and the upkeep of its databases. Every
-// request has a limit, and one that takes too long is explained: etcd's own client keeps the cause to itself.
+// Package etcdclient is a client of etcd: members, keys, users and permissions, and maintenance of databases. Every request has a timeout, whose error
+// has the cause, which etcd's own client does not report.
 //
 // The connection is an interface, so that tests replace parts of it.
 package etcdclient
@@ -17,33 +17,33 @@ import (
 	"google.golang.org/grpc/backoff"
 )
 
-// callTimeout is how long one request to etcd may take.
-const callTimeout = 5 * time.Second
+// requestTimeout is the default timeout of a request.
+const requestTimeout = 5 * time.Second
 
-// watchPause is how long a watch that broke rests before it begins again.
-const watchPause = 5 * time.Second
+// watchRetryDelay is the pause after a watch failed.
+const watchRetryDelay = 5 * time.Second
 
-// Member is one line of etcd's own list of members.
+// Member is an entry of etcd's member list.
 type Member struct {
 	ID uint64
-	// Name is empty while the member has never started.
+	// Name is empty until the member starts for the first time.
 	Name    string
 	PeerURL string
 	Learner bool
 }
 
-// Members changes who belongs to an etcd. All methods but Answers need its quorum.
+// Members manages the members of an etcd. All methods except Status need a quorum.
 type Members interface {
 	List(ctx context.Context) ([]Member, error)
-	// AddLearner adds a member without a vote.
+	// AddLearner adds a non-voting member.
 	AddLearner(ctx context.Context, peerURL string) error
-	// Promote gives a learner its vote. It fails while the learner has not caught up.
+	// Promote makes a learner a voting member. It fails until the learner has caught up.
 	Promote(ctx context.Context, id uint64) error
 	Remove(ctx context.Context, id uint64) error
-	// Move changes the URL at which the other members reach one.
+	// Move changes the peer URL of a member.
 	Move(ctx context.Context, id uint64, peerURL string) error
-	// Answers queries one member alone. The error is why it does not answer.
-	Answers(ctx context.Context, clientURL string) (Database, error)
+	// Status queries one member. The error is the reason if it does not answer.
+	Status(ctx context.Context, clientURL string) (Database, error)
 }
 
 // KeyValue is one key.
@@ -53,7 +53,7 @@ type KeyValue struct {
 	Revision int64 // of its last change
 }
 
-// Change is a transaction: what is written if nothing of it has changed since it was read.
+// Change is a conditional transaction.
 type Change struct {
 	// Unchanged maps keys to the revision of their last change, 0 for keys that must not exist.
 	Unchanged map[string]int64
@@ -65,7 +65,7 @@ type Change struct {
 type Keys interface {
 	// Read returns all keys that begin with a prefix, in order.
 	Read(ctx context.Context, prefix string) ([]KeyValue, error)
-	// Commit makes a change. done is false if something has changed since; then nothing was written.
+	// Commit carries out a change. done is false, and nothing is written, if a condition is not met.
 	Commit(ctx context.Context, c Change) (done bool, err error)
 	// Watch calls changed after every change below a prefix, until the context ends.
 	Watch(ctx context.Context, prefix string, changed func())
@@ -76,28 +76,28 @@ type Etcd interface {
 	Members
 	Keys
 	Access
-	Upkeep
+	Maintenance
 	Close() error
 }
 
-// Target says which etcd to connect to.
+// Target has the parameters of a connection.
 type Target struct {
 	Endpoints []string
 	// TLS is nil for plain connections.
 	TLS *tls.Config
-	// Timeout is how long a request may take; 0 is 5 seconds.
+	// Timeout is the timeout of requests; 0 means 5 seconds.
 	Timeout time.Duration
 }
 
-// Dial returns a connection, which is made when it is first used.
+// Dial returns a client, which connects on its first request.
 func Dial(t Target) (Etcd, error) {
 	if t.Timeout == 0 {
-		t.Timeout = callTimeout
+		t.Timeout = requestTimeout
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints: t.Endpoints, TLS: t.TLS,
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: t.Timeout,
-		Logger: zap.NewNop(), // what it would say is in the errors
+		Logger: zap.NewNop(), // errors contain the same information
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 200 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second}, MinConnectTimeout: t.Timeout,
 		})},
@@ -170,7 +170,7 @@ func (c *connection) Move(ctx context.Context, id uint64, peerURL string) error 
 	return nil
 }
 
-func (c *connection) Answers(ctx context.Context, clientURL string) (Database, error) {
+func (c *connection) Status(ctx context.Context, clientURL string) (Database, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.target.Timeout)
 	defer cancel()
 	resp, err := c.client.Status(ctx, clientURL)
@@ -215,8 +215,7 @@ func (c *connection) Commit(ctx context.Context, change Change) (bool, error) {
 	return resp.Succeeded, nil
 }
 
-// Watch starts at what is newest, and starts again there when the watch breaks: the reader looks at everything
-// each time, so that no single event matters.
+// Watch starts at the newest revision, also after a failure: changed leads to a complete read, so that no single event matters.
 func (c *connection) Watch(ctx context.Context, prefix string, changed func()) {
 	for ctx.Err() == nil {
 		watch, cancel := context.WithCancel(ctx)
@@ -229,7 +228,7 @@ func (c *connection) Watch(ctx context.Context, prefix string, changed func()) {
 		cancel()
 		select {
 		case <-ctx.Done():
-		case <-time.After(watchPause):
+		case <-time.After(watchRetryDelay):
 			changed()
 		}
 	}

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// probeTimeout is how long one attempt to learn why etcd does not answer may take.
+// probeTimeout is the timeout of the connection that detects the cause of a timeout.
 const probeTimeout = 500 * time.Millisecond
 
-// Unanswered is the sentence for an address to which connections time out.
-func Unanswered(address string) string {
+// TimeoutMessage returns the message for an address to which connections time out.
+func TimeoutMessage(address string) string {
 	return fmt.Sprintf("cannot connect to %s (timeout); a firewall may drop it", address)
 }
 
-// explain says why a request took too long, which etcd's client keeps to itself: it connects to the endpoints once
-// more. Other errors say it themselves.
+// explain returns an error with the cause of a timeout, which etcd's client does not report. It connects to the endpoints again to find it. It returns
+// other errors unchanged.
 func (c *connection) explain(err error, endpoints ...string) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -36,11 +36,11 @@ func (c *connection) explain(err error, endpoints ...string) error {
 	return fmt.Errorf("connections are accepted, but there is no answer within %s; has it lost its quorum?", c.target.Timeout)
 }
 
-// probe connects once. That packets are lost shows before TLS begins: a member that accepts a connection and is silent then is stalled.
+// probe connects to an address, and returns the error of the TCP connection or the TLS handshake.
 func (c *connection) probe(address string) error {
 	conn, err := (&net.Dialer{Timeout: probeTimeout}).Dial("tcp", address)
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return errors.New(Unanswered(address))
+		return errors.New(TimeoutMessage(address))
 	}
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// TLSConfig returns the settings for what a Secret of type kubernetes.io/tls with etcdcluster.BundleKey holds: without a certificate, only the
-// trusted CAs. It is nil for no data.
+// TLSConfig returns the configuration for the data of a Secret of type kubernetes.io/tls with etcdcluster.BundleKey. Without a certificate, it only has
+// the trusted CAs. It is nil for no data.
 func TLSConfig(data map[string][]byte) (*tls.Config, error) {
 	if len(data) == 0 {
 		return nil, nil

@@ -10,35 +10,34 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// grantsAtOnce is how many nodes get their permissions in one reconcile: each takes some requests to etcd.
-const grantsAtOnce = 100
+// maxGrants is the maximum number of nodes whose permissions one reconcile sets, since each node needs several requests to etcd.
+const maxGrants = 100
 
-// granted is what the controller has changed in etcd over the open connection, so that a reconcile in which nothing
-// changes writes nothing: the permissions of a node by its name, and administrators and users by keys of their own.
+// granted caches the changes in etcd over the current connection, so that a reconcile without changes writes nothing: permissions by the name of the node,
+// and administrators and passwords by other keys.
 type granted map[string]string
 
-// Agents are what a network knows of its agents on the nodes, for Access.
+// Agents has the state of a network's agents on nodes, for Access.
 type Agents struct {
-	// Permissions returns what the agent on a node may do.
+	// Permissions returns the permissions of the agent on a node.
 	Permissions func(node string) []etcdcluster.Permission
-	// Kept reports whether the user of a node that does not exist stays: as long as the network keeps something for it.
+	// Kept reports whether the user of a deleted node is kept, because the network still has data of the node.
 	Kept func(node string) bool
-	// Report is true if any agent has reported that it works.
+	// Report is true if at least one agent has reported.
 	Report bool
-	// WithoutCertificate says in a sentence each which agents do not present a certificate of their own. Permissions are not checked
-	// before there are none.
+	// WithoutCertificate has a message for each agent that does not present its own certificate. Permissions are not checked until it is empty.
 	WithoutCertificate []string
-	// Cause is where the cause is found, as in "the log of flanneld on these nodes has the cause".
+	// Cause says where to find the cause, as in "the log of flanneld on these nodes has the cause".
 	Cause string
 }
 
-// Access restricts every node to its own keys in a managed etcd: it keeps a user for each, removes all others, and has etcd check
-// permissions as soon as every agent presents a certificate of its own. It does nothing for an etcd that is not managed.
+// Access restricts each node to its own keys in a managed etcd: it manages a user for each node, removes all other users, and enables the check of
+// permissions when all agents present their own certificates. It does nothing for an external etcd.
 func (r *Run) Access(ctx context.Context, agents Agents) error {
 	if r.Settings.Managed == nil {
 		return nil
 	}
-	enforced, err := r.Etcd.Enforced(ctx)
+	enforced, err := r.Etcd.AuthEnabled(ctx)
 	if err != nil {
 		r.Unreachable(err)
 		return nil
@@ -50,7 +49,7 @@ func (r *Run) Access(ctx context.Context, agents Agents) error {
 	}
 	if enforced {
 		if err = r.removeUnknownUsers(ctx, agents); err == nil {
-			err = r.administer(ctx)
+			err = r.grantRoot(ctx)
 		}
 		if err == nil && !left && !r.Members.UsersChecked {
 			left, err = r.replacePasswords(ctx)
@@ -62,7 +61,7 @@ func (r *Run) Access(ctx context.Context, agents Agents) error {
 		if left {
 			return nil
 		}
-		return r.noteIdentity(ctx)
+		return r.recordIdentity(ctx)
 	}
 	if len(agents.WithoutCertificate) > 0 && !r.Members.NodeIdentity {
 		r.Findings = append(r.Findings, r.Finding(status.Progressing, "NodeCertificates",
@@ -73,22 +72,22 @@ func (r *Run) Access(ctx context.Context, agents Agents) error {
 		return nil
 	}
 	if r.Members.UsersChecked {
-		// This etcd has lost its data, and its users with it.
+		// This etcd has lost its data, including its users.
 		next := r.Members
 		next.UsersChecked = false
 		return r.save(ctx, next, "etcd does not check permissions")
 	}
-	if err := r.Etcd.Enforce(ctx, func(user string) bool { _, ok := r.cluster.UserNode(user); return ok }); err != nil {
+	if err := r.Etcd.EnableAuth(ctx, func(user string) bool { _, ok := r.cluster.UserNode(user); return ok }); err != nil {
 		r.Unreachable(err)
 		return nil
 	}
 	r.deps.Log.Info("etcd checks which node writes what", "nodes", len(r.granted))
-	r.Soonest(Soon)
+	r.Requeue(Soon)
 	return nil
 }
 
-// grant gives nodes their permissions. left is true if there are more to be given. Once
-// etcd checks permissions, all are compared again: before, every client could change them.
+// grant sets the permissions of nodes. left is true if more nodes remain. When etcd begins to check permissions, all are compared again, because any
+// client could change them before.
 func (r *Run) grant(ctx context.Context, agents Agents, enforced bool) (left bool, err error) {
 	if r.granted == nil {
 		r.granted = granted{}
@@ -100,8 +99,8 @@ func (r *Run) grant(ctx context.Context, agents Agents, enforced bool) (left boo
 		if r.granted[name] == want {
 			continue
 		}
-		if done == grantsAtOnce {
-			r.Soonest(Soon)
+		if done == maxGrants {
+			r.Requeue(Soon)
 			return true, nil
 		}
 		done++
@@ -113,8 +112,8 @@ func (r *Run) grant(ctx context.Context, agents Agents, enforced bool) (left boo
 	return false, nil
 }
 
-// removeUnknownUsers removes users that belong neither to the operator nor to a member nor to a node. The user of a deleted
-// node is removed after its reservation.
+// removeUnknownUsers deletes users that belong neither to the operator nor to a member nor to a node. The user of a deleted node is kept as long as
+// Agents.Kept requires.
 func (r *Run) removeUnknownUsers(ctx context.Context, agents Agents) error {
 	users, err := r.Etcd.Users(ctx)
 	if err != nil {
@@ -129,7 +128,7 @@ func (r *Run) removeUnknownUsers(ctx context.Context, agents Agents) error {
 		}
 		delete(r.granted, administratorKey(user))
 		delete(r.granted, node)
-		if err := r.Etcd.Expel(ctx, user); err != nil {
+		if err := r.Etcd.DeleteUser(ctx, user); err != nil {
 			return err
 		}
 		r.deps.Log.Warn("removed a user of etcd", "user", user)
@@ -137,17 +136,16 @@ func (r *Run) removeUnknownUsers(ctx context.Context, agents Agents) error {
 	return nil
 }
 
-// administratorKey is the key in granted of a member that is an administrator.
+// administratorKey returns the key in granted of a member's user with the role root.
 func administratorKey(member string) string { return "administrator:" + member }
 
-// administer lets members change what belongs to the cluster, so that a person can repair it from their pods. They hold
-// all of its data anyway.
-func (r *Run) administer(ctx context.Context) error {
+// grantRoot grants the role root to the users of members, so that an administrator can repair the cluster from their pods. Members have all data anyway.
+func (r *Run) grantRoot(ctx context.Context) error {
 	for _, m := range r.Members.Members {
 		if !m.Runs() || r.granted[administratorKey(m.Name)] == etcdcluster.RootUser {
 			continue
 		}
-		if err := r.Etcd.Administer(ctx, m.Name); err != nil {
+		if err := r.Etcd.GrantRoot(ctx, m.Name); err != nil {
 			return err
 		}
 		r.granted[administratorKey(m.Name)] = etcdcluster.RootUser
@@ -155,9 +153,8 @@ func (r *Run) administer(ctx context.Context) error {
 	return nil
 }
 
-// replacePasswords gives every user a random password unless it has none, since a client may have created the user with a
-// password before etcd checked permissions. Users that the operator creates have none: a certificate is their
-// only proof. left is true if there are more users.
+// replacePasswords replaces the passwords of all users by random ones, since a client may have created users with a password before etcd checked
+// permissions. Users of the operator have no password and authenticate only with a certificate. left is true if more users remain.
 func (r *Run) replacePasswords(ctx context.Context) (left bool, err error) {
 	users, err := r.Etcd.Users(ctx)
 	if err != nil {
@@ -169,8 +166,8 @@ func (r *Run) replacePasswords(ctx context.Context) (left bool, err error) {
 		if r.granted[key] != "" {
 			continue
 		}
-		if done == grantsAtOnce {
-			r.Soonest(Soon)
+		if done == maxGrants {
+			r.Requeue(Soon)
 			return true, nil
 		}
 		done++
@@ -182,9 +179,8 @@ func (r *Run) replacePasswords(ctx context.Context) (left bool, err error) {
 	return false, nil
 }
 
-// noteIdentity records that etcd checks permissions and that no other client has prepared a user: the certificate
-// that agents shared is of no use from now on.
-func (r *Run) noteIdentity(ctx context.Context) error {
+// recordIdentity records that etcd checks permissions and that all users are checked. The shared certificate of agents is no longer used then.
+func (r *Run) recordIdentity(ctx context.Context) error {
 	if r.Members.NodeIdentity && r.Members.UsersChecked {
 		return nil
 	}

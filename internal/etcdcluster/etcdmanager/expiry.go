@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// ReportExpiry reports when the certificates of the managed etcd expire; what cannot be read is left out.
+// ReportExpiry reports the expiry of the certificates of the managed etcd. It skips certificates that cannot be read.
 func (e *Manager) ReportExpiry(ctx context.Context, in Inputs) error {
 	if e.deps.Expires == nil {
 		return nil
@@ -20,7 +20,7 @@ func (e *Manager) ReportExpiry(ctx context.Context, in Inputs) error {
 		e.deps.Expires(nil)
 		return nil
 	}
-	list := []loop.Certificate{{Secret: client.ObjectKey{Namespace: e.deps.Namespace, Name: e.cluster.AuthoritySecret()}, Name: "authority"}}
+	list := []loop.Certificate{{Secret: client.ObjectKey{Namespace: e.deps.Namespace, Name: e.cluster.CASecret()}, Name: "authority"}}
 	for _, l := range e.leaves(in.Members.Members, in.Members.NodeIdentity) {
 		list = append(list, loop.Certificate{Secret: l.ObjectKey, Name: "certificate"})
 	}

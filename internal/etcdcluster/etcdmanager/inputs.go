@@ -15,11 +15,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// Inputs are what a reconcile uses.
+// Inputs are the inputs of a reconcile.
 type Inputs struct {
-	// Settings say which etcd the network uses.
+	// Settings select the etcd of the network.
 	Settings etcdcluster.Settings
-	// Prefix is that of the network's keys, without a slash at its end.
+	// Prefix is the prefix of the network's keys, without a trailing slash.
 	Prefix string
 	// Members is the record of the managed etcd.
 	Members etcdcluster.Membership
@@ -27,11 +27,11 @@ type Inputs struct {
 	Nodes map[string]Node
 	// ControlPlane are the nodes that may run a member, the oldest first.
 	ControlPlane []etcdcluster.Candidate
-	// membersMap is the ConfigMap that the members were read from; it has no resource version if there is none.
+	// membersMap is the ConfigMap of Members; it has no resource version if it does not exist.
 	membersMap corev1.ConfigMap
 }
 
-// Node is one Node.
+// Node is a node of the cluster.
 type Node struct {
 	etcdcluster.Candidate
 	Ready bool
@@ -69,12 +69,12 @@ func (e *Manager) configMap(ctx context.Context, r client.Reader, name string) (
 	return cm, true, nil
 }
 
-// restore returns the membership that the members' own ConfigMaps have copies of, for when someone has deleted the
-// etcdcluster. It is empty if there are none. A copy may be some steps behind, which etcd's own list makes good.
+// restore returns the membership from the copies in the members' ConfigMaps, for the case that the ConfigMap MembersConfigMap was deleted. It is empty if
+// there are no copies. A copy may be outdated, which is corrected from etcd's member list.
 func (e *Manager) restore(ctx context.Context) (etcdcluster.Membership, error) {
 	var list corev1.ConfigMapList
 	if err := e.deps.Live.List(ctx, &list, client.InNamespace(e.cluster.Namespace), client.HasLabels{etcdcluster.CopyLabel}); err != nil {
-		return etcdcluster.Membership{}, fmt.Errorf("look for copies of %s: %w", e.cluster.MembersConfigMap(), err)
+		return etcdcluster.Membership{}, fmt.Errorf("list copies of %s: %w", e.cluster.MembersConfigMap(), err)
 	}
 	var best etcdcluster.Membership
 	running := func(m etcdcluster.Membership) (n int) {
@@ -100,8 +100,7 @@ func (e *Manager) restore(ctx context.Context) (etcdcluster.Membership, error) {
 	return best, nil
 }
 
-// listNodes reads the nodes, of which there may be thousands: they are only looked at, and just the few that may run
-// a member are sorted.
+// listNodes reads the nodes, of which there may be thousands. It does not copy them, and sorts only those that may run a member.
 func (e *Manager) listNodes(ctx context.Context) (map[string]Node, []etcdcluster.Candidate, error) {
 	list, err := e.deps.Nodes(ctx)
 	if err != nil {
@@ -133,8 +132,8 @@ func asNode(n *corev1.Node) Node {
 	return out
 }
 
-// internalAddress returns the node's first internal IPv4 address, since agents may have IPv4 alone, or else its first
-// internal address. It is the zero value if there is none yet.
+// internalAddress returns the node's first internal IPv4 address, since agents may only have IPv4, or else its first internal address; the zero address
+// if there is none yet.
 func internalAddress(n *corev1.Node) netip.Addr {
 	var any netip.Addr
 	for _, a := range n.Status.Addresses {
@@ -158,10 +157,10 @@ func isControlPlane(n *corev1.Node) bool {
 	return plane || master
 }
 
-// NodeChanged reports whether a change of a Node is one that a Manager uses: a kubelet's heartbeat is not.
+// NodeChanged reports whether an update of a Node affects a Manager. Heartbeats of kubelets do not.
 func NodeChanged(e event.UpdateEvent) bool {
-	before, ok := e.ObjectOld.(*corev1.Node)
-	after, also := e.ObjectNew.(*corev1.Node)
-	return !ok || !also || asNode(before) != asNode(after) || isControlPlane(before) != isControlPlane(after) ||
+	before, beforeOK := e.ObjectOld.(*corev1.Node)
+	after, afterOK := e.ObjectNew.(*corev1.Node)
+	return !beforeOK || !afterOK || asNode(before) != asNode(after) || isControlPlane(before) != isControlPlane(after) ||
 		(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil)
 }

@@ -1,11 +1,10 @@
-// Package etcdmanager manages the etcd that the operator runs for a network: its members, their certificates, who may do what in it, and
-// its databases. It also connects to an etcd that a third party runs, with copies of the certificates that a user has named.
+// Package etcdmanager manages the etcd that the operator runs for a network: its members, certificates, users and databases. It also connects to external
+// etcds, with copies of the certificates that a user configured.
 //
-// It is the part of a network's controller that does not depend on the network. In each reconcile, the controller calls Gather and Start,
-// then Manage, or Observe while the network must not be changed, and works with Run.Etcd if that says so. It reports Run.Findings, and
-// requests the next reconcile after Run.Again.
+// It is the network-independent part of a network's controller. In each reconcile, the controller calls Gather and Start, then Manage, or Observe while the
+// network must not be changed, and uses Run.Etcd if the result is ok. It reports Run.Findings, and requeues after Run.RequeueAfter.
 //
-// It must never start two etcd clusters side by side.
+// It must never start two etcd clusters at the same time.
 package etcdmanager
 
 import (
@@ -28,63 +27,62 @@ import (
 )
 
 const (
-	// Soon is when to reconcile again while something is in progress.
+	// Soon is the requeue interval while an operation is in progress.
 	Soon = time.Second
-	// Later is when to reconcile again when all is well: certificates may be due, and members may have stopped. It causes no
+	// Later is the requeue interval otherwise, to renew certificates and to detect members that have stopped. Such a reconcile sends no
 	// request to the API server.
 	Later = 30 * time.Second
-	// Instantly is when to reconcile again after another client was quicker.
+	// Instantly is the requeue interval after a conflict.
 	Instantly = 100 * time.Millisecond
-	// mostWait is the longest time before an etcd that did not answer is tried again.
-	mostWait = 30 * time.Second
+	// maxRetryDelay is the maximum requeue interval after etcd did not answer.
+	maxRetryDelay = 30 * time.Second
 )
 
-// ErrStale ends a reconcile that has changed what it uses. The next one follows after Run.Again; nothing is to be reported.
+// ErrStale ends a reconcile that has changed its own inputs. The controller reports nothing and requeues after Run.RequeueAfter.
 var ErrStale = errors.New("the record of etcd's members has changed")
 
-// Deps are what a Manager works with.
+// Deps are the dependencies of a Manager.
 type Deps struct {
 	// Cluster names the etcd.
 	Cluster etcdcluster.Cluster
-	// Client writes, and reads the ConfigMaps and Secrets of the network's and of the operator's namespace, best from a cache.
+	// Client writes objects, and reads ConfigMaps and Secrets of the network's and the operator's namespaces, preferably from a cache.
 	Client client.Client
-	// Nodes returns all nodes, which are not changed. They need their labels, addresses and conditions.
+	// Nodes returns all nodes with labels, addresses and conditions. The Manager does not change them.
 	Nodes func(context.Context) ([]*corev1.Node, error)
-	// Live reads past any cache: the record of members before something is done that cannot be undone, and
-	// the Deployments of members while they are being updated.
+	// Live reads without a cache: the record of members before irreversible operations, and the Deployments of members during updates.
 	Live client.Reader
-	// Namespace is the operator's.
+	// Namespace is the operator's namespace.
 	Namespace string
-	// Timeout is how long one request to etcd may take; 0 is 5 seconds.
+	// Timeout is the timeout of requests to etcd; 0 means 5 seconds.
 	Timeout time.Duration
-	// Dial connects to etcd; nil is etcdclient.Dial.
+	// Dial connects to etcd; nil means etcdclient.Dial.
 	Dial func(etcdclient.Target) (etcdclient.Etcd, error)
 	// Changed is called after changes of the network's keys; it must not be nil.
 	Changed func()
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// Requests returns the requests of nodes for certificates; nil lists them with Live.
 	Requests func(context.Context) ([]certificatesv1.CertificateSigningRequest, error)
-	// Token returns a text that was never used; nil is 8 random hexadecimal digits.
+	// Token returns a new token; nil returns 8 random hexadecimal digits.
 	Token func() string
-	// Expires takes when the certificates of the managed etcd expire, after every reconcile; nil if no one needs it.
+	// Expires receives the expiry of the certificates of the managed etcd after every reconcile; it may be nil.
 	Expires func([]loop.Certificate)
-	// Databases takes the sizes of the databases of the managed etcd, after every reconcile; nil if no one needs it.
+	// Databases receives the sizes of the databases of the managed etcd after every reconcile; it may be nil.
 	Databases func([]DatabaseSize)
-	// Log takes what was changed; nil is slog.Default().
+	// Log logs changes; nil means slog.Default().
 	Log *slog.Logger
 }
 
-// Manager keeps what outlives a reconcile: the connection, and since when members have been in a state. A new one starts every grace
-// period again, and does no harm otherwise.
+// Manager has the state that outlives a reconcile: the connection, and the times since which members are in a state. A new Manager starts all grace periods
+// again.
 type Manager struct {
-	deps    Deps
-	cluster etcdcluster.Cluster
-	owner   client.FieldOwner
-	link    link
-	since   Memory
-	granted granted
-	upkeep  upkeep
+	deps        Deps
+	cluster     etcdcluster.Cluster
+	owner       client.FieldOwner
+	connection  connection
+	since       Memory
+	granted     granted
+	maintenance maintenance
 }
 
 // New returns a Manager without a connection.
@@ -108,24 +106,24 @@ func New(d Deps) *Manager {
 	return e
 }
 
-// Owner is the field manager of what is written for the network of a cluster.
+// Owner returns the field manager of a network's objects.
 func Owner(c etcdcluster.Cluster) client.FieldOwner {
 	return client.FieldOwner("cluster-network-operator/" + c.Network)
 }
 
 func randomToken() string {
 	raw := make([]byte, 4)
-	rand.Read(raw) // never fails, says its documentation
+	rand.Read(raw) // documented to never fail
 	return hex.EncodeToString(raw)
 }
 
 // Close closes the connection to etcd.
-func (e *Manager) Close() { e.link.close() }
+func (e *Manager) Close() { e.connection.close() }
 
-// Reset forgets the etcd, for a network that was removed.
+// Reset clears all state, for a network that was removed.
 func (e *Manager) Reset() {
-	e.link.close()
-	e.since, e.upkeep = Memory{}, upkeep{}
+	e.connection.close()
+	e.since, e.maintenance = Memory{}, maintenance{}
 	if e.deps.Expires != nil {
 		e.deps.Expires(nil)
 	}
@@ -134,26 +132,26 @@ func (e *Manager) Reset() {
 	}
 }
 
-// Run is one reconcile.
+// Run is a reconcile.
 type Run struct {
 	*Manager
-	// Inputs are those of Gather. The members are those of before the reconcile.
+	// Inputs are the result of Gather. Members is the record from before the reconcile.
 	Inputs
-	// Etcd is nil while there is no one to connect to.
+	// Etcd is nil while there is no endpoint to connect to.
 	Etcd etcdclient.Etcd
-	// Findings are to be reported.
+	// Findings are the findings of the reconcile.
 	Findings []status.Finding
-	// Again is when to reconcile again.
-	Again time.Duration
-	// Down are the addresses (host:port) of members that do not answer the operator.
+	// RequeueAfter is the requeue interval.
+	RequeueAfter time.Duration
+	// Down has the addresses (host:port) of members that do not answer the operator.
 	Down map[string]bool
 }
 
-// Start begins a reconcile.
-func (e *Manager) Start(in Inputs) *Run { return &Run{Manager: e, Inputs: in, Again: Later} }
+// Start starts a reconcile.
+func (e *Manager) Start(in Inputs) *Run { return &Run{Manager: e, Inputs: in, RequeueAfter: Later} }
 
-// Manage goes through certificates, requests and members in the order in which they need one another. ok is false while the network
-// cannot work with etcd, which the findings explain; with ok, Etcd may still be nil. Errors are ErrStale and those of the API server.
+// Manage manages certificates, certificate requests and members, in this order. ok is false while the network cannot use etcd, which the findings explain;
+// if ok is true, Etcd may still be nil. Errors are ErrStale and those of the API server.
 func (r *Run) Manage(ctx context.Context) (ok bool, err error) {
 	cred, problem, err := r.credentials(ctx)
 	if err != nil {
@@ -161,7 +159,7 @@ func (r *Run) Manage(ctx context.Context) (ok bool, err error) {
 	}
 	if problem != "" {
 		f := r.Finding(status.Degraded, "EtcdCredentials", problem)
-		f.Immediate = true // only the user can make them
+		f.Immediate = true // only the user can create them
 		r.Findings = append(r.Findings, f)
 		return false, nil
 	}
@@ -171,14 +169,14 @@ func (r *Run) Manage(ctx context.Context) (ok bool, err error) {
 	if r.Settings.Managed == nil {
 		return true, nil
 	}
-	if err := r.answerRequests(ctx); err != nil {
+	if err := r.handleRequests(ctx); err != nil {
 		return false, err
 	}
 	return r.membership(ctx, cred)
 }
 
-// credentials manages the certificates, and notes in the record what agents are given. The problem is a sentence if
-// they cannot be had for lack of something that a user has to make.
+// credentials manages the certificates, and updates ClientTrust in the record. problem is a message if an object that the user must create is missing or
+// invalid.
 func (r *Run) credentials(ctx context.Context) (cred credentials, problem string, err error) {
 	if x := r.Settings.External; x != nil {
 		cred, problem, err = r.copyExternal(ctx, *x)
@@ -193,7 +191,7 @@ func (r *Run) credentials(ctx context.Context) (cred credentials, problem string
 	}
 	next := r.Members
 	next.ClientTrust = cred.clientTrust()
-	return cred, "", r.save(ctx, next, "what agents present to etcd has changed")
+	return cred, "", r.save(ctx, next, "the client certificate of agents has changed")
 }
 
 // Finding returns a finding about the network.
@@ -201,27 +199,27 @@ func (e *Manager) Finding(effect status.Effect, reason, message string) status.F
 	return status.Finding{Component: e.cluster.Component, Effect: effect, Reason: reason, Message: message}
 }
 
-// Soonest requests another reconcile after a time, unless one was requested for before that.
-func (r *Run) Soonest(d time.Duration) { r.Again = min(r.Again, d) }
+// Requeue requests a reconcile after a duration, unless an earlier one is requested.
+func (r *Run) Requeue(d time.Duration) { r.RequeueAfter = min(r.RequeueAfter, d) }
 
-// Failed notes that etcd did not answer, and when to try again: after 1, 2, 4 ... 30 seconds.
+// Failed records that etcd did not answer, and requeues with back-off: after 1, 2, 4 ... 30 seconds.
 func (r *Run) Failed() {
-	r.Soonest(min(mostWait, Soon<<min(r.link.failures, 10)))
-	r.link.failures++
+	r.Requeue(min(maxRetryDelay, Soon<<min(r.connection.failures, 10)))
+	r.connection.failures++
 }
 
-// Succeeded notes that etcd answered.
-func (r *Run) Succeeded() { r.link.failures = 0 }
+// Succeeded records that etcd answered.
+func (r *Run) Succeeded() { r.connection.failures = 0 }
 
-// Memory says since when things have been so.
+// Memory has the time since which each condition is true, by key.
 type Memory map[string]time.Time
 
-// Note remembers since when a thing has been so, and forgets it when it is not.
-func (m Memory) Note(what string, is bool, now time.Time) {
-	if _, known := m[what]; is && !known {
-		m[what] = now
-	} else if !is {
-		delete(m, what)
+// Note records whether a condition is true now. It keeps the time at which the condition became true, and removes it when the condition is false.
+func (m Memory) Note(key string, active bool, now time.Time) {
+	if _, exists := m[key]; active && !exists {
+		m[key] = now
+	} else if !active {
+		delete(m, key)
 	}
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// membership makes one step towards the members that are wanted. known is false while etcd does not answer for want
-// of members. The error is ErrStale if the record has changed.
+// membership takes one step towards the desired members. known is false while etcd does not answer because it lacks members. The error is ErrStale if the
+// record has changed.
 func (r *Run) membership(ctx context.Context, cred credentials) (known bool, err error) {
 	if r.membersMap.ResourceVersion == "" && len(r.Members.Members) > 0 {
 		return false, r.save(ctx, r.Members, "restored")
@@ -34,7 +34,7 @@ func (r *Run) membership(ctx context.Context, cred credentials) (known bool, err
 	if s == (step{}) && v.known {
 		r.maintain(ctx, v)
 	} else {
-		r.reportSpace(v, "the operator compacts and defragments it when its members are as they should be")
+		r.reportSpace(v, "the operator compacts and defragments it when its members are up to date")
 	}
 	switch {
 	case s.problem != "":
@@ -43,7 +43,7 @@ func (r *Run) membership(ctx context.Context, cred credentials) (known bool, err
 		s.record.ClientTrust = cred.clientTrust()
 		return v.known, r.save(ctx, *s.record, describe(r.Members, *s.record))
 	case s.verb != "":
-		return v.known, r.ask(ctx, s)
+		return v.known, r.change(ctx, s)
 	case s.waiting != "":
 		r.wait(s.waiting)
 	}
@@ -52,17 +52,17 @@ func (r *Run) membership(ctx context.Context, cred credentials) (known bool, err
 
 func (r *Run) wait(sentence string) {
 	r.Findings = append(r.Findings, r.Finding(status.Progressing, "EtcdMembers", sentence))
-	r.Soonest(Soon)
+	r.Requeue(Soon)
 }
 
-// ask asks etcd for what a step says, after making sure that no one has gone on from another record.
-func (r *Run) ask(ctx context.Context, s step) error {
+// change carries out the verb of a step in etcd, after checking that the record has not changed.
+func (r *Run) change(ctx context.Context, s step) error {
 	live, found, err := r.configMap(ctx, r.deps.Live, r.cluster.MembersConfigMap())
 	if err != nil {
 		return err
 	}
 	if !found || live.ResourceVersion != r.membersMap.ResourceVersion {
-		r.Soonest(Instantly)
+		r.Requeue(Instantly)
 		return ErrStale
 	}
 	switch s.verb {
@@ -78,7 +78,7 @@ func (r *Run) ask(ctx context.Context, s step) error {
 	switch {
 	case err == nil:
 		r.deps.Log.Info("changed the members of etcd", "what", s.verb, "member", s.member, "id", fmt.Sprintf("%x", s.id), "url", s.url)
-		r.Soonest(10 * time.Millisecond)
+		r.Requeue(10 * time.Millisecond)
 	case s.waiting != "":
 		r.wait(fmt.Sprintf("%s (%v)", s.waiting, err))
 	default:
@@ -88,7 +88,7 @@ func (r *Run) ask(ctx context.Context, s step) error {
 	return nil
 }
 
-// save writes the record. A conflict means that the reconcile used an older one: the next one uses the newer.
+// save writes the record and returns ErrStale. A conflict means that the reconcile used an outdated record.
 func (r *Run) save(ctx context.Context, m etcdcluster.Membership, why string) error {
 	content, err := m.Encode()
 	if err != nil {
@@ -103,18 +103,18 @@ func (r *Run) save(ctx context.Context, m etcdcluster.Membership, why string) er
 		err = r.deps.Client.Update(ctx, cm, r.owner)
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-		r.Soonest(Instantly)
+		r.Requeue(Instantly)
 		return ErrStale
 	}
 	if err != nil {
 		return fmt.Errorf("write ConfigMap %s/%s: %w", r.cluster.Namespace, r.cluster.MembersConfigMap(), err)
 	}
 	r.deps.Log.Info("wrote the members of etcd", "why", why)
-	r.Soonest(10 * time.Millisecond)
+	r.Requeue(10 * time.Millisecond)
 	return ErrStale
 }
 
-// describe says how a record differs from the one before.
+// describe describes the difference between two records.
 func describe(before, after etcdcluster.Membership) string {
 	var out []string
 	states := map[string]etcdcluster.Member{}
@@ -122,27 +122,27 @@ func describe(before, after etcdcluster.Membership) string {
 		states[m.Name] = m
 	}
 	for _, m := range after.Members {
-		if was, ok := states[m.Name]; !ok {
+		if old, ok := states[m.Name]; !ok {
 			out = append(out, fmt.Sprintf("%s is %s", m.Name, m.State))
-		} else if was != m {
-			out = append(out, fmt.Sprintf("%s is %s, was %s", m.Name, m.State, was.State))
+		} else if old != m {
+			out = append(out, fmt.Sprintf("%s is %s, was %s", m.Name, m.State, old.State))
 		}
 		delete(states, m.Name)
 	}
 	for name := range states {
-		out = append(out, name+" is gone")
+		out = append(out, name+" is removed")
 	}
 	slices.Sort(out)
 	return strings.Join(out, ", ")
 }
 
-// view looks at the members. down says why members that run do not answer, by node.
+// view observes the members. down has the errors of running members that do not answer, by node.
 func (r *Run) view(ctx context.Context, trust string) (v view, down map[string]error, err error) {
 	v = view{
 		cluster: r.cluster, now: r.deps.Now(), managed: *r.Settings.Managed, trust: trust, token: r.deps.Token(),
-		again:      r.membersMap.Annotations[etcdcluster.FoundAgain] == "true",
-		candidates: r.ControlPlane, nodes: map[string]etcdcluster.Candidate{}, away: map[string]time.Time{},
-		databases: map[string]etcdclient.Database{}, answers: map[string]bool{}, settled: map[string]bool{}, stalled: map[string]bool{},
+		bootstrapAgain: r.membersMap.Annotations[etcdcluster.FoundAgain] == "true",
+		candidates:     r.ControlPlane, nodes: map[string]etcdcluster.Candidate{}, missingSince: map[string]time.Time{},
+		databases: map[string]etcdclient.Database{}, answers: map[string]bool{}, upToDate: map[string]bool{}, stalled: map[string]bool{},
 	}
 	for name, n := range r.Nodes {
 		v.nodes[name] = n.Candidate
@@ -151,20 +151,19 @@ func (r *Run) view(ctx context.Context, trust string) (v view, down map[string]e
 		key := "member " + m.Name
 		r.since.Note(key, !v.present(m), v.now)
 		if since, ok := r.since[key]; ok {
-			v.away[m.Name] = since
-			r.Soonest(Soon)
+			v.missingSince[m.Name] = since
+			r.Requeue(Soon)
 		}
-		if v.settled[m.Name], err = r.settled(ctx, m, trust); err != nil {
+		if v.upToDate[m.Name], err = r.upToDate(ctx, m, trust); err != nil {
 			return v, nil, err
 		}
-		v.stalled[m.Name] = r.stalled(m, v.settled[m.Name])
+		v.stalled[m.Name] = r.stalled(m, v.upToDate[m.Name])
 	}
-	return v, r.question(ctx, &v), nil
+	return v, r.queryMembers(ctx, &v), nil
 }
 
-// settled reports whether a member's pod is ready and as recorded. No one is asked while all members are up to date,
-// since no one then wants to know.
-func (r *Run) settled(ctx context.Context, m etcdcluster.Member, trust string) (bool, error) {
+// upToDate reports whether a member's pod is ready and matches the record. It does not read Deployments unless the image or bundle of a member changes.
+func (r *Run) upToDate(ctx context.Context, m etcdcluster.Member, trust string) (bool, error) {
 	if !slices.ContainsFunc(r.Members.Members, func(m etcdcluster.Member) bool {
 		return m.Image != r.Settings.Managed.Image || m.Trust != trust
 	}) {
@@ -173,24 +172,23 @@ func (r *Run) settled(ctx context.Context, m etcdcluster.Member, trust string) (
 	return r.updated(ctx, m)
 }
 
-// stalled reports whether a member has not been ready for longer than a start takes since it was last updated.
-func (r *Run) stalled(m etcdcluster.Member, settled bool) bool {
+// stalled reports whether a member has not been up to date for StalledGrace since its last update.
+func (r *Run) stalled(m etcdcluster.Member, upToDate bool) bool {
 	all := "unsettled " + m.Name + " "
 	key := all + m.PodHash()
-	r.since.Note(key, !settled, r.deps.Now())
+	r.since.Note(key, !upToDate, r.deps.Now())
 	maps.DeleteFunc(r.since, func(k string, _ time.Time) bool { return k != key && strings.HasPrefix(k, all) })
 	since, found := r.since[key]
 	return found && r.deps.Now().Sub(since) >= StalledGrace
 }
 
-// updated reports whether the pod of a member is ready and as recorded.
+// updated reports whether the pod of a member is ready and matches the record.
 func (e *Manager) updated(ctx context.Context, m etcdcluster.Member) (bool, error) {
 	d, err := e.replaced(ctx, m)
 	return d != nil && d.Status.AvailableReplicas == 1, err
 }
 
-// replaced returns the Deployment of a member once its only pod is the one that is recorded, whether or not that is
-// ready; nil before.
+// replaced returns the Deployment of a member if its only pod matches the record, ready or not; nil otherwise.
 func (e *Manager) replaced(ctx context.Context, m etcdcluster.Member) (*appsv1.Deployment, error) {
 	var d appsv1.Deployment
 	key := client.ObjectKey{Namespace: e.cluster.Namespace, Name: e.cluster.MemberDeployment(m.Node)}
@@ -206,8 +204,8 @@ func (e *Manager) replaced(ctx context.Context, m etcdcluster.Member) (*appsv1.D
 	return &d, nil
 }
 
-// question asks all members at once whether they answer, and those with a vote who the members are.
-func (r *Run) question(ctx context.Context, v *view) map[string]error {
+// queryMembers queries the status of all members in parallel, and etcd's member list.
+func (r *Run) queryMembers(ctx context.Context, v *view) map[string]error {
 	if r.Etcd == nil {
 		return nil
 	}
@@ -219,7 +217,7 @@ func (r *Run) question(ctx context.Context, v *view) map[string]error {
 			continue
 		}
 		group.Go(func() {
-			database, err := r.Etcd.Answers(ctx, m.ClientURL)
+			database, err := r.Etcd.Status(ctx, m.ClientURL)
 			mu.Lock()
 			defer mu.Unlock()
 			v.databases[m.Name] = database
@@ -242,7 +240,7 @@ func (r *Run) question(ctx context.Context, v *view) map[string]error {
 	return down
 }
 
-// addresses returns the addresses that agents connect to, of the members on some nodes and of those that are only promised.
+// addresses returns the client addresses of the members on some nodes and of members in the state Promised.
 func addresses(m etcdcluster.Membership, nodes map[string]error) map[string]bool {
 	out := map[string]bool{}
 	for _, member := range m.Members {
@@ -253,9 +251,10 @@ func addresses(m etcdcluster.Membership, nodes map[string]error) map[string]bool
 	return out
 }
 
-// reportMembers says which members do not answer. One that has never been in the cluster is only being started. Two members are what is
-// left of three: they tolerate no failure.
+// reportMembers reports members that do not answer while others do. A member that has never been in the cluster is reported as starting. It also reports a
+// cluster of two members, which tolerates no failure.
 func (r *Run) reportMembers(down map[string]error) {
+	none := !slices.ContainsFunc(r.Members.Members, func(m etcdcluster.Member) bool { return m.Runs() && down[m.Node] == nil })
 	for _, m := range r.Members.Members {
 		err := down[m.Node]
 		if err == nil {
@@ -264,6 +263,9 @@ func (r *Run) reportMembers(down map[string]error) {
 		if m.ID == "" || m.State == etcdcluster.Learner {
 			r.wait(fmt.Sprintf("%s is being started on node %s", r.cluster.Title(), m.Node))
 			continue
+		}
+		if none {
+			continue // Unreachable reports it
 		}
 		r.Findings = append(r.Findings, r.Finding(status.Degraded, "EtcdMemberDown",
 			fmt.Sprintf("the member of %s on node %s does not answer at %s: %v", r.cluster.Title(), m.Node, m.ClientURL, err)))

@@ -10,44 +10,44 @@ import (
 )
 
 const (
-	// GoneGrace is how long the Node of a member must have been missing before its seat is given away.
-	GoneGrace = time.Minute
-	// ReplacedGrace is the same for a Node that is there again with another UID or address: then it may well be the
-	// same machine, whose member comes back with its data.
+	// MissingNodeGrace is how long the Node of a member must be missing before the member is replaced.
+	MissingNodeGrace = time.Minute
+	// ReplacedGrace is the same for a Node that exists with another UID or address: it may be the same machine, whose member returns with its
+	// data.
 	ReplacedGrace = 5 * time.Minute
-	// StalledGrace is how long a member with the new bundle may fail to get ready before the others get the bundle
-	// too. It is longer than a start may take.
+	// StalledGrace is how long a member with the new bundle may be not ready before the other members get the bundle, too. It is longer than a
+	// start takes.
 	StalledGrace = 5 * time.Minute
 )
 
-// view is what the managed etcd looks like at one moment.
+// view is the observed state of the managed etcd.
 type view struct {
 	cluster etcdcluster.Cluster
 	now     time.Time
 	managed etcdcluster.Managed
-	// trust is the hash of the authorities that members are to trust.
+	// trust is the hash of the CAs that members should trust.
 	trust string
-	// token is one that was never used. again requests a new cluster, even if there is one.
-	token string
-	again bool
+	// token is a new token. bootstrapAgain requests a new cluster, even if there is one.
+	token          string
+	bootstrapAgain bool
 	// candidates are the control-plane nodes, the oldest first.
 	candidates []etcdcluster.Candidate
 	// nodes are all nodes, by name.
 	nodes map[string]etcdcluster.Candidate
-	// away says since when the Node of a member has been missing or another one, by the member's name.
-	away map[string]time.Time
-	// actual is etcd's own list; known is false if it cannot be had, for lack of a quorum or of a connection.
+	// missingSince is the time since which the Node of a member is missing or replaced, by the member's name.
+	missingSince map[string]time.Time
+	// actual is etcd's member list; known is false if it cannot be read because there is no quorum or no connection.
 	actual []etcdclient.Member
 	known  bool
-	// answers holds the names of the members that answer, settled those whose pod is ready and as recorded.
-	answers, settled map[string]bool
-	// databases are what the members that answer report of their databases.
+	// answers has the names of the members that answer, upToDate those whose pod is ready and matches the record.
+	answers, upToDate map[string]bool
+	// databases are the databases of the members that answer.
 	databases map[string]etcdclient.Database
-	// stalled holds the names of the members that have not been settled for longer than a start takes.
+	// stalled has the names of the members that have not been up to date for StalledGrace.
 	stalled map[string]bool
 }
 
-// verb is what a step asks of etcd.
+// verb is an operation of etcd.
 type verb string
 
 const (
@@ -57,27 +57,27 @@ const (
 	move    verb = "move"
 )
 
-// step is the one next thing to do, or what is waited for. It is done whole or not at all, so that the operator may be
-// stopped between any two: the next reconcile sees what was done, and goes on.
+// step is the next operation, or the condition that is waited for. Steps are atomic, so that the operator may be stopped between any two: the next
+// reconcile observes the result and continues.
 type step struct {
-	// record is to be written, if not nil.
+	// record is the record to write, unless it is nil.
 	record *etcdcluster.Membership
-	// verb is asked of etcd, if not empty, for the member with this name, number and URL.
+	// verb is the operation for the member with this name, ID and URL; empty for none.
 	verb   verb
 	member string
 	id     uint64
 	url    string
-	// waiting and problem are sentences: the one for what takes its time, the other for what needs a person.
+	// waiting is the message of an operation in progress, problem that of a condition that needs an administrator.
 	waiting, problem string
 }
 
-// rule is one reason to do something. ok is false if it does not apply.
+// rule returns a step; ok is false if the rule does not apply.
 type rule func(m etcdcluster.Membership, v view) (s step, ok bool)
 
-// plan returns the next step for a membership; the zero step if all is as it should be. The rules are in order of
-// precedence: what is known is noted before anything is decided, and members leave before others join.
+// plan returns the next step for a membership; the zero step if none is needed. The rules are in order of precedence: observations are recorded before
+// decisions, and members are removed before others are added.
 func plan(m etcdcluster.Membership, v view) step {
-	for _, r := range [...]rule{found, note, adopt, moved, unlisted, readdress, leave, roll, catchUp, grow, join} {
+	for _, r := range [...]rule{bootstrap, adoptList, adopt, updateURL, reconcileList, readdress, removeLost, rollOut, promoteLearner, addSeats, join} {
 		if s, ok := r(m, v); ok {
 			return s
 		}
@@ -85,8 +85,7 @@ func plan(m etcdcluster.Membership, v view) step {
 	return step{}
 }
 
-// listed returns etcd's line for a member. Two members that follow one another at the same address are distinguished by
-// their names, once they have one.
+// listed returns the entry of a member in etcd's member list. Successive members at the same address are distinguished by their names, if they have one.
 func listed(m etcdcluster.Member, actual []etcdclient.Member) (etcdclient.Member, bool) {
 	for _, a := range actual {
 		if a.PeerURL == m.PeerURL && (a.Name == "" || a.Name == m.Name) {
@@ -96,7 +95,7 @@ func listed(m etcdcluster.Member, actual []etcdclient.Member) (etcdclient.Member
 	return etcdclient.Member{}, false
 }
 
-// initialCluster is what a member that joins is told: everybody who has started, and itself.
+// initialCluster returns the initial cluster of a new member: all members that have started, and itself.
 func initialCluster(m etcdcluster.Member, actual []etcdclient.Member) string {
 	var out []string
 	for _, a := range actual {

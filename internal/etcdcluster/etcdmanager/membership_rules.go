@@ -8,20 +8,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// found names the first members. Only one founds a cluster, and only where there was none.
-func found(m etcdcluster.Membership, v view) (step, bool) {
-	if len(m.Members) > 0 && !v.again {
+// bootstrap creates the record of a new cluster, if there is none or a new one is requested. Only its first member creates the cluster in etcd.
+func bootstrap(m etcdcluster.Membership, v view) (step, bool) {
+	if len(m.Members) > 0 && !v.bootstrapAgain {
 		return step{}, false
 	}
-	next := etcdcluster.Found(v.candidates, v.managed, v.token)
+	next := etcdcluster.Bootstrap(v.candidates, v.managed, v.token)
 	if len(next.Members) == 0 {
 		return step{waiting: v.cluster.Title() + " waits for a control-plane node with an address"}, true
 	}
 	return write(m, trusting(next, v.trust)), true
 }
 
-// note takes over what etcd says of its members: a step that was done, but not noted before the loop was stopped.
-func note(m etcdcluster.Membership, v view) (step, bool) {
+// adoptList updates the states of members from etcd's list, for a step that was done but not recorded before the operator was stopped.
+func adoptList(m etcdcluster.Membership, v view) (step, bool) {
 	if !v.known {
 		return step{}, false
 	}
@@ -32,7 +32,7 @@ func note(m etcdcluster.Membership, v view) (step, bool) {
 		if !ok {
 			continue
 		}
-		was := *member
+		before := *member
 		member.ID = strconv.FormatUint(a.ID, 16)
 		switch {
 		case a.Learner && member.State != etcdcluster.Learner:
@@ -40,12 +40,12 @@ func note(m etcdcluster.Membership, v view) (step, bool) {
 		case !a.Learner && (member.State != etcdcluster.New || len(v.actual) > 1):
 			member.State = etcdcluster.Existing
 		}
-		changed = changed || *member != was
+		changed = changed || *member != before
 	}
 	return write(m, next), changed
 }
 
-// adopt keeps a member whose Node object was recreated while its machine stayed: it answers, with its data.
+// adopt keeps a member that answers although its Node object was recreated: the machine and its data are the same.
 func adopt(m etcdcluster.Membership, v view) (step, bool) {
 	for i, member := range m.Members {
 		n, exists := v.nodes[member.Node]
@@ -58,24 +58,24 @@ func adopt(m etcdcluster.Membership, v view) (step, bool) {
 	return step{}, false
 }
 
-// unlisted makes the record and etcd's own list agree, where someone or something has removed a member, or the record
-// of one that was being added. A list that has none of the record's members is that of another etcd.
-func unlisted(m etcdcluster.Membership, v view) (step, bool) {
-	ours := map[uint64]bool{}
+// reconcileList removes unrecorded learners from etcd, and members that are not in etcd's list from the record. A list without any recorded member belongs
+// to another etcd and is ignored.
+func reconcileList(m etcdcluster.Membership, v view) (step, bool) {
+	recorded := map[uint64]bool{}
 	missing := -1
 	for i, member := range m.Members {
 		a, ok := listed(member, v.actual)
 		if ok {
-			ours[a.ID] = true
+			recorded[a.ID] = true
 		} else if member.Runs() {
 			missing = i
 		}
 	}
-	if !v.known || len(ours) == 0 {
+	if !v.known || len(recorded) == 0 {
 		return step{}, false
 	}
 	for _, a := range v.actual {
-		if !ours[a.ID] && (a.Learner || a.Name == "") {
+		if !recorded[a.ID] && (a.Learner || a.Name == "") {
 			return step{verb: remove, member: a.Name, id: a.ID, url: a.PeerURL}, true
 		}
 	}
@@ -87,16 +87,16 @@ func unlisted(m etcdcluster.Membership, v view) (step, bool) {
 	return write(m, next), true
 }
 
-// readdress moves the only member to the new address of its node, whose disk has the only copy of the data. If the disk
-// is empty, it founds again.
+// readdress moves the only member to the new address of its node, whose disk has the only copy of the data. If the disk is empty, the member creates a new
+// cluster.
 func readdress(m etcdcluster.Membership, v view) (step, bool) {
 	for i, member := range m.Members {
 		n, exists := v.nodes[member.Node]
-		since, away := v.away[member.Name]
-		if !exists || !n.Address.IsValid() || n.Address.String() == member.Address || v.answers[member.Name] || !alone(m, member) {
+		since, missing := v.missingSince[member.Name]
+		if !exists || !n.Address.IsValid() || n.Address.String() == member.Address || v.answers[member.Name] || !isOnlyMember(m, member) {
 			continue
 		}
-		if !away || v.now.Sub(since) < GoneGrace {
+		if !missing || v.now.Sub(since) < MissingNodeGrace {
 			return step{waiting: fmt.Sprintf("node %s has another address; its member of %s is moved to it soon", member.Node, v.cluster.Title())}, true
 		}
 		next, placed := clone(m), etcdcluster.NewMember(n, v.managed, "")
@@ -108,8 +108,8 @@ func readdress(m etcdcluster.Membership, v view) (step, bool) {
 	return step{}, false
 }
 
-// moved has etcd list a member, which it knows by its number, at the address that the record has.
-func moved(m etcdcluster.Membership, v view) (step, bool) {
+// updateURL updates the URL of a member in etcd to the recorded one.
+func updateURL(m etcdcluster.Membership, v view) (step, bool) {
 	for _, member := range m.Members {
 		for _, a := range v.actual {
 			if v.known && strconv.FormatUint(a.ID, 16) == member.ID && a.PeerURL != member.PeerURL {
@@ -120,14 +120,14 @@ func moved(m etcdcluster.Membership, v view) (step, bool) {
 	return step{}, false
 }
 
-// leave gives away the seat of a member whose node is gone for good.
-func leave(m etcdcluster.Membership, v view) (step, bool) {
+// removeLost removes a member whose node is lost. If it was the only member, a new cluster is created.
+func removeLost(m etcdcluster.Membership, v view) (step, bool) {
 	for i, member := range m.Members {
-		if !v.gone(member) {
+		if !v.nodeLost(member) {
 			continue
 		}
-		if alone(m, member) {
-			return write(m, trusting(etcdcluster.Found(v.candidates, v.managed, v.token), v.trust)), len(v.candidates) > 0
+		if isOnlyMember(m, member) {
+			return write(m, trusting(etcdcluster.Bootstrap(v.candidates, v.managed, v.token), v.trust)), len(v.candidates) > 0
 		}
 		a, ok := listed(member, v.actual)
 		if member.Runs() && !v.known {
@@ -147,31 +147,30 @@ func (v view) lostQuorum() string {
 	return "fewer than half of its members answer; start one of them again, or see \"etcd has lost its quorum\" in " + v.cluster.Page()
 }
 
-// gone reports whether a member's node has been missing, or another one, for long enough, and the member with it.
-func (v view) gone(m etcdcluster.Member) bool {
-	since, away := v.away[m.Name]
-	if !away || v.answers[m.Name] {
+// nodeLost reports whether a member does not answer, and its node has been missing or replaced for the grace period.
+func (v view) nodeLost(m etcdcluster.Member) bool {
+	since, missing := v.missingSince[m.Name]
+	if !missing || v.answers[m.Name] {
 		return false
 	}
-	grace := GoneGrace
-	if _, again := v.nodes[m.Node]; again {
+	grace := MissingNodeGrace
+	if _, exists := v.nodes[m.Node]; exists {
 		grace = ReplacedGrace
 	}
 	if !m.Runs() {
-		grace = 0 // it has no data that could come back
+		grace = 0 // it has no data
 	}
 	return v.now.Sub(since) >= grace
 }
 
-// present reports whether a member's node is the one that it was placed on.
+// present reports whether a member's node exists with the recorded UID and address.
 func (v view) present(m etcdcluster.Member) bool {
 	n, exists := v.nodes[m.Node]
 	return exists && n.UID == m.UID && n.Address.String() == m.Address
 }
 
-// alone reports whether a member is the only one that ever ran: then no one else has its data, and no one else can
-// remove it.
-func alone(m etcdcluster.Membership, member etcdcluster.Member) bool {
+// isOnlyMember reports whether a member is the only one that runs: no other member has its data or can remove it.
+func isOnlyMember(m etcdcluster.Membership, member etcdcluster.Member) bool {
 	for _, other := range m.Members {
 		if other.Name != member.Name && other.Runs() {
 			return false
@@ -180,8 +179,8 @@ func alone(m etcdcluster.Membership, member etcdcluster.Member) bool {
 	return member.Runs()
 }
 
-// catchUp gives a learner its vote.
-func catchUp(m etcdcluster.Membership, v view) (step, bool) {
+// promoteLearner promotes a learner to a voting member.
+func promoteLearner(m etcdcluster.Membership, v view) (step, bool) {
 	for _, member := range m.Members {
 		if member.State != etcdcluster.Learner {
 			continue
@@ -196,9 +195,9 @@ func catchUp(m etcdcluster.Membership, v view) (step, bool) {
 	return step{}, false
 }
 
-// roll updates the image and the bundle of the members, one at a time. A member that is not ready does not wait for
-// the others, since the old image or bundle may be the cause.
-func roll(m etcdcluster.Membership, v view) (step, bool) {
+// rollOut updates the image and the bundle of the members, one at a time. It updates a member that is not ready at once, since the old image or bundle may
+// be the cause.
+func rollOut(m etcdcluster.Membership, v view) (step, bool) {
 	var waiting string
 	for i, member := range m.Members {
 		if member.Image == v.managed.Image && member.Trust == v.trust {
@@ -206,12 +205,12 @@ func roll(m etcdcluster.Membership, v view) (step, bool) {
 		}
 		next := clone(m)
 		next.Members[i].Image, next.Members[i].Trust = v.managed.Image, v.trust
-		other, found := v.unsettled(m, member.Name)
-		if !found || !v.settled[member.Name] {
+		other, found := v.notUpToDate(m, member.Name)
+		if !found || !v.upToDate[member.Name] {
 			return write(m, next), true
 		}
 		if member.Trust != v.trust && v.rejected(m, member.Name) {
-			next.Members[i].Image = member.Image // it may be the image that fails
+			next.Members[i].Image = member.Image // the new image may be the cause
 			return write(m, next), true
 		}
 		if waiting == "" {
@@ -221,29 +220,29 @@ func roll(m etcdcluster.Membership, v view) (step, bool) {
 	return step{waiting: waiting}, waiting != ""
 }
 
-// rejected reports whether every voting member that keeps the given one from being updated has had the new bundle for
-// long enough to be ready. The members with the old bundle may reject it then, and it waits for them.
+// rejected reports whether all voting members that are not up to date, except the given one, have the new bundle and are stalled: members with the old
+// bundle may then reject their connections.
 func (v view) rejected(m etcdcluster.Membership, but string) bool {
 	for _, member := range m.Members {
-		if member.Name != but && member.Votes() && !v.settled[member.Name] && (member.Trust != v.trust || !v.stalled[member.Name]) {
+		if member.Name != but && member.Votes() && !v.upToDate[member.Name] && (member.Trust != v.trust || !v.stalled[member.Name]) {
 			return false
 		}
 	}
 	return true
 }
 
-// unsettled returns the node of a voting member other than the given one whose pod is not ready or not as recorded.
-func (v view) unsettled(m etcdcluster.Membership, but string) (node string, ok bool) {
+// notUpToDate returns the node of a voting member that is not up to date, except the given one.
+func (v view) notUpToDate(m etcdcluster.Membership, but string) (node string, ok bool) {
 	for _, member := range m.Members {
-		if member.Name != but && member.Votes() && !v.settled[member.Name] {
+		if member.Name != but && member.Votes() && !v.upToDate[member.Name] {
 			return member.Node, true
 		}
 	}
 	return "", false
 }
 
-// grow promises the seats that are free to the oldest control-plane nodes that have none.
-func grow(m etcdcluster.Membership, v view) (step, bool) {
+// addSeats adds members in the state Promised for the oldest control-plane nodes without a member.
+func addSeats(m etcdcluster.Membership, v view) (step, bool) {
 	seated := map[string]bool{}
 	for _, member := range m.Members {
 		seated[member.Node] = true
@@ -263,7 +262,7 @@ func grow(m etcdcluster.Membership, v view) (step, bool) {
 	return write(m, next), len(next.Members) > len(m.Members)
 }
 
-// join adds a promised member to etcd. The founder is marked as one of several before it is.
+// join adds a member in the state Promised to etcd. Before that, it changes the state of the first member from New to Existing.
 func join(m etcdcluster.Membership, v view) (step, bool) {
 	i := slices.IndexFunc(m.Members, func(member etcdcluster.Member) bool { return member.State == etcdcluster.Promised })
 	if i < 0 {
@@ -275,14 +274,14 @@ func join(m etcdcluster.Membership, v view) (step, bool) {
 		}
 	}
 	if !v.present(m.Members[i]) {
-		return step{waiting: fmt.Sprintf("%s grows when node %s is back, or has been gone for a while", v.cluster.Title(), m.Members[i].Node)}, true
+		return step{waiting: fmt.Sprintf("%s grows when node %s is back, or has been missing for a while", v.cluster.Title(), m.Members[i].Node)}, true
 	}
 	if f := slices.IndexFunc(m.Members, func(member etcdcluster.Member) bool { return member.State == etcdcluster.New }); f >= 0 {
 		next := clone(m)
 		next.Members[f].State = etcdcluster.Existing
 		return write(m, next), true
 	}
-	// etcd wants all members to have been connected for some seconds.
+	// etcd requires all members to have been connected for some seconds.
 	return step{verb: add, member: m.Members[i].Name, url: m.Members[i].PeerURL,
 		waiting: fmt.Sprintf("%s is about to grow to node %s", v.cluster.Title(), m.Members[i].Node)}, true
 }

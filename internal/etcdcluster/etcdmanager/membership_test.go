@@ -42,13 +42,13 @@ func grown() (etcdcluster.Membership, view) {
 // look is the view of a cluster in which all is well.
 func look(m etcdcluster.Membership, candidates ...etcdcluster.Candidate) view {
 	v := view{cluster: toy, now: noon, managed: ports, trust: "trust", token: "t1", candidates: candidates, known: true,
-		nodes: map[string]etcdcluster.Candidate{}, away: map[string]time.Time{}, answers: map[string]bool{}, settled: map[string]bool{}, stalled: map[string]bool{}}
+		nodes: map[string]etcdcluster.Candidate{}, missingSince: map[string]time.Time{}, answers: map[string]bool{}, upToDate: map[string]bool{}, stalled: map[string]bool{}}
 	for _, n := range candidates {
 		v.nodes[n.Name] = n
 	}
 	for i, member := range m.Members {
 		if member.Runs() {
-			v.answers[member.Name], v.settled[member.Name] = true, true
+			v.answers[member.Name], v.upToDate[member.Name] = true, true
 			v.actual = append(v.actual, etcdclient.Member{ID: uint64(i + 1), Name: member.Name, PeerURL: member.PeerURL, Learner: member.State == etcdcluster.Learner})
 		}
 	}
@@ -82,7 +82,7 @@ func TestPlan(t *testing.T) {
 			*m, v.candidates = etcdcluster.Membership{}, v.candidates[:2]
 		}, "found: a-t1 is new"},
 		{"no control-plane node", func(m *etcdcluster.Membership, v *view) { *m, v.candidates = etcdcluster.Membership{}, nil }, "toy's etcd waits for a control-plane node"},
-		{"a person wants another cluster", func(_ *etcdcluster.Membership, v *view) { v.again = true }, "found: a-t1 is new"},
+		{"a person wants another cluster", func(_ *etcdcluster.Membership, v *view) { v.bootstrapAgain = true }, "found: a-t1 is new"},
 
 		{"the founder got its number", func(m *etcdcluster.Membership, v *view) {
 			*m = etcdcluster.Membership{Token: "t0", Members: []etcdcluster.Member{member(a, etcdcluster.New, "")}}
@@ -118,9 +118,9 @@ func TestPlan(t *testing.T) {
 		}, "promote c-t0"},
 		{"killed after promoting", func(m *etcdcluster.Membership, _ *view) { m.Members[2].State = etcdcluster.Learner }, "record: c-t0 is existing, was learner"},
 
-		{"a member is down, its node is there", func(_ *etcdcluster.Membership, v *view) { v.answers["b-t0"] = false }, ""},
-		{"a node has been gone for a moment", func(_ *etcdcluster.Membership, v *view) { gone(v, "b", 59*time.Second) }, ""},
-		{"a node has been gone for a minute", func(_ *etcdcluster.Membership, v *view) { gone(v, "b", time.Minute) }, "remove b-t0"},
+		{"a member is unavailable, its node is ready", func(_ *etcdcluster.Membership, v *view) { v.answers["b-t0"] = false }, ""},
+		{"a node has been missing for a moment", func(_ *etcdcluster.Membership, v *view) { gone(v, "b", 59*time.Second) }, ""},
+		{"a node has been missing for a minute", func(_ *etcdcluster.Membership, v *view) { gone(v, "b", time.Minute) }, "remove b-t0"},
 		{"a Node was deleted, its machine goes on", func(_ *etcdcluster.Membership, v *view) {
 			gone(v, "b", time.Hour)
 			v.answers["b-t0"] = true
@@ -128,7 +128,7 @@ func TestPlan(t *testing.T) {
 		{"killed after removing", func(_ *etcdcluster.Membership, v *view) {
 			gone(v, "b", time.Minute)
 			v.actual = append(v.actual[:1], v.actual[2])
-		}, "record: b-t0 is gone"},
+		}, "record: b-t0 is removed"},
 		{"no quorum to remove with", func(_ *etcdcluster.Membership, v *view) {
 			gone(v, "b", time.Minute)
 			v.known, v.actual = false, nil
@@ -139,16 +139,16 @@ func TestPlan(t *testing.T) {
 			replaced(v, time.Second)
 			v.answers["b-t0"] = true
 		}, "record: b-t0 is existing, was existing"},
-		{"a promised seat whose node is gone is free at once", func(m *etcdcluster.Membership, v *view) {
+		{"a reserved seat of a deleted node is free at once", func(m *etcdcluster.Membership, v *view) {
 			m.Members[2].State = etcdcluster.Promised
 			*v = look(*m, a, b, c)
 			gone(v, "c", 0)
-		}, "record: c-t0 is gone"},
+		}, "record: c-t0 is removed"},
 		{"the seat of one that left goes to the oldest without", func(m *etcdcluster.Membership, v *view) {
 			m.Members = m.Members[:2]
 			*v = look(*m, a, b, c, d)
 		}, "record: c-t1 is promised"},
-		{"the only member's node is gone: there is nothing to keep", func(m *etcdcluster.Membership, v *view) {
+		{"the only member's node is deleted: no data is left", func(m *etcdcluster.Membership, v *view) {
 			*m = etcdcluster.Membership{Token: "t0", Members: []etcdcluster.Member{member(a, etcdcluster.New, "1")}}
 			*v = look(*m, a, b)
 			gone(v, "a", time.Minute)
@@ -173,14 +173,14 @@ func TestPlan(t *testing.T) {
 			gone(v, "b", 5*time.Minute)
 			v.nodes["b"] = candidate("b", "192.0.2.9")
 		}, "remove b-t0"},
-		{"the last control-plane node is gone", func(m *etcdcluster.Membership, v *view) {
+		{"the last control-plane node is deleted", func(m *etcdcluster.Membership, v *view) {
 			*m = etcdcluster.Membership{Token: "t0", Members: []etcdcluster.Member{member(a, etcdcluster.New, "1")}}
 			*v = look(*m, a)
 			gone(v, "a", time.Hour)
 			v.known, v.actual, v.candidates = false, nil, nil
 		}, ""},
 
-		{"someone has removed a member by hand", func(_ *etcdcluster.Membership, v *view) { v.actual = v.actual[:2] }, "record: c-t0 is gone"},
+		{"a member was removed manually", func(_ *etcdcluster.Membership, v *view) { v.actual = v.actual[:2] }, "record: c-t0 is removed"},
 		{"a learner that no one has noted", func(_ *etcdcluster.Membership, v *view) {
 			v.actual = append(v.actual, etcdclient.Member{ID: 9, PeerURL: "https://192.0.2.9:12380", Learner: true})
 		}, "remove "},
@@ -192,21 +192,21 @@ func TestPlan(t *testing.T) {
 
 		{"a new image", func(_ *etcdcluster.Membership, v *view) { v.managed.Image = "etcd:v2" }, "record: a-t0 is existing, was existing"},
 		{"the next when the one before is ready", func(m *etcdcluster.Membership, v *view) {
-			v.managed.Image, m.Members[0].Image, v.settled["a-t0"] = "etcd:v2", "etcd:v2", false
+			v.managed.Image, m.Members[0].Image, v.upToDate["a-t0"] = "etcd:v2", "etcd:v2", false
 		}, "toy's etcd on node b is updated when the member on node a is ready"},
 		{"the broken one first: the new image may repair it", func(_ *etcdcluster.Membership, v *view) {
-			v.managed.Image, v.settled["c-t0"] = "etcd:v2", false
+			v.managed.Image, v.upToDate["c-t0"] = "etcd:v2", false
 		}, "record: c-t0 is existing, was existing"},
 		{"a member that the others reject for its new bundle", func(m *etcdcluster.Membership, v *view) {
 			m.Members[0].Trust, v.trust = "new", "new"
-			v.settled["a-t0"], v.stalled["a-t0"] = false, true
+			v.upToDate["a-t0"], v.stalled["a-t0"] = false, true
 		}, "record: b-t0 is existing, was existing"},
 		{"a member with the new bundle is given the time to start", func(m *etcdcluster.Membership, v *view) {
-			m.Members[0].Trust, v.trust, v.settled["a-t0"] = "new", "new", false
+			m.Members[0].Trust, v.trust, v.upToDate["a-t0"] = "new", "new", false
 		}, "toy's etcd on node b is updated when the member on node a is ready"},
 		{"an image that does not start stops at the first member", func(m *etcdcluster.Membership, v *view) {
 			m.Members[0].Image, v.managed.Image = "etcd:v2", "etcd:v2"
-			v.settled["a-t0"], v.stalled["a-t0"] = false, true
+			v.upToDate["a-t0"], v.stalled["a-t0"] = false, true
 		}, "toy's etcd on node b is updated when the member on node a is ready"},
 		{"new authorities", func(m *etcdcluster.Membership, _ *view) { m.Members[2].Trust = "old" }, "record: c-t0 is existing, was existing"},
 	} {
@@ -231,7 +231,7 @@ func gone(v *view, node string, since time.Duration) {
 	delete(v.nodes, node)
 	v.candidates = without(v.candidates, node)
 	v.answers[node+"-t0"] = false
-	v.away[node+"-t0"] = v.now.Add(-since)
+	v.missingSince[node+"-t0"] = v.now.Add(-since)
 }
 
 func without(list []etcdcluster.Candidate, name string) []etcdcluster.Candidate {
@@ -269,7 +269,7 @@ func TestABundleGoesOnWithoutAnImageThatFails(t *testing.T) {
 	m, v := grown()
 	v.managed.Image, v.trust = "etcd:v2", "new"
 	m.Members[0].Image, m.Members[0].Trust = "etcd:v2", "new"
-	v.settled["a-t0"], v.stalled["a-t0"] = false, true
+	v.upToDate["a-t0"], v.stalled["a-t0"] = false, true
 	next := plan(m, v).record
 	if next == nil || next.Members[1].Trust != "new" || next.Members[1].Image != "etcd:v1" {
 		t.Errorf("the next record is %+v", next)

@@ -9,12 +9,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// Metrics are the sizes of the databases of a managed etcd, and whether it is full.
+// Metrics are the metrics of the databases of a managed etcd.
 type Metrics struct{ size, inUse, noSpace *prometheus.GaugeVec }
 
-// MetricNames are the names of the metrics of an etcd. A network gives them in full, so that they are found where alerts look for them.
+// MetricNames are the full names of the metrics of an etcd, so that they can be found by a text search from alerts.
 type MetricNames struct {
-	// Size and InUse are those of databases, in bytes; NoSpace is 1 while a member reports the alarm.
+	// Size and InUse are sizes of databases in bytes; NoSpace is 1 while a member reports the alarm NOSPACE.
 	Size, InUse, NoSpace string
 }
 
@@ -40,7 +40,7 @@ func NewMetrics(c etcdcluster.Cluster, names MetricNames, registry prometheus.Re
 	return m, nil
 }
 
-// Databases replaces what is known of all members.
+// Databases replaces the values of all members.
 func (m *Metrics) Databases(sizes []DatabaseSize) {
 	m.size.Reset()
 	m.inUse.Reset()

@@ -11,8 +11,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/status"
 )
 
-// Observe reports how etcd is while the network is not to be changed. It writes nothing but certificates
-// that are about to expire, without which etcd would stop. ok is false while etcd does not answer.
+// Observe reports the state of etcd while the network must not be changed. It only renews certificates that are about to expire, without which etcd would
+// stop. ok is false while etcd does not answer.
 func (r *Run) Observe(ctx context.Context) (ok bool, err error) {
 	if r.Settings.Managed != nil {
 		if err := r.renew(ctx, r.Members); err != nil {
@@ -34,7 +34,7 @@ func (r *Run) Observe(ctx context.Context) (ok bool, err error) {
 	if r.Settings.Managed == nil {
 		return r.Etcd != nil, nil
 	}
-	if err := r.answerRequests(ctx); err != nil {
+	if err := r.handleRequests(ctx); err != nil {
 		return false, err
 	}
 	v, down, err := r.view(ctx, "")
@@ -46,8 +46,8 @@ func (r *Run) Observe(ctx context.Context) (ok bool, err error) {
 	return v.known, nil
 }
 
-// existing returns the credentials that are there, and the Secret that is missing of them. An operator of an earlier
-// version has left none of its own: agents and operator share one then.
+// existing returns the existing credentials, and the name of a missing Secret. Earlier versions of the operator had no Secret of their own, and used that
+// of agents.
 func (r *Run) existing(ctx context.Context) (cred credentials, missing string, err error) {
 	if cred.client, err = r.readSecret(ctx, r.cluster.Namespace, r.cluster.ClientSecret()); err != nil {
 		return cred, "", err
@@ -68,16 +68,15 @@ func (r *Run) existing(ctx context.Context) (cred credentials, missing string, e
 	return cred, missing, nil
 }
 
-// renew replaces certificates in time, with the CA that signs now and that their holders trust. It creates nothing
-// that does not exist.
+// renew replaces certificates before they expire, with the current CA and only if their holders trust it. It does not create Secrets.
 func (e *Manager) renew(ctx context.Context, m etcdcluster.Membership) error {
-	data, err := e.readSecret(ctx, e.deps.Namespace, e.cluster.AuthoritySecret())
+	data, err := e.readSecret(ctx, e.deps.Namespace, e.cluster.CASecret())
 	if err != nil || len(data) == 0 {
 		return err
 	}
 	rotation, err := DecodeRotation(data)
 	if err != nil {
-		return fmt.Errorf("read Secret %s/%s: %w; restore it from a backup", e.deps.Namespace, e.cluster.AuthoritySecret(), err)
+		return fmt.Errorf("read Secret %s/%s: %w; restore it from a backup", e.deps.Namespace, e.cluster.CASecret(), err)
 	}
 	issue := e.issuer(ctx, m.Members, rotation)
 	for _, l := range e.leaves(m.Members, m.NodeIdentity) {
@@ -93,7 +92,7 @@ func (e *Manager) renewLeaf(ctx context.Context, l leaf, issue issuer) error {
 	if err != nil || !certs.Salvage(data[etcdcluster.BundleKey]).Contains(certs.Bundle{issue.rotation.Current.Certificate()}) {
 		return err
 	}
-	fresh, why, err := issue.refreshed(data, l.want)
+	fresh, why, err := issue.refresh(data, l.want)
 	if err != nil {
 		return err
 	}

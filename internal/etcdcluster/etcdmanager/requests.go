@@ -22,19 +22,19 @@ import (
 )
 
 const (
-	// nodeNameExtra is where the API server writes the node whose pod a token is bound to.
+	// nodeNameExtra is the user attribute with the node of the pod that a token is bound to, set by the API server.
 	nodeNameExtra = "authentication.kubernetes.io/node-name"
-	// nodeCertificateLife is how long a node's certificate is valid at most. Agents replace it at half of that.
+	// nodeCertificateLife is the maximum validity of a node's certificate. Agents replace it at half of that.
 	nodeCertificateLife = 90 * 24 * time.Hour
-	// requestsPerHour is how many requests of one node are signed in an hour: an agent needs one in 45 days.
+	// requestsPerHour is the maximum number of requests of a node in an hour. An agent needs one in 45 days.
 	requestsPerHour = 6
-	// unknownGrace is how long a request of a node waits that does not exist: the cache may be behind.
-	unknownGrace = time.Minute
-	// largestRequest is the most that a request may have, in bytes.
-	largestRequest = 16 << 10
+	// unknownNodeGrace is how long a request of an unknown node waits, since the cache may be outdated.
+	unknownNodeGrace = time.Minute
+	// maxRequestSize is the maximum size of a request in bytes.
+	maxRequestSize = 16 << 10
 )
 
-// listedRequests returns the requests as Live lists them.
+// listedRequests lists the requests with Live.
 func (e *Manager) listedRequests(ctx context.Context) ([]certificatesv1.CertificateSigningRequest, error) {
 	var list certificatesv1.CertificateSigningRequestList
 	if err := e.deps.Live.List(ctx, &list); err != nil {
@@ -43,8 +43,8 @@ func (e *Manager) listedRequests(ctx context.Context) ([]certificatesv1.Certific
 	return list.Items, nil
 }
 
-// answerRequests signs or denies the requests of nodes for certificates.
-func (r *Run) answerRequests(ctx context.Context) error {
+// handleRequests signs or denies certificate requests of nodes.
+func (r *Run) handleRequests(ctx context.Context) error {
 	requests, err := r.deps.Requests(ctx)
 	if err != nil {
 		return err
@@ -62,12 +62,12 @@ func (r *Run) answerRequests(ctx context.Context) error {
 		if csr.Spec.Username == r.cluster.Requester() && r.deps.Now().Sub(csr.CreationTimestamp.Time) < time.Hour {
 			recent[node]++
 		}
-		if finished(csr) {
+		if isFinished(csr) {
 			continue
 		}
-		err := r.answer(ctx, csr.DeepCopy(), recent[node])
+		err := r.handleRequest(ctx, csr.DeepCopy(), recent[node])
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-			r.Soonest(Instantly)
+			r.Requeue(Instantly)
 			continue
 		}
 		if err != nil {
@@ -77,7 +77,7 @@ func (r *Run) answerRequests(ctx context.Context) error {
 	return nil
 }
 
-// claimedNode is the node that a request comes from, according to the API server; empty if that does not know it.
+// claimedNode returns the node that a request comes from, according to the API server; empty if unknown.
 func claimedNode(csr *certificatesv1.CertificateSigningRequest) string {
 	if names := csr.Spec.Extra[nodeNameExtra]; len(names) == 1 {
 		return names[0]
@@ -85,7 +85,7 @@ func claimedNode(csr *certificatesv1.CertificateSigningRequest) string {
 	return ""
 }
 
-func finished(csr *certificatesv1.CertificateSigningRequest) bool {
+func isFinished(csr *certificatesv1.CertificateSigningRequest) bool {
 	return len(csr.Status.Certificate) > 0 || hasCondition(csr, certificatesv1.CertificateDenied) || hasCondition(csr, certificatesv1.CertificateFailed)
 }
 
@@ -93,13 +93,13 @@ func hasCondition(csr *certificatesv1.CertificateSigningRequest, kind certificat
 	return slices.ContainsFunc(csr.Status.Conditions, func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == kind })
 }
 
-// answer signs or denies one request.
-func (r *Run) answer(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, recent int) error {
-	key, err := judge(r.cluster, csr, recent)
+// handleRequest signs or denies a request.
+func (r *Run) handleRequest(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, recent int) error {
+	key, err := validateRequest(r.cluster, csr, recent)
 	if err == nil {
 		if _, exists := r.Nodes[claimedNode(csr)]; !exists {
-			if r.deps.Now().Sub(csr.CreationTimestamp.Time) < unknownGrace {
-				r.Soonest(Soon)
+			if r.deps.Now().Sub(csr.CreationTimestamp.Time) < unknownNodeGrace {
+				r.Requeue(Soon)
 				return nil
 			}
 			err = fmt.Errorf("there is no node %s", claimedNode(csr))
@@ -107,7 +107,7 @@ func (r *Run) answer(ctx context.Context, csr *certificatesv1.CertificateSigning
 	}
 	if err != nil {
 		r.deps.Log.Warn("denied a certificate for etcd", "request", csr.Name, "user", csr.Spec.Username, "reason", err)
-		return r.conclude(ctx, csr, err)
+		return r.deny(ctx, csr, err)
 	}
 	certificate, err := r.certify(ctx, csr, key)
 	if err != nil || certificate == nil {
@@ -127,8 +127,8 @@ func (r *Run) answer(ctx context.Context, csr *certificatesv1.CertificateSigning
 	return nil
 }
 
-// conclude denies a request, or has it fail if it was approved by another client.
-func (r *Run) conclude(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error) error {
+// deny denies a request, or sets the condition Failed if another client has approved it.
+func (r *Run) deny(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, why error) error {
 	var err error
 	if hasCondition(csr, certificatesv1.CertificateApproved) {
 		r.condition(csr, certificatesv1.CertificateFailed, "NotPermitted", why.Error())
@@ -149,21 +149,20 @@ func (r *Run) condition(csr *certificatesv1.CertificateSigningRequest, kind cert
 		Type: kind, Status: corev1.ConditionTrue, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now})
 }
 
-// certify signs a key for the node that a request comes from. It returns nil while members do not trust the CA yet:
-// one that replaces a lost CA signs once they have started with the bundle that has it. Others trust it since before it
-// signs.
+// certify signs a key for the node that a request comes from. It returns nil while members do not trust the CA yet: a CA that replaces a lost one signs
+// after all members have started with its bundle.
 func (r *Run) certify(ctx context.Context, csr *certificatesv1.CertificateSigningRequest, key any) ([]byte, error) {
-	data, err := r.readSecret(ctx, r.deps.Namespace, r.cluster.AuthoritySecret())
-	if err != nil || len(data) == 0 { // none is created while the network is not managed
+	data, err := r.readSecret(ctx, r.deps.Namespace, r.cluster.CASecret())
+	if err != nil || len(data) == 0 { // the CA is not created while the network is not managed
 		return nil, err
 	}
 	rotation, err := DecodeRotation(data)
 	if err != nil {
-		return nil, fmt.Errorf("read Secret %s/%s: %w", r.deps.Namespace, r.cluster.AuthoritySecret(), err)
+		return nil, fmt.Errorf("read Secret %s/%s: %w", r.deps.Namespace, r.cluster.CASecret(), err)
 	}
 	if r.deps.Now().Before(rotation.SignsAlone(Policy(r.cluster))) {
 		if spread, err := r.spread(ctx, r.Members.Members, trustOf(rotation)); err != nil || !spread {
-			r.Soonest(Soon)
+			r.Requeue(Soon)
 			return nil, err
 		}
 	}
@@ -178,9 +177,9 @@ func (r *Run) certify(ctx context.Context, csr *certificatesv1.CertificateSignin
 	}, key)
 }
 
-// judge returns the key of a request that may be signed; the error is the rule that it breaks. recent is how many
-// requests its node has made in the last hour, this one included.
-func judge(c etcdcluster.Cluster, csr *certificatesv1.CertificateSigningRequest, recent int) (any, error) {
+// validateRequest returns the key of a valid request; the error is the violated rule. recent is the number of requests of its node in the last hour,
+// including this one.
+func validateRequest(c etcdcluster.Cluster, csr *certificatesv1.CertificateSigningRequest, recent int) (any, error) {
 	node := claimedNode(csr)
 	switch {
 	case csr.Spec.Username != c.Requester():
@@ -189,8 +188,8 @@ func judge(c etcdcluster.Cluster, csr *certificatesv1.CertificateSigningRequest,
 		return nil, fmt.Errorf("the API server does not report which node the request comes from (%s); the token must be bound to a pod", nodeNameExtra)
 	case recent > requestsPerHour:
 		return nil, fmt.Errorf("node %s has made %d requests within an hour, and %d are allowed", node, recent, requestsPerHour)
-	case len(csr.Spec.Request) > largestRequest:
-		return nil, fmt.Errorf("the request has %d bytes, and %d are allowed", len(csr.Spec.Request), largestRequest)
+	case len(csr.Spec.Request) > maxRequestSize:
+		return nil, fmt.Errorf("the request has %d bytes, and %d are allowed", len(csr.Spec.Request), maxRequestSize)
 	}
 	if err := checkUsages(csr.Spec.Usages); err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func encodeRequest(t *testing.T, template *x509.CertificateRequest, key any) []b
 }
 
 func TestANodeGetsACertificateForItselfAlone(t *testing.T) {
-	if _, err := judge(toy, requestOf(t, "worker-1", nil), 1); err != nil {
+	if _, err := validateRequest(toy, requestOf(t, "worker-1", nil), 1); err != nil {
 		t.Errorf("the request of an agent: %v", err)
 	}
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
@@ -83,7 +83,7 @@ func TestANodeGetsACertificateForItselfAlone(t *testing.T) {
 		}, 1, "the key must be"},
 		{"no PEM", nil, func(c *csr) { c.Spec.Request = []byte("x") }, 1, "one block of PEM"},
 		{"something after it", nil, func(c *csr) { c.Spec.Request = append(c.Spec.Request, 'x') }, 1, "one block of PEM"},
-		{"a long one", nil, func(c *csr) { c.Spec.Request = make([]byte, largestRequest+1) }, 1, "bytes"},
+		{"a long one", nil, func(c *csr) { c.Spec.Request = make([]byte, maxRequestSize+1) }, 1, "bytes"},
 		{"a false signature", nil, func(c *csr) {
 			block, _ := pem.Decode(c.Spec.Request)
 			block.Bytes[len(block.Bytes)-1] ^= 1
@@ -94,7 +94,7 @@ func TestANodeGetsACertificateForItselfAlone(t *testing.T) {
 		if tt.change != nil {
 			tt.change(c)
 		}
-		if _, err := judge(toy, c, tt.recent); err == nil || !strings.Contains(err.Error(), tt.reason) {
+		if _, err := validateRequest(toy, c, tt.recent); err == nil || !strings.Contains(err.Error(), tt.reason) {
 			t.Errorf("%s: the error is %v, want one with %q", tt.why, err, tt.reason)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/loop"
 )
 
-// WatchRequests has a new request start a reconcile. The requests are in a cache of their own: the API server selects by one
-// signer, and the manager's cache has those of another.
+// WatchRequests starts a reconcile for each new request. It uses a separate cache with a selector for the signer, because the manager's cache selects
+// another signer.
 func (e *Manager) WatchRequests(mgr manager.Manager, l *loop.Loop) error {
 	requests, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -32,7 +32,7 @@ func (e *Manager) WatchRequests(mgr manager.Manager, l *loop.Loop) error {
 	}
 	open := predicate.NewPredicateFuncs(func(o client.Object) bool {
 		csr, ok := o.(*certificatesv1.CertificateSigningRequest)
-		return ok && !finished(csr)
+		return ok && !isFinished(csr)
 	})
 	if err := l.Watch(source.Kind(requests, client.Object(&certificatesv1.CertificateSigningRequest{}), loop.Once(), open)); err != nil {
 		return err

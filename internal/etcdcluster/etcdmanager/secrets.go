@@ -20,15 +20,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/manifest"
 )
 
-// credentials are what is presented to etcd, as the Secret for agents holds it, and what members are to trust.
+// credentials has the client certificate in the Secret of agents, and the hash of the bundle that members should trust.
 type credentials struct {
 	client map[string][]byte
 	trust  string
-	// operator is what the operator presents to a managed etcd; nil if it is the same.
+	// operator is the operator's client certificate for a managed etcd; nil if it is the same.
 	operator map[string][]byte
 }
 
-// own is what the operator presents to etcd.
+// own returns the operator's client certificate.
 func (c credentials) own() map[string][]byte {
 	if c.operator != nil {
 		return c.operator
@@ -36,7 +36,7 @@ func (c credentials) own() map[string][]byte {
 	return c.client
 }
 
-// clientTrust is the hash of what agents read once; it is empty if they read nothing.
+// clientTrust returns the hash of the files that agents read at their start; empty if there are none.
 func (c credentials) clientTrust() string {
 	if len(c.client) == 0 {
 		return ""
@@ -44,10 +44,9 @@ func (c credentials) clientTrust() string {
 	return etcdcluster.Hash(string(c.client[corev1.TLSCertKey]), string(c.client[etcdcluster.BundleKey]))
 }
 
-// ensureManaged creates the CA of the managed etcd and the certificates of its members and clients, and replaces them
-// in time.
+// ensureManaged creates the CA of the managed etcd and the certificates of its members and clients, and replaces them before they expire.
 func (e *Manager) ensureManaged(ctx context.Context, members []etcdcluster.Member, identity bool) (credentials, error) {
-	rotation, err := e.ensureAuthority(ctx, members)
+	rotation, err := e.ensureCA(ctx, members)
 	if err != nil {
 		return credentials{}, err
 	}
@@ -75,14 +74,13 @@ func (e *Manager) issuer(ctx context.Context, members []etcdcluster.Member, r ce
 	return issuer{policy: Policy(e.cluster), rotation: r, now: e.deps.Now(), spread: sync.OnceValues(func() (bool, error) { return e.spread(ctx, members, trustOf(r)) })}
 }
 
-// leaf is a certificate of the managed etcd that the operator keeps in a Secret.
+// leaf is a certificate of the managed etcd in a Secret.
 type leaf struct {
 	client.ObjectKey
 	want certs.Request
 }
 
-// leaves returns the certificates of the members, of the operator, and, unless every node has an identity of its own,
-// the one that agents share.
+// leaves returns the certificates of the members and the operator, and the shared certificate of agents unless every node has its own.
 func (e *Manager) leaves(members []etcdcluster.Member, identity bool) []leaf {
 	var out []leaf
 	for _, m := range members {
@@ -95,15 +93,15 @@ func (e *Manager) leaves(members []etcdcluster.Member, identity bool) []leaf {
 	return out
 }
 
-// rootKey names the Secret of what the operator presents to the managed etcd.
+// rootKey returns the name of the Secret with the operator's client certificate.
 func (e *Manager) rootKey() client.ObjectKey {
 	return client.ObjectKey{Namespace: e.deps.Namespace, Name: e.cluster.RootSecret()}
 }
 
 func trustOf(r certs.Rotation) string { return etcdcluster.Hash(string(r.Bundle().PEM())) }
 
-// spread reports whether no member runs with another bundle than that of the given hash. A member that is down counts if
-// it has started with that bundle before, or will: it rejects nothing.
+// spread reports whether all running members have the bundle with the given hash. A member that is down but has, or will start with, the bundle counts,
+// since it rejects no certificate.
 func (e *Manager) spread(ctx context.Context, members []etcdcluster.Member, trust string) (bool, error) {
 	for _, m := range members {
 		if !m.Runs() {
@@ -119,20 +117,20 @@ func (e *Manager) spread(ctx context.Context, members []etcdcluster.Member, trus
 	return true, nil
 }
 
-// ensureAuthority advances the rotation, but not while members have yet to start with its bundle.
-func (e *Manager) ensureAuthority(ctx context.Context, members []etcdcluster.Member) (certs.Rotation, error) {
-	data, err := e.readSecret(ctx, e.deps.Namespace, e.cluster.AuthoritySecret())
+// ensureCA advances the rotation of the CA after all members have started with its bundle.
+func (e *Manager) ensureCA(ctx context.Context, members []etcdcluster.Member) (certs.Rotation, error) {
+	data, err := e.readSecret(ctx, e.deps.Namespace, e.cluster.CASecret())
 	if err != nil {
 		return certs.Rotation{}, err
 	}
 	if len(data) == 0 {
-		return e.replaceAuthority(ctx, members)
+		return e.replaceCA(ctx, members)
 	}
 	r, err := DecodeRotation(data)
 	if err != nil {
 		return certs.Rotation{}, fmt.Errorf("read Secret %s/%s: %w; restore it from a backup, or delete it: the operator then creates another CA, "+
 			"restarts the members of %s one at a time so that they trust both, and replaces their certificates a day later",
-			e.deps.Namespace, e.cluster.AuthoritySecret(), err, e.cluster.Title())
+			e.deps.Namespace, e.cluster.CASecret(), err, e.cluster.Title())
 	}
 	for _, m := range members {
 		if m.Runs() && m.Trust != trustOf(r) && e.deps.Now().Before(r.Current.Certificate().NotAfter) {
@@ -143,12 +141,12 @@ func (e *Manager) ensureAuthority(ctx context.Context, members []etcdcluster.Mem
 	if err != nil || !changed {
 		return r, err
 	}
-	return r, e.writeAuthority(ctx, r)
+	return r, e.writeCA(ctx, r)
 }
 
-// replaceAuthority creates the first CA, or one in place of a CA whose Secret was deleted. The certificate of the lost
-// one stays in the bundle: members trust only what it has signed until they restart.
-func (e *Manager) replaceAuthority(ctx context.Context, members []etcdcluster.Member) (certs.Rotation, error) {
+// replaceCA creates the first CA, or a replacement for a CA whose Secret was deleted. The certificate of the lost CA remains in the bundle, because members
+// trust only that CA until they restart.
+func (e *Manager) replaceCA(ctx context.Context, members []etcdcluster.Member) (certs.Rotation, error) {
 	before, err := e.trustedBefore(ctx, members)
 	if err != nil {
 		return certs.Rotation{}, err
@@ -158,15 +156,14 @@ func (e *Manager) replaceAuthority(ctx context.Context, members []etcdcluster.Me
 		return r, err
 	}
 	r.Previous = before
-	return r, e.writeAuthority(ctx, r)
+	return r, e.writeCA(ctx, r)
 }
 
-func (e *Manager) writeAuthority(ctx context.Context, r certs.Rotation) error {
-	return e.writeSecret(ctx, e.deps.Namespace, e.cluster.AuthoritySecret(), encodeRotation(r), "CA of "+e.cluster.Title())
+func (e *Manager) writeCA(ctx context.Context, r certs.Rotation) error {
+	return e.writeSecret(ctx, e.deps.Namespace, e.cluster.CASecret(), encodeRotation(r), "CA of "+e.cluster.Title())
 }
 
-// trustedBefore returns the CAs in the bundles of clients and members: agents have one even if they share no
-// certificate. Bundles that cannot be read in full are replaced soon; what can be read of them is used.
+// trustedBefore returns the CAs in the bundles of clients and members. It uses the readable parts of damaged bundles, which are replaced soon.
 func (e *Manager) trustedBefore(ctx context.Context, members []etcdcluster.Member) (certs.Bundle, error) {
 	var out certs.Bundle
 	for _, l := range e.leaves(members, false) {
@@ -183,14 +180,14 @@ func (e *Manager) trustedBefore(ctx context.Context, members []etcdcluster.Membe
 	return out.Live(e.deps.Now()), nil
 }
 
-// ensureBundle leaves in the Secret of agents only the CAs: each node has a certificate of its own.
+// ensureBundle removes the shared certificate from the Secret of agents, which then only has the CAs.
 func (e *Manager) ensureBundle(ctx context.Context, r certs.Rotation) (map[string][]byte, error) {
 	fresh := map[string][]byte{corev1.TLSCertKey: {}, corev1.TLSPrivateKeyKey: {}, etcdcluster.BundleKey: r.Bundle().PEM()}
 	data, err := e.readSecret(ctx, e.cluster.Namespace, e.cluster.ClientSecret())
 	if err != nil || maps.EqualFunc(data, fresh, bytes.Equal) {
 		return data, err
 	}
-	return fresh, e.writeSecret(ctx, e.cluster.Namespace, e.cluster.ClientSecret(), fresh, "agents present certificates of their own")
+	return fresh, e.writeSecret(ctx, e.cluster.Namespace, e.cluster.ClientSecret(), fresh, "agents present their own certificates")
 }
 
 func (e *Manager) ensureLeaf(ctx context.Context, l leaf, issue issuer) (map[string][]byte, error) {
@@ -198,7 +195,7 @@ func (e *Manager) ensureLeaf(ctx context.Context, l leaf, issue issuer) (map[str
 	if err != nil {
 		return nil, err
 	}
-	fresh, why, err := issue.refreshed(data, l.want)
+	fresh, why, err := issue.refresh(data, l.want)
 	if err != nil {
 		return nil, err
 	}
@@ -206,13 +203,13 @@ func (e *Manager) ensureLeaf(ctx context.Context, l leaf, issue issuer) (map[str
 		return data, nil
 	}
 	if why == "" {
-		why = "has a new bundle beside it"
+		why = "has a new bundle"
 	}
 	return fresh, e.writeSecret(ctx, l.Namespace, l.Name, fresh, "certificate "+why)
 }
 
-// copyExternal brings what a user has named in the operator's namespace to where agents can mount it. The problem
-// is a sentence if what is named cannot be used.
+// copyExternal copies the user's CA bundle and client certificate from the operator's namespace to the network's. problem is a message if they are missing
+// or invalid.
 func (e *Manager) copyExternal(ctx context.Context, x etcdcluster.External) (cred credentials, problem string, err error) {
 	if x.CAConfigMap == "" {
 		return credentials{}, "", nil
@@ -226,7 +223,7 @@ func (e *Manager) copyExternal(ctx context.Context, x etcdcluster.External) (cre
 	const key = "ca-bundle.crt"
 	bundle, parseErr := certs.ParseBundle([]byte(cm.Data[key]))
 	if err != nil || parseErr != nil || len(bundle) == 0 {
-		return credentials{}, fmt.Sprintf("ConfigMap %s/%s must hold the authorities of the external etcd under the key %s, in PEM form%s", e.deps.Namespace, x.CAConfigMap, key, because(err, parseErr)), nil
+		return credentials{}, fmt.Sprintf("ConfigMap %s/%s must have the CAs of the external etcd under the key %s, in PEM form%s", e.deps.Namespace, x.CAConfigMap, key, because(err, parseErr)), nil
 	}
 	fresh[etcdcluster.BundleKey] = bundle.PEM()
 	fresh[corev1.TLSCertKey], fresh[corev1.TLSPrivateKeyKey] = []byte{}, []byte{}
@@ -236,13 +233,13 @@ func (e *Manager) copyExternal(ctx context.Context, x etcdcluster.External) (cre
 			return credentials{}, "", err
 		}
 		if len(data[corev1.TLSCertKey]) == 0 || len(data[corev1.TLSPrivateKeyKey]) == 0 {
-			return credentials{}, fmt.Sprintf("Secret %s/%s must hold the certificate and key to present to the external etcd, under the keys tls.crt and tls.key; create it with kubectl create secret tls", e.deps.Namespace, x.ClientSecret), nil
+			return credentials{}, fmt.Sprintf("Secret %s/%s must have the client certificate and key for the external etcd under the keys tls.crt and tls.key; create it with kubectl create secret tls", e.deps.Namespace, x.ClientSecret), nil
 		}
 		fresh[corev1.TLSCertKey], fresh[corev1.TLSPrivateKeyKey] = data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey]
 	}
-	have, err := e.readSecret(ctx, e.cluster.Namespace, e.cluster.ClientSecret())
-	if err == nil && !maps.EqualFunc(have, fresh, bytes.Equal) {
-		err = e.writeSecret(ctx, e.cluster.Namespace, e.cluster.ClientSecret(), fresh, "copy of what the user has named")
+	live, err := e.readSecret(ctx, e.cluster.Namespace, e.cluster.ClientSecret())
+	if err == nil && !maps.EqualFunc(live, fresh, bytes.Equal) {
+		err = e.writeSecret(ctx, e.cluster.Namespace, e.cluster.ClientSecret(), fresh, "copy of the user's certificates")
 	}
 	return credentials{client: fresh}, "", err
 }
@@ -256,7 +253,7 @@ func because(errs ...error) string {
 	return ""
 }
 
-// readSecret returns the data of a Secret; nil if there is none.
+// readSecret returns the data of a Secret; nil if it does not exist.
 func (e *Manager) readSecret(ctx context.Context, namespace, name string) (map[string][]byte, error) {
 	var s corev1.Secret
 	err := e.deps.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &s)
@@ -269,7 +266,7 @@ func (e *Manager) readSecret(ctx context.Context, namespace, name string) (map[s
 	return s.Data, nil
 }
 
-// writeSecret creates or updates a Secret. Why goes to the log.
+// writeSecret creates or updates a Secret, and logs the reason why.
 func (e *Manager) writeSecret(ctx context.Context, namespace, name string, data map[string][]byte, why string) error {
 	s := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	err := e.deps.Client.Get(ctx, client.ObjectKeyFromObject(&s), &s)
@@ -288,8 +285,8 @@ func (e *Manager) writeSecret(ctx context.Context, namespace, name string, data 
 	return nil
 }
 
-func (e *Manager) labels(have map[string]string) map[string]string {
-	out := maps.Clone(have)
+func (e *Manager) labels(existing map[string]string) map[string]string {
+	out := maps.Clone(existing)
 	if out == nil {
 		out = map[string]string{}
 	}

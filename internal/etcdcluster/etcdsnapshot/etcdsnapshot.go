@@ -1,7 +1,7 @@
-// Package etcdsnapshot keeps snapshots of an etcd on the disk of a node that runs a member (Keep), and removes there what former members
-// have left. Restore makes members from a snapshot, with etcd's own tool, etcdutl.
+// Package etcdsnapshot takes snapshots of an etcd on the disks of nodes with a member (Keeper), and removes data of former members there. Restore creates
+// members from a snapshot with etcd's tool etcdutl.
 //
-// It never changes a directory that a running member uses.
+// It never changes the directory of a running member.
 package etcdsnapshot
 
 import (
@@ -21,25 +21,25 @@ import (
 )
 
 const (
-	// Directory is the directory of snapshots, in the directory that holds the members' own ones.
+	// Directory is the directory of snapshots, in the parent of the members' data directories.
 	Directory = "snapshots"
 
 	prefix, suffix = "snapshot-", ".db"
 	layout         = "20060102T150405Z"
-	// part is the suffix of a snapshot that is being written.
-	part = ".part"
-	// page is the size of which the size of every database is a multiple, in bytes.
-	page = 512
+	// partSuffix is the suffix of an unfinished snapshot.
+	partSuffix = ".part"
+	// pageSize is a divisor of the size of every database, in bytes.
+	pageSize = 512
 )
 
 // Source is a connection to an etcd.
 type Source interface {
-	// Snapshot returns the database at one moment, followed by its SHA-256 checksum.
+	// Snapshot returns a snapshot of the database, followed by its SHA-256 checksum.
 	Snapshot(ctx context.Context) (io.ReadCloser, error)
 }
 
-// Take writes a snapshot into a directory, which it creates, and returns its path. Only the owner may read either. A snapshot whose
-// checksum is wrong is an error, and removed.
+// Take writes a snapshot to a directory, which it creates, and returns its path. Only the owner can read them. It removes a snapshot with a wrong checksum
+// and returns an error.
 func Take(ctx context.Context, from Source, directory string, now time.Time) (path string, err error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", fmt.Errorf("create directory of snapshots: %w", err)
@@ -50,7 +50,7 @@ func Take(ctx context.Context, from Source, directory string, now time.Time) (pa
 	}
 	defer stream.Close()
 	path = filepath.Join(directory, prefix+now.UTC().Format(layout)+suffix)
-	unfinished := path + part
+	unfinished := path + partSuffix
 	if err = durable.Copy(unfinished, stream, 0o600); err == nil {
 		err = Verify(unfinished)
 	}
@@ -63,7 +63,7 @@ func Take(ctx context.Context, from Source, directory string, now time.Time) (pa
 	return path, nil
 }
 
-// Verify returns an error unless a file is a complete snapshot with the right checksum.
+// Verify returns an error unless a file is a complete snapshot with a correct checksum.
 func Verify(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func Verify(path string) error {
 		return fmt.Errorf("read snapshot: %w", err)
 	}
 	size := info.Size() - sha256.Size
-	if size <= 0 || size%page != 0 {
+	if size <= 0 || size%pageSize != 0 {
 		return fmt.Errorf("snapshot %s has %d bytes, which is not a database with its checksum; it is incomplete", path, info.Size())
 	}
 	h := sha256.New()
@@ -92,7 +92,7 @@ func Verify(path string) error {
 	return nil
 }
 
-// List returns the names of the snapshots in a directory, the oldest first; none if there is no such directory. Other files are ignored.
+// List returns the names of the snapshots in a directory, the oldest first; none if the directory does not exist. It ignores other files.
 func List(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if ignoreMissing(err) != nil {
@@ -108,15 +108,15 @@ func List(directory string) ([]string, error) {
 	return names, nil
 }
 
-// takenAt is the time in the name of a snapshot.
+// takenAt returns the time in the name of a snapshot; ok is false for other names.
 func takenAt(name string) (time.Time, bool) {
 	text, ok := strings.CutPrefix(name, prefix)
-	text, also := strings.CutSuffix(text, suffix)
+	text, okSuffix := strings.CutSuffix(text, suffix)
 	at, err := time.Parse(layout, text)
-	return at, ok && also && err == nil
+	return at, ok && okSuffix && err == nil
 }
 
-// Prune removes the oldest snapshots of a directory beyond a number, which is at least 1, and those that were never finished.
+// Prune removes unfinished snapshots, and all but the newest keep snapshots. It keeps at least one.
 func Prune(directory string, keep int) error {
 	names, err := List(directory)
 	if err != nil {
@@ -126,7 +126,7 @@ func Prune(directory string, keep int) error {
 	for _, name := range names[:max(0, len(names)-max(keep, 1))] {
 		errs = append(errs, ignoreMissing(os.Remove(filepath.Join(directory, name))))
 	}
-	unfinished, err := filepath.Glob(filepath.Join(directory, prefix+"*"+part))
+	unfinished, err := filepath.Glob(filepath.Join(directory, prefix+"*"+partSuffix))
 	errs = append(errs, err)
 	for _, path := range unfinished {
 		errs = append(errs, ignoreMissing(os.Remove(path)))

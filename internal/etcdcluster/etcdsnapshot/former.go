@@ -15,16 +15,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// FormerAge is how long ago the directory of a former member must have been written last before it is removed: a person may still need it
-// after a cluster was founded again.
+// FormerAge is the time since the last write to the directory of a former member after which it is removed. Until then, an administrator may need it.
 const FormerAge = 7 * 24 * time.Hour
 
-// token is how the names of members' directories end after the name of their node; those that Restore has set aside have a time, too.
+// token matches the part of a directory's name after the name of the node. Directories that Restore has renamed also have a time.
 var token = regexp.MustCompile(`^[0-9a-f]{8}(\.replaced-[0-9]{8}T[0-9]{6}Z)?$`)
 
-// RemoveFormer removes the directories of members that ran on a node and that the record no longer has, and returns their names. A directory
-// stays if an etcd uses it, if it was written within FormerAge, or if it is not the directory of a member of this node. Everything is
-// tried; errors are joined.
+// RemoveFormer removes the directories of a node's members that are no longer in the record, and returns their names. It keeps directories that an etcd
+// uses, that were written within FormerAge, or that do not belong to a member of this node. It continues after errors, and joins them.
 func RemoveFormer(data, node string, m etcdcluster.Membership, now time.Time) (removed []string, err error) {
 	entries, err := os.ReadDir(data)
 	if err != nil {
@@ -54,7 +52,7 @@ func RemoveFormer(data, node string, m etcdcluster.Membership, now time.Time) (r
 	return removed, errors.Join(errs...)
 }
 
-// unused reports whether a directory is one of etcd's, no etcd uses it, and nothing in it was written within FormerAge.
+// unused reports whether a directory belongs to an etcd that does not run, and nothing in it was written within FormerAge.
 func unused(path string, now time.Time) (bool, error) {
 	if _, err := os.Stat(databaseOf(path)); err != nil {
 		return false, ignoreMissing(err)
@@ -78,8 +76,7 @@ func unused(path string, now time.Time) (bool, error) {
 
 func databaseOf(member string) string { return filepath.Join(member, "member", "snap", "db") }
 
-// lock locks the database of a member as etcd does, whose lock ends with its process; used is true if one has it. Without a database there is
-// nothing to lock.
+// lock locks the database of a member as etcd does; used is true if an etcd has the lock. Without a database, it does nothing.
 func lock(member string) (release func(), used bool, err error) {
 	database, err := os.Open(databaseOf(member))
 	if err != nil {

@@ -11,32 +11,32 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// Keeper takes snapshots of an etcd on schedule, on a node that runs a member.
+// Keeper takes periodic snapshots of an etcd on a node with a member.
 type Keeper struct {
-	// Data is the directory that holds the members' own directories.
+	// Data is the parent of the members' data directories.
 	Data string
 	// Node is the name of the node.
 	Node string
-	// Members is the file with the record of members, which is read each time.
+	// Members is the file with the record of members. It is read for each snapshot.
 	Members string
-	// Every is the time between two snapshots, Keep how many there are at most.
+	// Every is the interval of snapshots, Keep their maximum number.
 	Every time.Duration
 	Keep  int
-	// Connect opens a connection to the member of the node, with the certificate of that moment. The caller calls its second result.
+	// Connect opens a connection to the member of the node, with its current certificate. The second result closes it.
 	Connect func() (Source, func(), error)
 	Log     *slog.Logger
 }
 
-// retry is when to try again what failed, and when to look whether a snapshot is due.
+// retry is the interval of steps.
 const retry = time.Minute
 
-// Run takes snapshots until the context ends. A failure is logged and repeated; the error is that of two periods without a snapshot.
+// Run takes snapshots until the context ends. It logs failures and retries; after two periods without a snapshot, it returns the error.
 func (k Keeper) Run(ctx context.Context) error {
 	started := time.Now()
 	for {
 		now := time.Now()
 		if err := k.Step(ctx, now); err != nil && ctx.Err() == nil {
-			k.Log.Error("keep snapshots of etcd", "error", err)
+			k.Log.Error("cannot take snapshot of etcd", "error", err)
 			last, listErr := k.last()
 			if listErr != nil || now.Sub(later(last, started)) > 2*k.Every {
 				return fmt.Errorf("no snapshot of etcd for %s: %w", 2*k.Every, err)
@@ -50,7 +50,7 @@ func (k Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// Step takes a snapshot if one is due, removes those that are too many, and removes the directories of former members.
+// Step takes a snapshot if one is due, prunes old ones, and removes the directories of former members.
 func (k Keeper) Step(ctx context.Context, now time.Time) error {
 	if err := k.clean(now); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (k Keeper) clean(now time.Time) error {
 	return err
 }
 
-// last is when the last snapshot was taken; the zero time if there is none.
+// last returns the time of the last snapshot; the zero time if there is none.
 func (k Keeper) last() (time.Time, error) {
 	names, err := List(k.directory())
 	if err != nil || len(names) == 0 {

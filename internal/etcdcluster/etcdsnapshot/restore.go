@@ -12,12 +12,12 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// Tool runs etcdutl with arguments. The error has what it printed.
+// Tool runs etcdutl with arguments. The error contains its output.
 type Tool func(ctx context.Context, args []string) error
 
-// Restore makes the member on a node from a snapshot. All members that the record has must be made from the same snapshot, while none of them
-// runs: they begin as one cluster then. data is the directory that holds the members' own directories. What the member has there is
-// renamed, and its new name returned; it is empty if there was nothing. The member's directory appears as a whole, or not at all.
+// Restore creates the data of the member on a node from a snapshot. All members of the record must be restored from the same snapshot before any of them is
+// started; they then form one cluster. data is the parent of the members' data directories. Restore renames the existing directory of the member and
+// returns its new name; empty if there was none. It creates the new directory atomically.
 func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, snapshot, data string, now time.Time) (former string, err error) {
 	if err := Verify(snapshot); err != nil {
 		return "", err
@@ -27,9 +27,9 @@ func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, 
 		return "", err
 	}
 	target := filepath.Join(data, member.Name)
-	unfinished := target + part
+	unfinished := target + partSuffix
 	if err := os.RemoveAll(unfinished); err != nil {
-		return "", fmt.Errorf("remove what an earlier attempt has left: %w", err)
+		return "", fmt.Errorf("remove the data of an earlier attempt: %w", err)
 	}
 	if err := etcdutl(ctx, arguments(m, member, all, snapshot, unfinished)); err != nil {
 		return "", errors.Join(fmt.Errorf("restore member %s: %w", member.Name, err), os.RemoveAll(unfinished))
@@ -43,7 +43,7 @@ func Restore(ctx context.Context, etcdutl Tool, m etcdcluster.Membership, node, 
 	return former, nil
 }
 
-// setAside renames the directory of a member, unless an etcd uses it.
+// setAside renames the directory of a member; it fails if an etcd uses it.
 func setAside(target string, now time.Time) (former string, err error) {
 	if _, err := os.Stat(target); errors.Is(err, os.ErrNotExist) {
 		return "", nil
@@ -58,12 +58,12 @@ func setAside(target string, now time.Time) (former string, err error) {
 	}
 	former = target + ".replaced-" + now.UTC().Format(layout)
 	if err := os.Rename(target, former); err != nil {
-		return "", fmt.Errorf("set the former data aside: %w", err)
+		return "", fmt.Errorf("rename the former data: %w", err)
 	}
 	return former, nil
 }
 
-// membersOf returns the member on a node, and all of them in the form of etcd's option initial-cluster.
+// membersOf returns the member on a node, and the value of etcd's option initial-cluster.
 func membersOf(m etcdcluster.Membership, node string) (own etcdcluster.Member, all string, err error) {
 	var nodes, list []string
 	for _, member := range m.Members {
@@ -81,8 +81,8 @@ func membersOf(m etcdcluster.Membership, node string) (own etcdcluster.Member, a
 	return own, strings.Join(list, ","), nil
 }
 
-// arguments are those of etcdutl. Revisions begin far above those of the snapshot, and count as compacted, so that clients that have seen later
-// ones read everything again.
+// arguments returns the arguments of etcdutl. Revisions start far above those of the snapshot, and earlier ones count as compacted, so that clients that
+// have seen later revisions read everything again.
 func arguments(m etcdcluster.Membership, member etcdcluster.Member, all, snapshot, directory string) []string {
 	return []string{
 		"snapshot", "restore", snapshot, "--name", member.Name, "--data-dir", directory,

@@ -35,7 +35,7 @@ type threeMembers struct {
 
 func newThreeMembers(t *testing.T) *threeMembers {
 	t.Helper()
-	ca, err := certs.NewAuthority("toy-etcd", time.Now(), 24*time.Hour)
+	ca, err := certs.NewCA("toy-etcd", time.Now(), 24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func newThreeMembers(t *testing.T) *threeMembers {
 	for i, name := range []string{"a", "b", "c"} {
 		candidates = append(candidates, etcdcluster.Candidate{Name: name, UID: name, Address: address(i)})
 	}
-	c := &threeMembers{t: t, members: etcdcluster.Found(candidates, managed, "0000000a"), dirs: map[string]string{}, running: map[string]*exec.Cmd{}}
+	c := &threeMembers{t: t, members: etcdcluster.Bootstrap(candidates, managed, "0000000a"), dirs: map[string]string{}, running: map[string]*exec.Cmd{}}
 	t.Cleanup(c.stop)
 	all := ""
 	for i := range c.members.Members {
@@ -95,7 +95,7 @@ func freePort(t *testing.T) uint16 {
 	}
 }
 
-func (c *threeMembers) write(node string, ca *certs.Authority, want certs.Request) {
+func (c *threeMembers) write(node string, ca *certs.CA, want certs.Request) {
 	c.t.Helper()
 	pair, err := ca.Issue(want, time.Now())
 	if err != nil {
@@ -188,7 +188,7 @@ func etcdutl(t *testing.T) Tool {
 			t.Fatalf("build etcdutl: %v\n%s", err, out)
 		}
 	}
-	return Program(path)
+	return Command(path)
 }
 
 func put(ctx context.Context, etcd etcdclient.Etcd, key, value string) error {
@@ -205,7 +205,7 @@ func TestALostClusterIsRestoredFromASnapshot(t *testing.T) {
 	if err := put(ctx, before, "/network/kept", "before the snapshot"); err != nil {
 		t.Fatal(err)
 	}
-	if err := before.Enforce(ctx, func(string) bool { return true }); err != nil {
+	if err := before.EnableAuth(ctx, func(string) bool { return true }); err != nil {
 		t.Fatal(err)
 	}
 	if err := before.Grant(ctx, "toy:node:a", []etcdcluster.Permission{{Key: "/network/a", Write: true}}); err != nil {
@@ -253,7 +253,7 @@ func TestALostClusterIsRestoredFromASnapshot(t *testing.T) {
 	if err != nil || len(list) != 3 {
 		t.Errorf("etcd lists the members %v, %v", list, err)
 	}
-	if enforced, err := after.Enforced(ctx); err != nil || !enforced {
+	if enforced, err := after.AuthEnabled(ctx); err != nil || !enforced {
 		t.Errorf("etcd checks permissions: %t, %v", enforced, err)
 	}
 	users, err := after.Users(ctx)

@@ -12,11 +12,11 @@ type Candidate struct {
 	Address   netip.Addr
 }
 
-// maxSeats is how many members there are at most: three survive the loss of any one.
+// maxSeats is the maximum number of members. Three members tolerate the loss of one.
 const maxSeats = 3
 
-// Seats returns how many members there ought to be with a number of candidates: three or one. Two would be worse
-// than one, since the loss of either stops both.
+// Seats returns the desired number of members for a number of candidates: three, one or none. Two would be worse than one, because the loss of either
+// stops the cluster.
 func Seats(candidates int) int {
 	if candidates >= maxSeats {
 		return maxSeats
@@ -24,10 +24,9 @@ func Seats(candidates int) int {
 	return min(candidates, 1)
 }
 
-// Found returns the membership of a cluster that is founded again on the first of the candidates, with seats promised
-// to those that follow. The token must not have been used before, here or for any member. It has no members without
-// candidates.
-func Found(candidates []Candidate, m Managed, token string) Membership {
+// Bootstrap returns the membership of a new cluster: the first candidate is its first member, and the following ones are in the state Promised. The token
+// must be new. Without candidates, the membership has no members.
+func Bootstrap(candidates []Candidate, m Managed, token string) Membership {
 	out := Membership{Token: token}
 	for i, c := range candidates[:Seats(len(candidates))] {
 		member := NewMember(c, m, token)
@@ -40,7 +39,7 @@ func Found(candidates []Candidate, m Managed, token string) Membership {
 	return out
 }
 
-// Hash returns a short name for some texts: 16 hexadecimal digits.
+// Hash returns a hash of texts as 16 hexadecimal digits.
 func Hash(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {
@@ -50,5 +49,5 @@ func Hash(texts ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// PodHash names what the pod of a member is made of. A Deployment whose pods carry another has yet to follow.
+// PodHash returns a hash of the inputs of a member's pod. A Deployment whose pods have another hash is not up to date.
 func (m Member) PodHash() string { return Hash(m.Name, m.Address, m.Image, m.Trust) }

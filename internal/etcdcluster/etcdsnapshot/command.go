@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// Program returns the Tool of a path, as of etcdutl in an image.
-func Program(path string) Tool {
+// Command returns a Tool that runs the executable at a path.
+func Command(path string) Tool {
 	return func(ctx context.Context, args []string) error {
 		out, err := exec.CommandContext(ctx, path, args...).CombinedOutput()
 		if err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster/etcdclient"
 )
 
-// link is the connection to etcd that is open, if any. The zero value is none. A reconcile takes the connection once,
-// so that closing it meanwhile makes requests fail, and nothing worse.
-type link struct {
+// connection holds the open connection to etcd, if any. The zero value has none. A reconcile gets the connection once; if it is closed meanwhile, only
+// requests fail.
+type connection struct {
 	mu     sync.Mutex
 	etcd   etcdclient.Etcd
-	key    string // what it was made for
+	key    string // its parameters
 	cancel context.CancelFunc
-	// failures counts reconciles in a row in which etcd did not answer. Only reconciles change it.
+	// failures counts successive reconciles in which etcd did not answer. Only reconciles change it.
 	failures int
 }
 
-// open returns the connection that was made for a key, if it is still the one that is open.
-func (l *link) open(key string) etcdclient.Etcd {
+// open returns the open connection if it has a key, and nil otherwise.
+func (l *connection) open(key string) etcdclient.Etcd {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.key != key {
@@ -33,28 +33,28 @@ func (l *link) open(key string) etcdclient.Etcd {
 	return l.etcd
 }
 
-// replace closes the connection that is open, and keeps another instead. cancel ends what goes with it.
-func (l *link) replace(key string, etcd etcdclient.Etcd, cancel context.CancelFunc) {
+// replace closes the open connection and stores another one, which is closed together with cancel.
+func (l *connection) replace(key string, etcd etcdclient.Etcd, cancel context.CancelFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.etcd != nil {
 		l.cancel()
-		_ = l.etcd.Close() // it is given up, also if that fails
+		_ = l.etcd.Close() // the connection is not used again
 	}
 	l.etcd, l.key, l.cancel = etcd, key, cancel
 }
 
-func (l *link) close() { l.replace("", nil, nil) }
+func (l *connection) close() { l.replace("", nil, nil) }
 
-// connect makes the connection that the reconcile needs, unless it is open. There is none while no one could answer.
+// connect opens the connection of the reconcile unless it is open. Without voting members, there is none.
 func (r *Run) connect(cred credentials) error {
 	endpoints := r.votersOrExternal()
 	if len(endpoints) == 0 {
-		r.link.close()
+		r.connection.close()
 		return nil
 	}
 	key := strings.Join(append(slices.Clone(endpoints), r.Prefix, string(cred.own()[corev1.TLSCertKey]), string(cred.own()[etcdcluster.BundleKey])), "\n")
-	if r.Etcd = r.link.open(key); r.Etcd != nil {
+	if r.Etcd = r.connection.open(key); r.Etcd != nil {
 		return nil
 	}
 	config, err := etcdclient.TLSConfig(cred.own())
@@ -65,14 +65,14 @@ func (r *Run) connect(cred credentials) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	r.link.replace(key, r.Etcd, cancel)
-	r.link.failures = 0
+	r.connection.replace(key, r.Etcd, cancel)
+	r.connection.failures = 0
 	r.granted = nil
 	go r.Etcd.Watch(ctx, r.Prefix+"/", r.deps.Changed)
 	return nil
 }
 
-// votersOrExternal returns the members to connect to. Learners answer almost nothing, and would only be tried in vain.
+// votersOrExternal returns the endpoints to connect to. It omits learners, which refuse most requests.
 func (r *Run) votersOrExternal() []string {
 	if r.Settings.External != nil {
 		return r.Settings.External.Endpoints

@@ -13,32 +13,32 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// upkeepTimeout is how long it may take to compact or to defragment a database, which is copied for it.
-const upkeepTimeout = 2 * time.Minute
+// maintenanceTimeout is the timeout of compaction and defragmentation; defragmentation copies the database.
+const maintenanceTimeout = 2 * time.Minute
 
-// anyKey is read for the revision in the header of the response alone.
+// anyKey is a key that is read to get the current revision from the response header.
 const anyKey = "cno"
 
-// Database is what a member reports of its database.
+// Database is the status of a member's database.
 type Database struct {
-	// ID is etcd's number for the member.
+	// ID is etcd's ID of the member.
 	ID uint64
-	// Size is the size of the file, and InUse how much of it holds data, in bytes.
+	// Size is the size of the file, and InUse the part of it that has data, in bytes.
 	Size, InUse int64
 	Leader      bool
-	// NoSpace is true while the alarm NOSPACE of any member is active: etcd refuses all writes.
+	// NoSpace is true while the alarm NOSPACE of any member is active, during which etcd refuses all writes.
 	NoSpace bool
 }
 
-// Upkeep keeps the databases of an etcd small.
-type Upkeep interface {
-	// Compact removes the history of all keys.
+// Maintenance maintains the databases of an etcd.
+type Maintenance interface {
+	// Compact removes the history of all keys up to the current revision.
 	Compact(ctx context.Context) error
-	// Defragment returns the free space of one member's database to its disk. The member answers nothing meanwhile.
+	// Defragment releases the free space of one member's database. The member does not answer requests meanwhile.
 	Defragment(ctx context.Context, clientURL string) error
-	// Snapshot returns the database of a member at one moment, followed by its SHA-256 checksum. The caller closes it.
+	// Snapshot returns a snapshot of a member's database, followed by its SHA-256 checksum. The caller closes it.
 	Snapshot(ctx context.Context) (io.ReadCloser, error)
-	// Disarm ends the alarm NOSPACE of all members.
+	// Disarm disarms the alarm NOSPACE of all members.
 	Disarm(ctx context.Context) error
 }
 
@@ -51,7 +51,7 @@ func databaseOf(s *clientv3.StatusResponse) Database {
 }
 
 func (c *connection) Compact(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
+	ctx, cancel := context.WithTimeout(ctx, maintenanceTimeout)
 	defer cancel()
 	resp, err := c.client.Get(ctx, anyKey, clientv3.WithCountOnly())
 	if err != nil {
@@ -65,7 +65,7 @@ func (c *connection) Compact(ctx context.Context) error {
 }
 
 func (c *connection) Defragment(ctx context.Context, clientURL string) error {
-	ctx, cancel := context.WithTimeout(ctx, upkeepTimeout)
+	ctx, cancel := context.WithTimeout(ctx, maintenanceTimeout)
 	defer cancel()
 	if _, err := c.client.Defragment(ctx, clientURL); err != nil {
 		return fmt.Errorf("defragment etcd at %s: %w", clientURL, c.explain(err, clientURL))

@@ -10,36 +10,34 @@ import (
 	"github.com/cluster-network-operator/cno/internal/etcdcluster"
 )
 
-// Policy is how long the certificates of a managed etcd are valid. A CA is replaced every five years, what it
-// signs every half year.
+// Policy returns the certificate policy of a managed etcd. CAs are replaced every five years, other certificates every half year.
 func Policy(c etcdcluster.Cluster) certs.Policy {
 	const day = 24 * time.Hour
-	return certs.Policy{Name: c.App, AuthorityLife: 10 * 365 * day, LeafLife: etcdcluster.CertificateLife, Overlap: day}
+	return certs.Policy{Name: c.App, CALife: 10 * 365 * day, LeafLife: etcdcluster.CertificateLife, Overlap: day}
 }
 
-// The keys of the authority's Secret beside tls.crt and tls.key, which sign now.
+// The keys of the CA's Secret in addition to tls.crt and tls.key, which are those of the current CA.
 const (
 	nextCertificate = "next.crt"
 	nextKey         = "next.key"
 	previous        = "previous.crt"
 )
 
-// DecodeRotation reads the authority's Secret. What cannot be read is an error: a new authority would lock the
-// operator out of its own etcd.
+// DecodeRotation reads the CA's Secret. Invalid data is an error, because a new CA would lock the operator out of the etcd.
 func DecodeRotation(data map[string][]byte) (certs.Rotation, error) {
 	var r certs.Rotation
 	var err error
-	if r.Current, err = certs.ParseAuthority(certs.Pair{Certificate: data[corev1.TLSCertKey], Key: data[corev1.TLSPrivateKeyKey]}); err != nil {
+	if r.Current, err = certs.ParseCA(certs.Pair{Certificate: data[corev1.TLSCertKey], Key: data[corev1.TLSPrivateKeyKey]}); err != nil {
 		return certs.Rotation{}, err
 	}
 	next := certs.Pair{Certificate: data[nextCertificate], Key: data[nextKey]}
 	if !next.Empty() {
-		if r.Next, err = certs.ParseAuthority(next); err != nil {
-			return certs.Rotation{}, fmt.Errorf("the one that follows: %w", err)
+		if r.Next, err = certs.ParseCA(next); err != nil {
+			return certs.Rotation{}, fmt.Errorf("next CA: %w", err)
 		}
 	}
 	if r.Previous, err = certs.ParseBundle(data[previous]); err != nil {
-		return certs.Rotation{}, fmt.Errorf("the ones before: %w", err)
+		return certs.Rotation{}, fmt.Errorf("previous CAs: %w", err)
 	}
 	return r, nil
 }
@@ -64,13 +62,12 @@ type issuer struct {
 	policy   certs.Policy
 	rotation certs.Rotation
 	now      time.Time
-	// spread reports whether every running member has started with the rotation's bundle. It is called only for a
-	// certificate that can wait.
+	// spread reports whether all running members have started with the rotation's bundle. It is called only for certificates that can wait.
 	spread func() (bool, error)
 }
 
-// refreshed returns the data that a Secret with a certificate should hold: what it holds, as long as that is good.
-func (i issuer) refreshed(data map[string][]byte, want certs.Request) (fresh map[string][]byte, why string, err error) {
+// refresh returns the desired data of a Secret with a certificate, and the reason if the certificate is new. It keeps a valid certificate.
+func (i issuer) refresh(data map[string][]byte, want certs.Request) (fresh map[string][]byte, why string, err error) {
 	pair := certs.Pair{Certificate: data[corev1.TLSCertKey], Key: data[corev1.TLSPrivateKeyKey]}
 	if why = certs.Stale(pair, want, i.rotation.Current, i.now); why != "" {
 		keep, err := i.keeps(pair, want)
@@ -88,9 +85,8 @@ func (i issuer) refreshed(data map[string][]byte, want certs.Request) (fresh map
 	return fresh, why, nil
 }
 
-// keeps reports whether a certificate that was signed by an earlier CA stays. Members read their bundle when they
-// start and reject what a CA signs that is not in it. After the loss of a CA, its successor therefore signs only when
-// every member has started with the new bundle, and agents have had the overlap to do so.
+// keeps reports whether a certificate of an earlier CA is kept. Members read their bundle at their start and reject certificates of other CAs. After the
+// loss of a CA, its successor therefore signs only after all members have started with the new bundle, and agents have had the overlap to do so.
 func (i issuer) keeps(pair certs.Pair, want certs.Request) (bool, error) {
 	serves := func(until time.Time) bool { return certs.Serves(pair, want, i.rotation.Previous, i.now, until) }
 	if !serves(i.now) {
