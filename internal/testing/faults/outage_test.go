@@ -163,7 +163,7 @@ func TestWhatHappensWhileNobodyWorksIsSeenAfterwards(t *testing.T) {
 	if err := c.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: key}); err != nil {
 		t.Fatal(err)
 	}
-	c.create(&corev1.ConfigMap{ObjectMeta: key, Data: map[string]string{"kube-proxy-config.yaml": "someone's"}})
+	c.create(&corev1.ConfigMap{ObjectMeta: key, Data: map[string]string{"kube-proxy-config.yaml": "of another client"}})
 	if err := c.Client.Delete(t.Context(), &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-flannel", Name: "flanneld"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 const module = "github.com/openshift/api"
 
 // thirdParty holds definitions that neither Kubernetes nor that module has. They are written for this project and
-// accept whatever the real ones accept.
+// accept everything that the real ones accept.
 //
 //go:embed thirdparty/*.yaml
 var thirdParty embed.FS
