@@ -1,5 +1,5 @@
-// Command host-network-courier runs on every node: it brings files of host network configuration, and reports what the node
-// says of them; see docs/controllers/hostnetworkconfig.md.
+// Command host-network-courier runs on every node: it copies files of host network configuration to the node, and reports the
+// node's results; see docs/controllers/hostnetworkconfig.md.
 package main
 
 import (
@@ -28,7 +28,7 @@ func main() {
 }
 
 func command(log *slog.Logger) *cobra.Command {
-	c := courier.Courier{Repeat: 10 * time.Minute, Again: time.Minute, Now: time.Now, Log: log}
+	c := courier.Courier{PublishInterval: 10 * time.Minute, RequestInterval: time.Minute, Now: time.Now, Log: log}
 	cmd := &cobra.Command{
 		Use:           "host-network-courier",
 		Short:         "Copy host network files to this node, and report its results",
@@ -38,7 +38,7 @@ func command(log *slog.Logger) *cobra.Command {
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.Node = os.Getenv("NODE_NAME"); c.Node == "" {
-				return fmt.Errorf("NODE_NAME is not set; the downward API gives it (spec.nodeName)")
+				return fmt.Errorf("NODE_NAME is not set; set it to spec.nodeName with the downward API")
 			}
 			config, err := rest.InClusterConfig()
 			if err != nil {

@@ -14,7 +14,7 @@ import (
 // There, a script of NetworkManager writes it when NetworkManager brings the bridge up, which it does not on every backend.
 const bridgeUp = "/run/nodeip-configuration/br-ex-up"
 
-// announceBridge says that br-ex is up, if it is.
+// announceBridge writes bridgeUp if br-ex is up.
 func announceBridge() error {
 	link, err := net.InterfaceByName(automatic.Bridge)
 	if err != nil || link.Flags&net.FlagUp == 0 {

@@ -17,13 +17,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
-// resolvConf is where NetworkManager, or the backend without it, names the DNS servers.
+// resolvConf is the file to which NetworkManager, or the backend without it, writes the DNS servers.
 const resolvConf = "/etc/resolv.conf"
 
-// devices is where the kernel says how bonds get on with their switch.
+// devices is the directory in which the kernel reports the LACP state of bonds.
 const devices = "/sys/class/net"
 
-// openBackend chooses the backend, remembers the choice, and makes it.
+// openBackend chooses a backend, stores the choice, and opens the backend.
 func (o *options) openBackend(ctx context.Context, h *host, kernel *netlink.Handle) (hostapply.Backend, error) {
 	// A host without a bus has no NetworkManager.
 	bus, err := nmdbus.Dial(o.bus)
@@ -39,7 +39,7 @@ func (o *options) openBackend(ctx context.Context, h *host, kernel *netlink.Hand
 		return nil, err
 	}
 	if err := backends.Remember(o.state, kind); err != nil {
-		return nil, fmt.Errorf("remember the backend: %w", err)
+		return nil, fmt.Errorf("store the choice of backend: %w", err)
 	}
 	o.log.Info("backend chosen", "backend", kind)
 	reader := kernelstate.Reader{Netlink: kernel, ResolvConf: resolvConf}

@@ -29,13 +29,13 @@ func resolve(name string, data []byte, live livestate.State) (*nmstate.Document,
 	return livestate.Concrete(doc, live)
 }
 
-// automatic makes the document of a host that has none.
+// automatic returns a document for a host without one.
 func (h *host) automatic(live livestate.State) (*nmstate.Document, error) {
 	hints, err := automatic.ReadHints(os.DirFS("/"))
 	if err != nil {
 		return nil, err
 	}
-	made, err := automatic.Make(live, hints)
+	made, err := automatic.Generate(live, hints)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 )
 
-// look is how often the directory of leases is read.
+// look is the interval at which the directory of leases is read.
 const look = 5 * time.Second
 
 func leasesCommand(o *options) *cobra.Command {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// lock keeps other runs out, for the journal and the network are one for all, until the function that it returns is
-// called, or the process ends. It waits for its turn.
+// lock locks the journal and the network against other runs, until the returned function is called or the process ends. It
+// waits for a run that holds the lock.
 func lock(ctx context.Context, dir string) (func() error, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

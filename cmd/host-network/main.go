@@ -1,4 +1,4 @@
-// Command host-network gives a host the network that its document describes; see docs/programs/host-network.md.
+// Command host-network configures a host's network according to its document; see docs/programs/host-network.md.
 package main
 
 import (

@@ -16,8 +16,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/cli/exit"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/backends"
-	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/reach"
-	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/rivals"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/conflict"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/probe"
 )
 
 // options are the flags.
@@ -46,11 +46,11 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.limits.Verify, "verify-timeout", o.limits.Verify, "how long the network may take to become what was applied")
 }
 
-// host is all that a run needs of this host.
+// host is this host's state for a run.
 type host struct {
 	engine  *hostapply.Engine
 	closers []func() error
-	// uplink is the interface that automatic mode chose; empty if it was not asked.
+	// uplink is the interface that automatic mode chose; empty without automatic mode.
 	uplink string
 }
 
@@ -62,14 +62,14 @@ func (h *host) close() error {
 	return errors.Join(errs...)
 }
 
-// open waits for its turn, and makes the engine.
+// open waits for the lock, and creates the engine.
 func (o *options) open(ctx context.Context) (*host, error) {
 	unlock, err := lock(ctx, o.state)
 	if err != nil {
 		return nil, err
 	}
 	h := &host{closers: []func() error{unlock}}
-	if err := rivals.Enabled(os.DirFS("/")); err != nil {
+	if err := conflict.Enabled(os.DirFS("/")); err != nil {
 		return nil, &exit.Code{Status: exit.Refused, Err: errors.Join(err, h.close())}
 	}
 	kernel, err := netlink.NewHandle()
@@ -86,7 +86,7 @@ func (o *options) open(ctx context.Context) (*host, error) {
 		return nil, errors.Join(fmt.Errorf("read boot id: %w", err), h.close())
 	}
 	h.engine = &hostapply.Engine{
-		Backend: backend, Documents: os.DirFS(o.documents), Resolve: resolve, Prober: reach.Prober{Netlink: kernel},
+		Backend: backend, Documents: os.DirFS(o.documents), Resolve: resolve, Prober: probe.Prober{Netlink: kernel},
 		Dir: o.state, Report: o.report, Applied: o.applied, Boot: strings.TrimSpace(string(boot)),
 		Hostname: os.Hostname, Limits: o.limits, Now: time.Now, Wait: hostapply.Sleep, Log: o.log,
 	}

@@ -10,11 +10,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
 )
 
-// forgottenFile holds the boot in which OVN's controller was last told to forget where its flows come from.
+// forgottenFile has the ID of the boot in which ovn-remote was last cleared.
 const forgottenFile = "ovn-forgotten"
 
-// oncePerBoot has OVN's controller forget what it was told before this boot, by forget. A later run in the same boot must not:
-// OVN may work by then. A host without Open vSwitch has nothing to forget, and may start it later.
+// oncePerBoot calls forget, which clears ovn-remote as it was before this boot. A later run in the same boot must not clear it, because
+// OVN may use it by then. A host without Open vSwitch has no such setting, and may start Open vSwitch later.
 func oncePerBoot(ctx context.Context, dir, boot string, forget func(context.Context) error) error {
 	file := filepath.Join(dir, forgottenFile)
 	if data, err := os.ReadFile(file); err == nil && string(data) == boot {

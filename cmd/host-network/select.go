@@ -45,7 +45,7 @@ func selectCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// whoami is the host of a name, or this one.
+// whoami returns the host with the given name, or this host.
 func whoami(name string) (placement.Host, error) {
 	if name != "" {
 		return placement.Host{Name: name}, nil

@@ -45,12 +45,12 @@ func statusCommand(o *options) *cobra.Command {
 	return cmd
 }
 
-// good reports whether the host has what it should have.
+// good reports whether the host has its desired configuration.
 func good(r hostapply.Result) bool {
 	return r == hostapply.Applied || r == hostapply.Unchanged || r == hostapply.Nothing
 }
 
-// sentence is a report for people.
+// sentence returns a report as text.
 func sentence(r hostapply.Report) string {
 	text := fmt.Sprintf("%s: %s", r.Time.Format(time.RFC3339), r.Result)
 	if r.Source.SHA256 != "" {

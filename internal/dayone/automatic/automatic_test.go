@@ -84,7 +84,7 @@ func TestUplink(t *testing.T) {
 }
 
 func TestStaticCardBecomesABridgeWithAllThatItHad(t *testing.T) {
-	made, err := Make(host(), Hints{})
+	made, err := Generate(host(), Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ routes:
 
 func TestDocumentIsTheSameOnceTheBridgeIsThere(t *testing.T) {
 	before := host()
-	first, err := Make(before, Hints{})
+	first, err := Generate(before, Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestDocumentIsTheSameOnceTheBridgeIsThere(t *testing.T) {
 	after.OVS = []livestate.Bridge{{Name: "br-ex", Ports: []livestate.BridgePort{
 		{Name: "eth0", Interfaces: []livestate.BridgeInterface{{Name: "eth0"}}},
 	}}}
-	second, err := Make(after, Hints{})
+	second, err := Generate(after, Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestDocumentIsTheSameOnceTheBridgeIsThere(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, m Made) string {
+func text(t *testing.T, m Configuration) string {
 	t.Helper()
 	out, err := m.Document.YAML()
 	if err != nil {
@@ -232,7 +232,7 @@ func TestWhatMustBePreserved(t *testing.T) {
 			if tt.change != nil {
 				tt.change(&live)
 			}
-			made, err := Make(live, tt.hints)
+			made, err := Generate(live, tt.hints)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,7 +254,7 @@ func TestWhatMustBePreserved(t *testing.T) {
 func TestBondWithFailOverMACHasNoAddressOfItsOwnButItsBridgeHas(t *testing.T) {
 	live := host()
 	live.Links[1].Kind, live.Links[1].Bond = "bond", &livestate.Bond{Mode: "active-backup", Options: map[string]string{"fail_over_mac": "follow"}}
-	made, err := Make(live, Hints{})
+	made, err := Generate(live, Hints{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestSmallMTUWithIPv6IsWarnedOf(t *testing.T) {
 	live := host()
 	live.Links[1].MTU = 1200
 	live.Links[1].Addresses = append(live.Links[1].Addresses, address("2001:db8::5/64", false))
-	if made, err := Make(live, Hints{}); err != nil || len(made.Warnings) != 1 {
+	if made, err := Generate(live, Hints{}); err != nil || len(made.Warnings) != 1 {
 		t.Errorf("warnings are %v, %v", made.Warnings, err)
 	}
 }
@@ -285,7 +285,7 @@ func TestReadHints(t *testing.T) {
 	if _, err := ReadHints(fstest.MapFS{DefaultBridgeFile: {}}); err == nil {
 		t.Error("an empty file that names nothing is no error")
 	}
-	if _, err := Make(livestate.State{}, Hints{}); !errors.Is(err, ErrNoUplink) {
+	if _, err := Generate(livestate.State{}, Hints{}); !errors.Is(err, ErrNoUplink) {
 		t.Errorf("a host without anything: %v", err)
 	}
 }

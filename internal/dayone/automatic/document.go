@@ -9,50 +9,50 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Metrics of the default routes of br-ex and br-ex1, so that they win over any other interface's.
+// Metrics of the default routes of br-ex and br-ex1. They are lower than those of all other interfaces.
 const (
 	metric      = 48
 	extraMetric = 49
 )
 
-// Made is a document and how it came about.
-type Made struct {
+// Configuration is a generated document with its uplink.
+type Configuration struct {
 	Document *nmstate.Document
-	// Uplink is the interface under br-ex, to be stored for the next boot.
+	// Uplink is the interface below br-ex, which is stored for the next boot.
 	Uplink string
 	Why    string
-	// Warnings are sentences about what may not work.
+	// Warnings are messages about possible problems.
 	Warnings []string
 }
 
-// Make returns the document of a host without one.
-func Make(live livestate.State, h Hints) (Made, error) {
+// Generate generates the document of a host without one.
+func Generate(live livestate.State, h Hints) (Configuration, error) {
 	uplink, why, err := Uplink(live, h)
 	if err != nil {
-		return Made{}, err
+		return Configuration{}, err
 	}
-	m := Made{Document: &nmstate.Document{}, Uplink: uplink, Why: why}
+	m := Configuration{Document: &nmstate.Document{}, Uplink: uplink, Why: why}
 	if err := m.bridge(live, Bridge, uplink, metric); err != nil {
-		return Made{}, err
+		return Configuration{}, err
 	}
 	if h.ExtraBridge != "" {
 		if h.ExtraBridge == uplink {
-			return Made{}, fmt.Errorf("/%s names %s, which is under %s already", ExtraBridgeFile, uplink, Bridge)
+			return Configuration{}, fmt.Errorf("/%s names %s, which is under %s already", ExtraBridgeFile, uplink, Bridge)
 		}
 		if err := m.bridge(live, ExtraBridge, h.ExtraBridge, extraMetric); err != nil {
-			return Made{}, err
+			return Configuration{}, err
 		}
 	}
 	return m, nil
 }
 
 // bridge adds one bridge over one interface.
-func (m *Made) bridge(live livestate.State, name, uplink string, metric uint32) error {
+func (m *Configuration) bridge(live livestate.State, name, uplink string, metric uint32) error {
 	card, ok := live.Link(uplink)
 	if !ok {
 		return fmt.Errorf("this host has no interface %s for %s", uplink, name)
 	}
-	// After a reboot the bridge may be in the database, and the card have the addresses again.
+	// After a reboot, the card may have the addresses although the bridge is in the database.
 	holder := card
 	if made, ok := live.Link(name); ok && len(global(made)) > 0 && len(global(card)) == 0 {
 		holder = made
@@ -67,7 +67,7 @@ func (m *Made) bridge(live livestate.State, name, uplink string, metric uint32) 
 	mtu := uint64(card.MTU)
 	bridge := nmstate.Interface{
 		Name: name, Type: nmstate.TypeOVSBridge, State: nmstate.StateUp,
-		// Tells OVN which port is the way out.
+		// OVN reads the uplink port from this key.
 		OVSDB: &nmstate.OVSPairs{ExternalIDs: nmstate.Pairs{"bridge-uplink": &card.Name}},
 		OVSBridge: &nmstate.OVSBridge{
 			AllowExtraPatchPorts: of(true), Port: []nmstate.OVSPort{{Name: uplink}, {Name: name}},
@@ -84,7 +84,7 @@ func (m *Made) bridge(live livestate.State, name, uplink string, metric uint32) 
 	return nil
 }
 
-// cardOf is the interface below the bridge: without addresses, and else as it is.
+// cardOf returns the interface below the bridge, without addresses and otherwise unchanged.
 func cardOf(l *livestate.Link, mtu uint64) nmstate.Interface {
 	i := nmstate.Interface{
 		Name: l.Name, Type: nmstate.InterfaceType(l.Kind), State: nmstate.StateUp, MTU: &mtu,
@@ -92,13 +92,13 @@ func cardOf(l *livestate.Link, mtu uint64) nmstate.Interface {
 	}
 	switch {
 	case l.Kind == string(nmstate.TypeVeth):
-		i.Type = nmstate.TypeEthernet // the other end is none of our business
+		i.Type = nmstate.TypeEthernet // the other end is not configured
 	case l.Bond != nil:
 		i.Bond = l.Bond.Desired()
 	case l.VLAN != nil:
 		i.VLAN = &nmstate.VLAN{BaseIface: l.Parent, ID: uint16(l.VLAN.ID), Protocol: nmstate.VLANProtocol(l.VLAN.Protocol)}
 	}
-	// A bond that takes over the address of its active port must not be given one.
+	// A bond that uses the MAC address of its active port must not have a fixed one.
 	if !(l.Bond != nil && l.Bond.Mode == "active-backup" && (l.Bond.Options["fail_over_mac"] == "active" || l.Bond.Options["fail_over_mac"] == "follow")) {
 		i.MACAddress = strings.ToUpper(l.MAC)
 	}
@@ -146,7 +146,7 @@ func ipv6(l *livestate.Link, metric uint32) *nmstate.IPv6 {
 	return ip
 }
 
-// waitIP makes each family that has an address now one that has to have one.
+// waitIP returns the families that have an address now, which are then required.
 func waitIP(l *livestate.Link) nmstate.WaitIP {
 	var four, six bool
 	for _, a := range global(l) {
@@ -161,13 +161,13 @@ func waitIP(l *livestate.Link) nmstate.WaitIP {
 	return "ipv4"
 }
 
-// routes moves what someone set by hand; what comes by itself comes again.
-func (m *Made) routes(live livestate.State, holder *livestate.Link, bridge string, metric uint32) {
+// routes moves static routes. Dynamic routes are not moved, since they are configured again automatically.
+func (m *Configuration) routes(live livestate.State, holder *livestate.Link, bridge string, metric uint32) {
 	for _, r := range live.Routes {
 		if r.Interface != holder.Name || slices.Contains([]string{"kernel", "dhcp", "ra"}, r.Protocol) {
 			continue
 		}
-		// A client that is none of ours may not say that a route is a lease's.
+		// Another DHCP client may not mark the routes of its lease.
 		if r.Default() && (r.Destination.Addr().Is4() && holder.IPv4.DHCP || r.Destination.Addr().Is6() && holder.IPv6.Autoconf) {
 			continue
 		}
@@ -194,8 +194,8 @@ func (m *Made) routes(live livestate.State, holder *livestate.Link, bridge strin
 	}
 }
 
-// dns keeps the servers that someone set by hand.
-func (m *Made) dns(live livestate.State, holder *livestate.Link) {
+// dns keeps statically configured servers.
+func (m *Configuration) dns(live livestate.State, holder *livestate.Link) {
 	leased := holder.IPv4.DHCP && !holder.IPv4.IgnoreDNS || holder.IPv6.Autoconf && !holder.IPv6.IgnoreDNS
 	if leased || m.Document.DNS != nil || len(live.DNS.Servers) == 0 {
 		return

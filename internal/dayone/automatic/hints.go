@@ -1,6 +1,5 @@
-// Package automatic makes the configuration of a host that has none: a bridge br-ex of Open vSwitch over the interface that leads out, with that
-// interface's addresses, routes and hardware address. What it makes is a document like any other, so the same
-// engine applies it, verifies it, and rolls it back. It is pure.
+// Package automatic generates the configuration of a host that has none: an Open vSwitch bridge br-ex over the uplink interface, with that interface's
+// addresses, routes and MAC address. The result is a document, so that the same engine applies it, verifies it, and rolls it back. The package is pure.
 package automatic
 
 import (
@@ -9,22 +8,22 @@ import (
 	"strings"
 )
 
-// Files that say which interface is to be used, as paths below /. The first two are an administrator's.
+// Files that select interfaces, as paths below /. Administrators write the first two.
 const (
 	DefaultBridgeFile = "etc/ovnk/default_bridge"
 	ExtraBridgeFile   = "etc/ovnk/extra_bridge"
 	PrimaryIPFile     = "run/nodeip-configuration/primary-ip"
-	// StoredFile holds the interface that was used at an earlier boot.
+	// StoredFile has the interface of an earlier boot.
 	StoredFile = "var/lib/ovnk/iface_default_hint"
 )
 
-// Hints are what those files say; empty where there is no file.
+// Hints is the content of these files; empty for missing files.
 type Hints struct {
-	// DefaultBridge and ExtraBridge name interfaces for br-ex and br-ex1.
+	// DefaultBridge and ExtraBridge are the interfaces for br-ex and br-ex1.
 	DefaultBridge, ExtraBridge string
-	// PrimaryIP is the address that the node will be known by.
+	// PrimaryIP is the node's address.
 	PrimaryIP string
-	// Stored is the interface of an earlier boot.
+	// Stored is the uplink of an earlier boot.
 	Stored string
 }
 

@@ -16,7 +16,7 @@ func TestWhatConfigureOVSKeepsIsKept(t *testing.T) {
 	live := host()
 	live.Links[1].Kind, live.Links[1].Bond = "bond", &livestate.Bond{Mode: "802.3ad", Ports: []string{"p1", "p2"}, Options: map[string]string{"miimon": "100", "lacp_rate": "fast"}}
 	live.Links[1].Addresses = append(live.Links[1].Addresses, address("2001:db8::5/64", false))
-	made, err := Make(live, Hints{ExtraBridge: "eth1"})
+	made, err := Generate(live, Hints{ExtraBridge: "eth1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,9 +5,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// rules moves the rules that lead packets into routing tables of the interface, or are about packets that come in there: anyone who
-// applied its old profile takes them away with it.
-func (m *Made) rules(live livestate.State, holder *livestate.Link, bridge string) {
+// rules moves the rules that refer to routing tables of the interface, or to packets that arrive on it: deactivating the interface's old profile removes
+// them.
+func (m *Configuration) rules(live livestate.State, holder *livestate.Link, bridge string) {
 	tables := map[int]bool{}
 	for _, r := range live.Routes {
 		if r.Interface == holder.Name && r.Table != livestate.MainTable && r.Protocol != "kernel" {

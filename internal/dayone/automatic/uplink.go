@@ -10,26 +10,26 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// The bridges that are made.
+// The generated bridges.
 const (
 	Bridge      = "br-ex"
 	ExtraBridge = "br-ex1"
 )
 
-// ErrNoUplink is that no interface leads out yet; one may after a while.
+// ErrNoUplink means that no interface has a default route yet.
 var ErrNoUplink = errors.New("no interface has a default route, and none is named for " + Bridge)
 
-// Uplink returns the interface that br-ex goes over, and why: the one that the administrator names, else the one
-// with the node's address, else that of a default route, IPv4 before IPv6. An interface used at an earlier boot wins over
-// the last two while it has a default route, so that a host with several does not change from boot to boot.
+// Uplink returns the interface for br-ex, and the reason: the interface that the administrator selected, or else the one with the node's address, or else
+// that of a default route, IPv4 before IPv6. The interface of an earlier boot has precedence over the last two while it has a default route, so that the
+// choice is stable across boots.
 func Uplink(live livestate.State, h Hints) (name, why string, err error) {
 	if h.DefaultBridge != "" {
-		if _, there := live.Link(h.DefaultBridge); !there {
+		if _, exists := live.Link(h.DefaultBridge); !exists {
 			return "", "", fmt.Errorf("/%s names %s, and this host has no such interface", DefaultBridgeFile, h.DefaultBridge)
 		}
 		return h.DefaultBridge, "/" + DefaultBridgeFile + " names it", nil
 	}
-	holder, why := leadsOut(live, h)
+	holder, why := defaultUplink(live, h)
 	if holder == "" {
 		return "", "", ErrNoUplink
 	}
@@ -42,7 +42,7 @@ func Uplink(live livestate.State, h Hints) (name, why string, err error) {
 	return holder, why, nil
 }
 
-func leadsOut(live livestate.State, h Hints) (name, why string) {
+func defaultUplink(live livestate.State, h Hints) (name, why string) {
 	excluded := func(name string) bool { return name == ExtraBridge || name == h.ExtraBridge || name == "" }
 	if ip, err := netip.ParseAddr(h.PrimaryIP); err == nil {
 		for _, l := range live.Links {
@@ -65,7 +65,7 @@ func leadsOut(live livestate.State, h Hints) (name, why string) {
 	return "", ""
 }
 
-// below returns the card under a bridge that was made before; empty if the interface is no such bridge.
+// below returns the card below an existing generated bridge; empty if the interface is not one.
 func below(live livestate.State, name string) string {
 	b, ok := live.OVSBridge(name)
 	if !ok {

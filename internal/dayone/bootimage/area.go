@@ -24,7 +24,7 @@ func (a Area) check(size int64) error {
 	return nil
 }
 
-// Where images say what they reserve.
+// The files that describe the reserved area.
 const (
 	infoFile = "coreos/igninfo.json"
 	areaFile = "images/ignition.img"
@@ -36,9 +36,8 @@ const (
 	oldMagic  = "coreiso+"
 )
 
-// FindArea finds what an ISO of size bytes reserves, as coreos-installer does: where its file coreos/igninfo.json says
-// (on some architectures a part of a larger file), else where the header of older images says, else in the file
-// images/ignition.img.
+// FindArea returns the reserved area of an ISO of size bytes, as coreos-installer does: that of the file coreos/igninfo.json (on some architectures a part
+// of a larger file), or else that of the header of older images, or else the file images/ignition.img.
 func FindArea(iso io.ReaderAt, size int64) (Area, error) {
 	area, err := findArea(iso, size)
 	if err != nil {
@@ -69,35 +68,35 @@ func findArea(iso io.ReaderAt, size int64) (Area, error) {
 	return file, err
 }
 
-// describedArea is the area that the file at info describes.
+// describedArea returns the area that the file at info describes.
 func (fs *isoFS) describedArea(info Area) (Area, error) {
 	raw, err := fs.read(info)
 	if err != nil {
 		return Area{}, fmt.Errorf("read %s: %w", infoFile, err)
 	}
-	var said struct {
+	var described struct {
 		File   string `json:"file"`
 		Offset int64  `json:"offset"`
 		Length int64  `json:"length"`
 	}
-	if err := json.Unmarshal(raw, &said); err != nil {
+	if err := json.Unmarshal(raw, &described); err != nil {
 		return Area{}, fmt.Errorf("read %s: %w", infoFile, err)
 	}
-	if said.File == "" {
+	if described.File == "" {
 		return Area{}, fmt.Errorf("%s names no file", infoFile)
 	}
-	file, err := fs.find(said.File)
+	file, err := fs.find(described.File)
 	if err != nil {
-		return Area{}, fmt.Errorf("%s names %q: %w", infoFile, said.File, err)
+		return Area{}, fmt.Errorf("%s names %q: %w", infoFile, described.File, err)
 	}
-	if said.Length == 0 {
-		// Without a length it is the rest of the file.
-		said.Length = file.Length - said.Offset
+	if described.Length == 0 {
+		// Without a length, the area is the rest of the file.
+		described.Length = file.Length - described.Offset
 	}
-	if said.Offset < 0 || said.Length <= 0 || said.Offset > file.Length-said.Length {
-		return Area{}, fmt.Errorf("%s names %d bytes at %d of %q, which has %d", infoFile, said.Length, said.Offset, said.File, file.Length)
+	if described.Offset < 0 || described.Length <= 0 || described.Offset > file.Length-described.Length {
+		return Area{}, fmt.Errorf("%s names %d bytes at %d of %q, which has %d", infoFile, described.Length, described.Offset, described.File, file.Length)
 	}
-	return Area{Offset: file.Offset + said.Offset, Length: said.Length}, nil
+	return Area{Offset: file.Offset + described.Offset, Length: described.Length}, nil
 }
 
 func headerArea(iso io.ReaderAt) (Area, bool, error) {
@@ -115,7 +114,7 @@ func headerArea(iso io.ReaderAt) (Area, bool, error) {
 	return Area{Offset: int64(offset), Length: int64(length)}, true, nil
 }
 
-// Used reports whether an area holds something already, which ISO would replace.
+// Used reports whether an area has content, which ISO would replace.
 func Used(iso io.ReaderAt, area Area) (bool, error) {
 	if area.Length > maxArea {
 		return false, fmt.Errorf("the reserved area has %d bytes: the most is %d", area.Length, maxArea)

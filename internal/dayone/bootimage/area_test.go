@@ -79,7 +79,7 @@ func TestTheAreaIsWhereTheImageSays(t *testing.T) {
 		{"the description is a directory", isotest.Image(map[string][]byte{"coreos/igninfo.json/x": nil}), 0, "is a directory"},
 		{"the description is no JSON", isotest.Image(map[string][]byte{"coreos/igninfo.json": []byte("x")}), 0, "igninfo.json"},
 		{"the description names no file", isotest.Image(map[string][]byte{"coreos/igninfo.json": []byte("{}")}), 0, "names no file"},
-		{"the description names a file that is not there", isotest.Image(map[string][]byte{"coreos/igninfo.json": []byte(`{"file":"y"}`)}), 0, "no such file"},
+		{"the description names a missing file", isotest.Image(map[string][]byte{"coreos/igninfo.json": []byte(`{"file":"y"}`)}), 0, "no such file"},
 		{"a part outside the file", isotest.Image(map[string][]byte{
 			"coreos/igninfo.json": []byte(`{"file":"x","offset":4000,"length":4000}`), "x": marked}), 0, "which has 5000"},
 		{"a part that overflows", isotest.Image(map[string][]byte{

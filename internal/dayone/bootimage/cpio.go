@@ -13,11 +13,11 @@ type File struct {
 	Name string
 	// Mode is its permission bits.
 	Mode uint32
-	// Content is what it holds.
+	// Content is the content of the file.
 	Content []byte
 }
 
-// The form of a header: the magic number and thirteen fields of eight hexadecimal digits.
+// The format of a header: the magic number and thirteen fields of eight hexadecimal digits.
 const (
 	magic       = "070701"
 	trailer     = "TRAILER!!!"
@@ -26,7 +26,7 @@ const (
 	typeRegular = 0o100000
 )
 
-// The fields that are used here, by their place in the header.
+// The indexes of the used fields in the header.
 const (
 	fieldInode = iota
 	fieldMode
@@ -44,11 +44,11 @@ const (
 	fieldCount
 )
 
-// maxName is the longest name that the kernel unpacks (PATH_MAX), with its final zero byte.
+// maxName is the maximum length of a name in the kernel (PATH_MAX), including the final zero byte.
 const maxName = 4096
 
-// Archive makes an archive of files, in the order given, owned by root and of no date. Directories that the names need are
-// written before the first file in them. A name that is empty, absolute, not in its shortest form or given twice is an error.
+// Archive creates an archive of files in the given order, owned by root and without times. It adds parent directories. A name that is empty, absolute, not
+// clean or a duplicate is an error.
 func Archive(files []File) ([]byte, error) {
 	var out bytes.Buffer
 	written := map[string]uint32{} // types by name

@@ -6,21 +6,20 @@ import (
 	"io"
 )
 
-// Image is a base image with a part laid over or put behind it. It is read where it lies: making one reads nothing.
-// All its methods may be called at the same time if the base's ReadAt may.
+// Image is a base image with an overlaid or appended part. Creating it reads nothing. Its methods are safe for concurrent use if the base's ReadAt is.
 type Image struct {
 	parts []part
 	size  int64
 }
 
-// part is length bytes of the image, which begin at begin, from a source's byte from on.
+// part is a range of length bytes of the image at begin, which is read from a source at offset from.
 type part struct {
 	begin, length int64
 	source        io.ReaderAt
 	from          int64
 }
 
-// TooLargeError is of a payload that does not fit into the area an image reserves.
+// TooLargeError is the error of a payload that does not fit into the reserved area of an image.
 type TooLargeError struct {
 	// Payload and Area are sizes in bytes.
 	Payload, Area int64
@@ -32,8 +31,8 @@ func (e *TooLargeError) Error() string {
 		"configure fewer interfaces before boot and the others at first boot, or boot the initramfs, which has no limit", e.Payload, e.Area)
 }
 
-// ISO lays a payload over the area of a base image of size bytes, and zeros over the rest of the area, so that nothing
-// of what it held before is left. The error is a TooLargeError, or of an area outside the image.
+// ISO overlays the area of a base image of size bytes with a payload, and the rest of the area with zeros. The error is a TooLargeError, or that of an area
+// outside the image.
 func ISO(base io.ReaderAt, size int64, area Area, payload []byte) (*Image, error) {
 	if err := area.check(size); err != nil {
 		return nil, err
@@ -50,8 +49,8 @@ func ISO(base io.ReaderAt, size int64, area Area, payload []byte) (*Image, error
 	return i, nil
 }
 
-// Initramfs puts a payload behind a base initramfs of size bytes. Both begin at multiples of four bytes: the kernel
-// skips zeros between archives, and reads an uncompressed one only from there.
+// Initramfs appends a payload to a base initramfs of size bytes, aligned to four bytes: the kernel skips zeros between archives, and requires the alignment
+// of uncompressed ones.
 func Initramfs(base io.ReaderAt, size int64, payload []byte) *Image {
 	n := int64(len(payload))
 	i := &Image{}
@@ -70,13 +69,13 @@ func (i *Image) add(source io.ReaderAt, from, length int64) {
 	i.size += length
 }
 
-// Size is the image's length in bytes.
+// Size returns the image's size in bytes.
 func (i *Image) Size() int64 { return i.size }
 
-// Reader reads the image from its beginning. Each reader has a place of its own.
+// Reader returns a new reader of the image.
 func (i *Image) Reader() *io.SectionReader { return io.NewSectionReader(i, 0, i.size) }
 
-// ReadAt reads as io.ReaderAt says. A base that is shorter than it was said to be is io.ErrUnexpectedEOF.
+// ReadAt implements io.ReaderAt. If the base is shorter than its size, the error is io.ErrUnexpectedEOF.
 func (i *Image) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, fmt.Errorf("read image at %d: negative offset", off)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What ECMA-119 (ISO 9660) says about sizes and places.
+// Sizes and offsets of ECMA-119 (ISO 9660).
 const (
 	sector       = 2048
 	descriptors  = 16 // the sector of the first volume descriptor
@@ -23,7 +23,7 @@ const (
 
 var errNotFound = errors.New("no such file in the image")
 
-// isoFS finds files of an ISO 9660 image. It reads the primary volume, and Rock Ridge names where there are any.
+// isoFS finds files of an ISO 9660 image. It reads the primary volume with optional Rock Ridge names.
 type isoFS struct {
 	image io.ReaderAt
 	size  int64
@@ -60,7 +60,7 @@ func unexpected(err error) error {
 	return err
 }
 
-// extent is where the content of a record lies.
+// extent returns the position of a record's content.
 func extent(record []byte) Area {
 	return Area{
 		Offset: int64(binary.LittleEndian.Uint32(record[2:])) * sector,
@@ -68,7 +68,7 @@ func extent(record []byte) Area {
 	}
 }
 
-// find returns where the file at a slash path lies. The error is errNotFound if there is none.
+// find returns the position of the file at a slash path. The error is errNotFound if there is none.
 func (fs *isoFS) find(path string) (Area, error) {
 	at, dir := fs.root, true
 	for name := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
@@ -106,8 +106,7 @@ func (fs *isoFS) read(a Area) ([]byte, error) {
 	return content, nil
 }
 
-// lookup finds the record of a name in a directory. Names of the plain standard are upper case; those are compared without
-// regard to case.
+// lookup finds the record of a name in a directory. It ignores the case of names without Rock Ridge, which are upper case.
 func lookup(directory []byte, name string) ([]byte, error) {
 	for at := 0; at < len(directory); {
 		length := int(directory[at])

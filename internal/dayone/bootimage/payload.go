@@ -6,15 +6,14 @@ import (
 	"fmt"
 )
 
-// ConfigName is where Ignition looks for its configuration in the initial file system.
+// ConfigName is the path of Ignition's configuration in the initial file system.
 const ConfigName = "config.ign"
 
-// NetworkDir is where a CoreOS initial file system looks for NetworkManager's files, for a network that is needed before
-// Ignition has run (coreos-installer's "network embed" uses it too).
+// NetworkDir is the directory of NetworkManager's files in a CoreOS initial file system, for a network that is needed before Ignition runs. It is also used
+// by "coreos-installer ... network embed".
 const NetworkDir = "etc/coreos-firstboot-network"
 
-// Payload packs an Ignition configuration, and files that the initial file system needs besides, into a compressed
-// archive for ISO or Initramfs.
+// Payload packs an Ignition configuration, and more files for the initial file system, into a compressed archive for ISO or Initramfs.
 func Payload(config []byte, more ...File) ([]byte, error) {
 	archive, err := Archive(append([]File{{Name: ConfigName, Mode: 0o600, Content: config}}, more...))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package docdiff compares two documents, in the words in which people talk about them. It is pure.
+// Package docdiff compares two documents for users. It is pure.
 package docdiff
 
 import (
@@ -12,24 +12,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Difference is one thing in which two documents differ. From is empty if only the second has it, To if only the
-// first has it.
+// Difference is a difference between two documents. From is empty if only the second document has the value, To if only the first has.
 type Difference struct {
-	// Subject is what the thing belongs to: "interface br-ex (ovs-interface)", "routes", "rules", "dns", "document".
+	// Subject is the part of the document: "interface br-ex (ovs-interface)", "routes", "rules", "dns", "document".
 	Subject string `json:"subject"`
-	// What names it, for example "mtu", "address 192.0.2.1/24", or "0.0.0.0/0 via 192.0.2.1 dev br-ex".
+	// What is the name of the value, for example "mtu", "address 192.0.2.1/24", or "0.0.0.0/0 via 192.0.2.1 dev br-ex".
 	What string `json:"what"`
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
 
-// there is the value of what has no value but that it is there.
-const there = "yes"
+// present is the value of entries without a value.
+const present = "yes"
 
-// String is one line: + for what was added, - for what was removed, ~ for what was changed.
+// String returns one line: + for an addition, - for a removal, ~ for a change.
 func (d Difference) String() string {
 	value := func(v string) string {
-		if v == there {
+		if v == present {
 			return ""
 		}
 		return ": " + v
@@ -43,8 +42,8 @@ func (d Difference) String() string {
 	return fmt.Sprintf("~ %s: %s -> %s", d.What, d.From, d.To)
 }
 
-// Diff returns in what two documents differ: by interface, address, route, rule and resolver. The order of interfaces,
-// addresses and routes makes no difference; nil is a document that asks for nothing.
+// Diff returns the differences of two documents, by interface, address, route, rule and resolver. It ignores the order of interfaces, addresses and routes.
+// A nil document is empty.
 func Diff(a, b *nmstate.Document) ([]Difference, error) {
 	before, err := facts(a)
 	if err != nil {
@@ -71,10 +70,10 @@ func Diff(a, b *nmstate.Document) ([]Difference, error) {
 	return all, nil
 }
 
-// key names one fact of a document.
+// key identifies a value of a document.
 type key struct{ subject, what string }
 
-// facts takes a document apart.
+// facts flattens a document to values.
 func facts(doc *nmstate.Document) (map[key]string, error) {
 	all := map[key]string{}
 	if doc == nil {
@@ -82,7 +81,7 @@ func facts(doc *nmstate.Document) (map[key]string, error) {
 	}
 	for _, iface := range doc.Interfaces {
 		subject := fmt.Sprintf("interface %s (%s)", iface.Name, iface.Kind())
-		all[key{subject, "interface"}] = there
+		all[key{subject, "interface"}] = present
 		plain, err := plainOf(iface)
 		if err != nil {
 			return nil, err
@@ -94,7 +93,7 @@ func facts(doc *nmstate.Document) (map[key]string, error) {
 			delete(ip, "address")
 		}
 		for _, a := range iface.Static() {
-			all[key{subject, "address " + a.Prefix().String()}] = there
+			all[key{subject, "address " + a.Prefix().String()}] = present
 		}
 		flatten(all, subject, "", plain)
 	}
@@ -104,7 +103,7 @@ func facts(doc *nmstate.Document) (map[key]string, error) {
 	return all, nil
 }
 
-// flattenRest takes apart what belongs to no interface.
+// flattenRest flattens all parts except interfaces.
 func flattenRest(all map[key]string, doc *nmstate.Document) error {
 	if doc.Routes != nil {
 		for _, r := range doc.Routes.Config {
@@ -125,7 +124,7 @@ func flattenRest(all map[key]string, doc *nmstate.Document) error {
 			if err != nil {
 				return err
 			}
-			all[key{"routes", name}] = orThere(plain)
+			all[key{"routes", name}] = orPresent(plain)
 		}
 	}
 	if doc.RouteRules != nil {
@@ -134,7 +133,7 @@ func flattenRest(all map[key]string, doc *nmstate.Document) error {
 			if err != nil {
 				return err
 			}
-			all[key{"rules", text(plain)}] = there
+			all[key{"rules", text(plain)}] = present
 		}
 	}
 	rest := *doc
@@ -154,7 +153,7 @@ func flattenRest(all map[key]string, doc *nmstate.Document) error {
 	return nil
 }
 
-// plainOf returns a value as decoded JSON.
+// plainOf returns a value converted to decoded JSON.
 func plainOf(v any) (map[string]any, error) {
 	encoded, err := json.Marshal(v)
 	if err != nil {
@@ -167,8 +166,7 @@ func plainOf(v any) (map[string]any, error) {
 	return plain, nil
 }
 
-// flatten takes a tree apart into its leaves. Entries of lists that have names are distinguished by them; other lists
-// are leaves.
+// flatten adds the leaves of a tree. Lists whose entries have unique names are flattened by name; other lists are leaves.
 func flatten(all map[key]string, subject, prefix string, node any) {
 	name := func(next string) string { return strings.TrimPrefix(prefix+"."+next, ".") }
 	switch node := node.(type) {
@@ -182,7 +180,7 @@ func flatten(all map[key]string, subject, prefix string, node any) {
 			for i, entry := range node {
 				inner := maps.Clone(entry.(map[string]any))
 				delete(inner, "name")
-				all[key{subject, prefix + "[" + names[i] + "]"}] = there
+				all[key{subject, prefix + "[" + names[i] + "]"}] = present
 				flatten(all, subject, prefix+"["+names[i]+"]", inner)
 			}
 			return
@@ -191,7 +189,7 @@ func flatten(all map[key]string, subject, prefix string, node any) {
 	all[key{subject, prefix}] = text(node)
 }
 
-// entryNames returns the names of entries if all have one, and no two the same.
+// entryNames returns the names of entries if all have a unique name.
 func entryNames(entries []any) []string {
 	var names []string
 	for _, entry := range entries {
@@ -216,9 +214,9 @@ func text(v any) string {
 	return string(encoded)
 }
 
-func orThere(plain map[string]any) string {
+func orPresent(plain map[string]any) string {
 	if len(plain) == 0 {
-		return there
+		return present
 	}
 	return text(plain)
 }

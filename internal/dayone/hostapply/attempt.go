@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// attempt makes one change whose journal entry is prepared: apply, verify, commit; or restore.
+// attempt carries out a change with a prepared journal entry: it applies, verifies and commits it, or rolls back.
 func (e *Engine) attempt(ctx context.Context, j entry, change Change) (Result, []livestate.Difference, error) {
 	e.Log.Info("applying", "document", j.Source.String(), "sha256", j.Source.SHA256)
 	differences, err := e.applyAndVerify(ctx, change, j)
@@ -31,7 +31,7 @@ func (e *Engine) attempt(ctx context.Context, j entry, change Change) (Result, [
 	return Applied, nil, nil
 }
 
-// prepare takes the snapshot and opens the journal. Nothing is changed yet.
+// prepare takes the snapshot and writes the journal. It does not change the network.
 func (e *Engine) prepare(ctx context.Context, change Change, j entry) (entry, error) {
 	j.Stage, j.Started = applying, e.Now()
 	e.step("snapshot")
@@ -40,7 +40,7 @@ func (e *Engine) prepare(ctx context.Context, change Change, j entry) (entry, er
 		return entry{}, fmt.Errorf("take a snapshot of the host's network: %w", err)
 	}
 	for _, target := range e.Targets {
-		if e.ask(ctx, target) == nil {
+		if e.probeTarget(ctx, target) == nil {
 			j.Before = append(j.Before, target)
 		}
 	}
@@ -57,8 +57,8 @@ func (e *Engine) applyAndVerify(ctx context.Context, change Change, j entry) ([]
 	return e.verify(ctx, change.Document, j.Before)
 }
 
-// finish writes that the change is done: the state first, so that a death before the journal is closed repeats
-// only what does not hurt.
+// finish records the end of a change. It writes the state before it closes the journal, so that after a crash in between only idempotent steps are
+// repeated.
 func (e *Engine) finish(j entry) error {
 	if e.Applied != "" && !j.Source.Automatic && j.Rejected == nil {
 		e.step("write marker")
@@ -73,19 +73,19 @@ func (e *Engine) finish(j entry) error {
 	return e.closeJournal()
 }
 
-// rollBack returns to the snapshot, and says why. A cancelled context does not keep it from that.
+// rollBack restores the snapshot, even if the context is canceled, and returns the reason.
 func (e *Engine) rollBack(ctx context.Context, j entry, change Change, differences []livestate.Difference, why error) (Result, []livestate.Difference, error) {
 	ctx = context.WithoutCancel(ctx)
 	e.Log.Error("rolling back", "document", j.Source.String(), "because", why)
 	j.Stage, j.Reason = restoring, why.Error()
-	// A journal that cannot be written still says applying, which leads to the same end.
+	// If the journal cannot be written, its stage is still applying, which has the same effect.
 	err := e.record(j)
 	if err := errors.Join(err, e.restore(ctx, change, j)); err != nil {
-		return Broken, differences, fmt.Errorf("%w; and the old state could not be restored: %w", why, err)
+		return Broken, differences, fmt.Errorf("%w; and the previous state could not be restored: %w", why, err)
 	}
 	s, err := e.load()
 	if err == nil && s.Applied != nil && s.Applied.Source.SHA256 == j.Source.SHA256 {
-		s.Applied = nil // it worked once; next time its captures are resolved again
+		s.Applied = nil // resolve its captures again the next time
 	}
 	s.Interrupted, s.Suspect = 0, ""
 	s.reject(j, why.Error())
@@ -95,8 +95,7 @@ func (e *Engine) rollBack(ctx context.Context, j entry, change Change, differenc
 	return RolledBack, differences, fmt.Errorf("%w; rolled back to the network as it was", why)
 }
 
-// restore brings the old state back, and looks whether what answered then answers again. It tries several times, for
-// there is nothing better left to do.
+// restore restores the snapshot, and verifies that the targets that answered before the change answer again. It retries several times.
 func (e *Engine) restore(ctx context.Context, change Change, j entry) error {
 	var failures []error
 	for try := range e.Limits.Tries {
@@ -110,7 +109,7 @@ func (e *Engine) restore(ctx context.Context, change Change, j entry) error {
 		err := e.Backend.Restore(limited, change, j.Snapshot)
 		cancel()
 		if err == nil {
-			return e.reach(ctx, j.Before)
+			return e.waitReachable(ctx, j.Before)
 		}
 		failures = append(failures, err)
 	}

@@ -9,43 +9,38 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Backend reads and changes the network of this host. The engine calls it from one goroutine at a time. Every
-// method may be called again after the process, or the machine, died in the middle of it: a backend keeps nothing
-// in memory that Restore or Commit need.
+// Backend reads and changes the network of this host. The engine calls it from one goroutine at a time. All methods may be called again after a crash of the
+// process or the machine: Restore and Commit must not depend on state in memory.
 type Backend interface {
-	// Live reads the network as it is now, with whatever the backend knows of the way addresses are got.
+	// Live reads the current network, including how addresses are configured, as far as the backend can detect it.
 	Live(ctx context.Context) (livestate.State, error)
 
-	// Snapshot returns all that Restore needs to bring back the network as it is now. The engine writes it to disk before it calls
-	// Apply. It changes nothing that outlives the process, but may arm a dead man's switch (a checkpoint) that
-	// undoes the change by itself when change.Deadline passes.
+	// Snapshot returns all data that Restore needs to restore the current network. The engine writes it to disk before it calls Apply. Snapshot makes no
+	// permanent changes, but may create a checkpoint that undoes the change automatically when change.Deadline passes.
 	Snapshot(ctx context.Context, change Change) (Snapshot, error)
 
-	// Apply makes the network what change.Document wants, so far that only waiting is left (for a lease, for duplicate address
-	// detection). It may leave the network half changed when it returns an error: the engine then calls Restore. It must be idempotent:
-	// applying what is live already disturbs nothing.
+	// Apply applies change.Document. It need not wait for leases and duplicate address detection. If it returns an error, the network may be
+	// partially changed; the engine then calls Restore. Apply must be idempotent, and must not interrupt the network if there is no change.
 	Apply(ctx context.Context, change Change) error
 
-	// Commit makes what was applied survive a restart (not if change.Volatile) and disarms the dead man's switch. The
-	// network does not change. Called again by a later process, it finishes what the first one began.
+	// Commit makes the change persistent, unless change.Volatile is true, and destroys the checkpoint. It does not change the network. A later
+	// process may repeat an interrupted Commit.
 	Commit(ctx context.Context, change Change, snapshot Snapshot) error
 
-	// Restore brings the network back to the snapshot, whatever lies between: nothing done, half of it, all of it, or a reboot
-	// since. What the snapshot has not, and the document made, is removed. It works with what the
-	// snapshot holds, for the process that took it may be dead.
+	// Restore restores the network of the snapshot after a change that was not, partially or completely applied, also after a reboot. It removes
+	// objects of the document that are not in the snapshot. It uses only data of the snapshot, which may come from an earlier process.
 	Restore(ctx context.Context, change Change, snapshot Snapshot) error
 }
 
-// Snapshot is what a backend needs to return to an earlier state, as JSON of its own shape. Only the backend that
-// made it can read it.
+// Snapshot is the data of Restore as JSON in a format of the backend.
 type Snapshot = json.RawMessage
 
-// Change is what the engine asks of a backend.
+// Change is a change that the engine requests from a backend.
 type Change struct {
-	// Document is what is wanted, captures and per-host values resolved.
+	// Document is the desired state, with captures and per-host values resolved.
 	Document *nmstate.Document
-	// Volatile changes are recreated at each boot: nothing of them is kept on disk past a reset. Automatic mode is.
+	// Volatile is true for a change that is applied again at each boot and must not be persistent, as in automatic mode.
 	Volatile bool
-	// Deadline is when a dead man's switch may fire at the earliest: the engine has committed or restored by then.
+	// Deadline is the earliest time at which a checkpoint may be rolled back; the engine commits or restores before that.
 	Deadline time.Time
 }

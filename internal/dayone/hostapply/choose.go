@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// String names the source in a sentence.
+// String returns a description for messages.
 func (s Source) String() string {
 	if s.Automatic {
 		return "the automatic configuration"
@@ -21,7 +21,7 @@ func (s Source) String() string {
 	return s.File
 }
 
-// choose returns the document of this host, and where it is from. The hash is empty if there is none.
+// choose returns the document of this host and its source. The hash is empty if there is no document.
 func (e *Engine) choose(ctx context.Context, live livestate.State) (Source, []byte, error) {
 	files, err := placement.ReadDir(e.Documents)
 	if err != nil {
@@ -31,7 +31,7 @@ func (e *Engine) choose(ctx context.Context, live livestate.State) (Source, []by
 	if err != nil {
 		return Source{}, nil, err
 	}
-	choice, err := placement.Select(files, placement.Host{Name: name, MACs: cards(live)})
+	choice, err := placement.Select(files, placement.Host{Name: name, MACs: macAddresses(live)})
 	if err != nil {
 		return Source{}, nil, err
 	}
@@ -45,7 +45,7 @@ func (e *Engine) choose(ctx context.Context, live livestate.State) (Source, []by
 	return e.automatic(ctx, choice.Reason, live)
 }
 
-// automatic makes the document of a host without one. It waits for an interface that leads out, but not for ever.
+// automatic generates the document of a host without one. It waits for an uplink up to Limits.Uplink.
 func (e *Engine) automatic(ctx context.Context, why string, live livestate.State) (Source, []byte, error) {
 	source := Source{Why: why, Automatic: true}
 	if e.Automatic == nil {
@@ -71,8 +71,7 @@ func (e *Engine) automatic(ctx context.Context, why string, live livestate.State
 	return source, content, nil
 }
 
-// name returns the host's name. While it has none, and a name could choose a document, it waits for one, but not for
-// ever: a host that never gets a name has the document for all hosts.
+// name returns the host's name. If the name can select a document, it waits for it up to Limits.Name; without a name, the document for all hosts is used.
 func (e *Engine) name(ctx context.Context, files placement.Files) (string, error) {
 	for end := e.Now().Add(e.Limits.Name); ; {
 		name, err := e.Hostname()
@@ -92,8 +91,8 @@ func (e *Engine) name(ctx context.Context, files placement.Files) (string, error
 	}
 }
 
-// cards returns the addresses by which a host's own document can be found.
-func cards(live livestate.State) []string {
+// macAddresses returns the MAC addresses that can select a host's document.
+func macAddresses(live livestate.State) []string {
 	var macs []string
 	for _, l := range live.Links {
 		switch {
@@ -106,8 +105,8 @@ func cards(live livestate.State) []string {
 	return macs
 }
 
-// resolve returns the document with captures resolved. Content that was applied before means what it meant then: a
-// capture of the default route's interface would find br-ex today.
+// resolve returns the document with captures resolved. For content that was applied before, it returns the earlier result: a capture of the default
+// route's interface would now find br-ex.
 func (e *Engine) resolve(s state, source Source, content []byte, live livestate.State) ([]byte, error) {
 	if source.Automatic {
 		return content, nil
@@ -126,7 +125,7 @@ func (e *Engine) resolve(s state, source Source, content []byte, live livestate.
 	return resolved, nil
 }
 
-// unchanged reports whether the same content was applied, in this boot if it is volatile, and is as wanted now.
+// unchanged reports whether the same content was applied, in this boot if it is volatile, and the network matches it.
 func (e *Engine) unchanged(s state, source Source, change Change, now livestate.State) bool {
 	if s.Applied == nil || s.Applied.Source.SHA256 != source.SHA256 || source.Automatic && s.Applied.Boot != e.Boot {
 		return false

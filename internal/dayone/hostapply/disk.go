@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 )
 
-// writeFile puts a file in place so that after a power cut it holds either what it held before or all of data: written beside, flushed,
-// renamed, and the directory flushed.
+// writeFile writes a file atomically: after a power failure, it has either the old or the new content.
 func writeFile(path string, data []byte, mode os.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -20,7 +19,7 @@ func writeFile(path string, data []byte, mode os.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // gone already if all went well
+	defer func() { _ = os.Remove(f.Name()) }() // fails if the file was renamed
 	_, err = f.Write(data)
 	if err := errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
@@ -57,7 +56,7 @@ func writeJSON(path string, v any) error {
 	return writeFile(path, append(data, '\n'), 0o600)
 }
 
-// readJSON reports whether the file was there.
+// readJSON reports whether the file exists.
 func readJSON(path string, v any) (bool, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

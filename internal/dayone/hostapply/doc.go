@@ -1,7 +1,6 @@
-// Package hostapply brings a host's network to what its document wants, or leaves it as it was.
+// Package hostapply applies a document to a host's network, or restores the previous state.
 //
-// Run is one pass: wait for the host's name, select its document, skip it if the same one was applied and is
-// live, otherwise take a snapshot, apply, verify, and commit or roll back. A journal on disk says at any instant how far
-// the pass is, so that a process killed, or a machine that lost power, at any point ends in the old or the new
-// state at the next start. Kernel and daemons are reached only through a Backend.
+// Run waits for the host's name and selects its document. If the document is not already applied, it takes a snapshot, applies, verifies, and commits or
+// rolls back. A journal on disk always has the current stage, so that after a crash or power failure at any point the next start ends in the old or the new
+// state. Only a Backend accesses the kernel and daemons.
 package hostapply

@@ -12,40 +12,39 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Engine does one pass at a time. All fields but Automatic, Targets and Applied must be set.
+// Engine applies documents, one at a time. All fields except Automatic, Targets and Applied must be set.
 type Engine struct {
 	Backend Backend
-	// Documents is the directory of documents, read at each pass. See package placement for what lies in it.
+	// Documents is the directory of documents, read at each run; see package placement.
 	Documents fs.FS
-	// Resolve reads a document, or one with captures against what is live.
+	// Resolve parses a document, and resolves captures with the live state.
 	Resolve func(name string, data []byte, live livestate.State) (*nmstate.Document, error)
-	// Automatic makes the document of a host that has none; nil is no automatic mode. It is asked again for a while when the error
-	// is automatic.ErrNoUplink.
+	// Automatic generates the document of a host without one; nil disables automatic mode. It is retried for a while after the error
+	// automatic.ErrNoUplink.
 	Automatic func(live livestate.State) (*nmstate.Document, error)
 	Prober    Prober
-	// Targets are probed besides the gateways: those that answered before a change must answer after it.
+	// Targets are probed in addition to the gateways: those that answer before a change must answer after it.
 	Targets []Target
 
-	// Dir is a directory that survives a reboot, for the journal and the state. One engine at a time may use it.
+	// Dir is the persistent directory of the journal and the state. Only one engine at a time may use it.
 	Dir string
-	// Report is the file of the last pass's report, for people and for anyone who carries it to the cluster.
+	// Report is the file of the last run's report.
 	Report string
-	// Applied is a file that other programs take for the sign that a document was applied; a copy of the document is
-	// written there once it was verified, and never before. Empty for none.
+	// Applied is a marker file for other services: a copy of the document is written there after it was verified. Empty for none.
 	Applied string
-	// Boot tells this boot from others (/proc/sys/kernel/random/boot_id).
+	// Boot is the ID of this boot (/proc/sys/kernel/random/boot_id).
 	Boot string
 
-	// Hostname returns the name that the host has now.
+	// Hostname returns the current name of the host.
 	Hostname func() (string, error)
 	Limits   Limits
 	Now      func() time.Time
-	// Wait returns after a while, or with the context's error. Tests make it short.
+	// Wait sleeps for a duration, or returns the context's error. Tests shorten it.
 	Wait func(context.Context, time.Duration) error
 	Log  *slog.Logger
 }
 
-// Limits are how long the parts of a pass may take. Use DefaultLimits, and change what you must.
+// Limits are the timeouts of a run. DefaultLimits returns the defaults.
 type Limits struct {
 	Name    time.Duration // for a host name that may choose a document
 	Uplink  time.Duration // for a default route that automatic mode can use
@@ -54,13 +53,13 @@ type Limits struct {
 	Restore time.Duration // one try of it
 	Probe   time.Duration // of one target
 	Poll    time.Duration // between two looks
-	// Tries is how often a restore is tried in one pass, and how often in a row the process may die in the
-	// application of a document before that document is no longer tried.
+	// Tries is the number of attempts to restore in a run, and the number of successive crashes during the application of a document after which
+	// that document is no longer applied.
 	Tries int
 }
 
-// DefaultLimits suit a server: five minutes for the host name as a slow DHCP server and reverse DNS need them, and what LACP, spanning
-// tree and IPv6 (60 s for a bindable address) take, four seconds for a probe as the kernel asks three times, a second apart, for a neighbour.
+// DefaultLimits returns limits for servers: five minutes for the host name, for slow DHCP servers and reverse DNS; time for LACP, spanning tree and IPv6
+// (60 s for a usable address); and four seconds for a probe, since the kernel sends three neighbor solicitations at intervals of a second.
 func DefaultLimits() Limits {
 	return Limits{
 		Name: 5 * time.Minute, Uplink: time.Minute, Apply: 2 * time.Minute, Verify: 90 * time.Second, Restore: time.Minute,
@@ -68,13 +67,13 @@ func DefaultLimits() Limits {
 	}
 }
 
-// total is how long a change takes at most from snapshot to commit, with some air.
+// total returns the maximum duration of a change from snapshot to commit, with a margin.
 func (l Limits) total() time.Duration { return l.Apply + l.Verify + 10*time.Second }
 
-// Result is the outcome of a pass.
+// Result is the outcome of a run.
 type Result string
 
-// The results. After RolledBack the host is as it was; after Broken not even that worked, and the next pass tries again.
+// The results. After RolledBack the host has its previous state; after Broken the rollback failed, and the next run retries.
 const (
 	Applied    Result = "applied"
 	Unchanged  Result = "unchanged" // the same content was applied, and is live
@@ -84,12 +83,14 @@ const (
 	Broken     Result = "broken"
 )
 
-// Run does one pass. The error is nil for Applied, Unchanged and Nothing only, and for RolledBack if an earlier request for the document
-// ended so, and the host has what it had before. The report has every outcome.
-func (e *Engine) Run(ctx context.Context) (Report, error) { return e.conclude(e.pass(ctx, nil)) }
+// Run selects and applies the host's document. The error is nil only for Applied, Unchanged and Nothing, and for RolledBack if an earlier request for the
+// document was rolled back and the host has its previous state. The report has every outcome.
+func (e *Engine) Run(ctx context.Context) (Report, error) {
+	return e.finishReport(e.reconcile(ctx, nil))
+}
 
-// conclude completes and publishes the report of a pass.
-func (e *Engine) conclude(report Report, err error) (Report, error) {
+// finishReport completes and writes the report of a run.
+func (e *Engine) finishReport(report Report, err error) (Report, error) {
 	report.Time = e.Now()
 	if err != nil {
 		report.Message = err.Error()
@@ -100,7 +101,7 @@ func (e *Engine) conclude(report Report, err error) (Report, error) {
 	return report, errors.Join(err, e.publish(report))
 }
 
-// Recover ends a change that an earlier process left open, and does nothing else. Run does it first, too.
+// Recover completes or undoes an interrupted change of an earlier process. Run starts with it, too.
 func (e *Engine) Recover(ctx context.Context) error {
 	j, err := e.open()
 	if err != nil || j == nil {
@@ -110,8 +111,8 @@ func (e *Engine) Recover(ctx context.Context) error {
 	return err
 }
 
-// pass is for a request, or for none.
-func (e *Engine) pass(ctx context.Context, r *Request) (Report, error) {
+// reconcile applies the host's document for a request, or for nil at boot.
+func (e *Engine) reconcile(ctx context.Context, r *Request) (Report, error) {
 	report := Report{}
 	if r != nil {
 		report.Attempt = r.Attempt
@@ -143,19 +144,19 @@ func (e *Engine) pass(ctx context.Context, r *Request) (Report, error) {
 			return report, err
 		}
 	} else if s.rejects(source) {
-		return e.keep(ctx, s, live, report)
+		return e.restorePrevious(ctx, s, live, report)
 	}
 	if source.SHA256 == "" {
 		report.Result = Nothing
 		return report, nil
 	}
-	settled, err := e.settle(ctx, s, live, entry{Source: source, Content: content, Request: r})
+	settled, err := e.applyDocument(ctx, s, live, entry{Source: source, Content: content, Request: r})
 	settled.Attempt = report.Attempt
 	return settled, err
 }
 
-// settle makes the network what a document wants, unless it is that already.
-func (e *Engine) settle(ctx context.Context, s state, live livestate.State, j entry) (Report, error) {
+// applyDocument applies a document unless the network already matches it.
+func (e *Engine) applyDocument(ctx context.Context, s state, live livestate.State, j entry) (Report, error) {
 	source, report := j.Source, Report{Source: j.Source}
 	if s.Suspect == source.SHA256 && s.Interrupted >= e.Limits.Tries {
 		return report, fmt.Errorf("the process died %d times in a row while it applied %s; it is not tried again until it changes", s.Interrupted, source)
@@ -179,5 +180,5 @@ func (e *Engine) settle(ctx context.Context, s state, live livestate.State, j en
 	return report, err
 }
 
-// step says what is done next. Tests die here.
+// step logs the next step. Tests stop the engine here.
 func (e *Engine) step(what string, args ...any) { e.Log.Debug(what, args...) }

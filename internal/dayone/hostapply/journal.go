@@ -8,19 +8,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// stage is how far a change is. It is on disk before the first thing of the stage is done.
+// stage is the stage of a change. It is written to disk before the first operation of the stage.
 type stage string
 
 const (
-	// applying: a snapshot is taken, and nothing, some or all of the change is made. What follows a death is Restore.
+	// applying: a snapshot is taken, and the change may be partially applied. After a crash, Restore follows.
 	applying stage = "applying"
-	// committing: the change is verified, and the way back is being given up. What follows a death is Commit.
+	// committing: the change is verified. After a crash, Commit follows.
 	committing stage = "committing"
-	// restoring: the change failed. What follows a death is Restore.
+	// restoring: the change failed. After a crash, Restore follows.
 	restoring stage = "restoring"
 )
 
-// entry is the journal: the one change that is under way. There is a file exactly while there is such a change.
+// entry is the content of the journal: the change in progress. The file exists only during a change.
 type entry struct {
 	Stage    stage     `json:"stage"`
 	Source   Source    `json:"source"`
@@ -30,32 +30,32 @@ type entry struct {
 	Before   []Target  `json:"before"` // what answered before the change
 	Started  time.Time `json:"started"`
 	Reason   string    `json:"reason,omitempty"` // of restoring
-	// Request is what asked for the change; nil at boot.
+	// Request is the request for the change; nil at boot.
 	Request *Request `json:"request,omitempty"`
 	// Rejected is a document in whose place this one is applied.
 	Rejected *rejected `json:"rejected,omitempty"`
 }
 
-// Source says where a document came from.
+// Source is the source of a document.
 type Source struct {
-	// File is the file's name in the directory of documents, empty in automatic mode.
+	// File is the file's name in the directory of documents; empty in automatic mode.
 	File string `json:"file,omitempty"`
-	// Why is the sentence that says why this file.
+	// Why is the reason for the choice.
 	Why string `json:"why"`
-	// SHA256 is of the file's content, or of the document that automatic mode made, in hexadecimal.
+	// SHA256 is the digest of the file's content, or of the generated document in automatic mode, in hexadecimal.
 	SHA256 string `json:"sha256"`
-	// Automatic documents are recreated at each boot.
+	// Automatic is true for generated documents, which are generated again at each boot.
 	Automatic bool `json:"automatic,omitempty"`
 }
 
-// state is what is remembered when no change is under way.
+// state is the persistent state.
 type state struct {
-	// Applied is the last change that was committed, unless it was found not to work later.
+	// Applied is the last committed change, unless it failed later.
 	Applied *applied `json:"applied,omitempty"`
-	// Interrupted counts how often in a row the process died while it applied the source of this hash.
+	// Interrupted counts successive crashes during the application of the source with this hash.
 	Interrupted int    `json:"interrupted,omitempty"`
 	Suspect     string `json:"suspect,omitempty"`
-	// Rejected is the document that was rolled back after the last request, until another one is applied.
+	// Rejected is the document that was rolled back after the last request, until another document is applied.
 	Rejected *rejected `json:"rejected,omitempty"`
 }
 
@@ -78,7 +78,7 @@ func (e *Engine) record(j entry) error {
 	return nil
 }
 
-// open returns the change under way, or nil.
+// open returns the change in progress, or nil.
 func (e *Engine) open() (*entry, error) {
 	var j entry
 	found, err := readJSON(e.journalPath(), &j)
@@ -88,7 +88,7 @@ func (e *Engine) open() (*entry, error) {
 	return &j, nil
 }
 
-// closeJournal says that no change is under way.
+// closeJournal removes the journal.
 func (e *Engine) closeJournal() error {
 	e.step("close journal")
 	if err := removeFile(e.journalPath()); err != nil {
@@ -111,7 +111,7 @@ func (e *Engine) save(s state) error {
 	return nil
 }
 
-// change is what a backend is asked for with a resolved document.
+// change returns the change for a resolved document.
 func (e *Engine) change(source Source, resolved []byte) (Change, error) {
 	doc, problems := nmstate.Parse(source.File, resolved)
 	if err := problems.Err(); err != nil {

@@ -8,14 +8,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// recover ends the change that a process left open when it died: one that was verified is carried through, any other
-// is undone.
+// recover completes a verified change of a process that ended early, and undoes any other change.
 func (e *Engine) recover(ctx context.Context, j entry) (Result, error) {
 	change, err := e.change(j.Source, j.Document)
 	if err != nil {
 		return Broken, err
 	}
-	e.Log.Warn("an earlier pass did not end", "document", j.Source.String(), "stage", j.Stage, "began", j.Started)
+	e.Log.Warn("an earlier run was interrupted", "document", j.Source.String(), "stage", j.Stage, "began", j.Started)
 	if j.Stage == committing {
 		return e.commitAgain(ctx, j, change)
 	}
@@ -33,12 +32,11 @@ func (e *Engine) recover(ctx context.Context, j entry) (Result, error) {
 	if err := errors.Join(err, e.save(s), e.closeJournal()); err != nil {
 		return Broken, err
 	}
-	e.Log.Info("the network is as it was before that pass")
+	e.Log.Info("the network before that run is restored")
 	return RolledBack, nil
 }
 
-// commitAgain carries through a change that was verified. A power cut may have undone it in the meantime; then it is
-// made again, with the same way back.
+// commitAgain completes a verified change. If a power failure has undone it, the change is applied again, with the same snapshot.
 func (e *Engine) commitAgain(ctx context.Context, j entry, change Change) (Result, error) {
 	e.step("commit again")
 	if err := e.Backend.Commit(ctx, change, j.Snapshot); err == nil {

@@ -7,16 +7,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// Report says how a pass ended.
+// Report is the report of a run.
 type Report struct {
 	Result Result    `json:"result"`
 	Source Source    `json:"source"`
 	Time   time.Time `json:"time"`
-	// Attempt is that of the request; 0 at boot.
+	// Attempt is the attempt of the request; 0 at boot.
 	Attempt int32 `json:"attempt,omitempty"`
-	// Message says what went wrong, if anything did.
+	// Message is the error; empty if there is none.
 	Message string `json:"message,omitempty"`
-	// Differences are between what was wanted and what was there when verification gave up.
+	// Differences are the differences between the document and the network when verification failed.
 	Differences []livestate.Difference `json:"differences,omitempty"`
 }
 

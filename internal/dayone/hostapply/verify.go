@@ -11,32 +11,32 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Prober asks whether something answers over the network.
+// Prober probes targets.
 type Prober interface {
-	// Probe returns nil if the target answered before the context ended.
+	// Probe returns nil if the target answers before the context ends.
 	Probe(ctx context.Context, target Target) error
 }
 
-// Target is what can be probed.
+// Target is a target of a probe.
 type Target struct {
 	Kind TargetKind `json:"kind"`
 	// Address is an IP address for Gateway and DNS, host:port for TCP.
 	Address string `json:"address"`
-	// Interface is where a Gateway is looked for.
+	// Interface is the interface of a Gateway.
 	Interface string `json:"interface,omitempty"`
 }
 
-// TargetKind is how a target is probed.
+// TargetKind is the kind of a probe.
 type TargetKind string
 
 // The kinds of targets.
 const (
 	Gateway TargetKind = "gateway" // it answers ARP or neighbour discovery
 	TCP     TargetKind = "tcp"     // it accepts connections
-	DNS     TargetKind = "dns"     // it answers any query, with whatever answer
+	DNS     TargetKind = "dns"     // it answers a query in any way
 )
 
-// String names the target in a sentence.
+// String returns a description for messages.
 func (t Target) String() string {
 	if t.Interface != "" {
 		return fmt.Sprintf("%s %s on %s", t.Kind, t.Address, t.Interface)
@@ -44,12 +44,12 @@ func (t Target) String() string {
 	return fmt.Sprintf("%s %s", t.Kind, t.Address)
 }
 
-// verify waits until the host is as the document wants it, and its gateways and what answered before answer. It returns the
-// last differences when the time is up.
+// verify waits until the network matches the document, and its gateways and the targets that answered before answer. After Limits.Verify, it returns the last
+// differences.
 func (e *Engine) verify(ctx context.Context, doc *nmstate.Document, before []Target) ([]livestate.Difference, error) {
 	e.step("verify")
 	for end := e.Now().Add(e.Limits.Verify); ; {
-		differences, err := e.look(ctx, doc, before)
+		differences, err := e.check(ctx, doc, before)
 		if err == nil {
 			return nil, nil
 		}
@@ -62,7 +62,7 @@ func (e *Engine) verify(ctx context.Context, doc *nmstate.Document, before []Tar
 	}
 }
 
-func (e *Engine) look(ctx context.Context, doc *nmstate.Document, before []Target) ([]livestate.Difference, error) {
+func (e *Engine) check(ctx context.Context, doc *nmstate.Document, before []Target) ([]livestate.Difference, error) {
 	live, err := e.Backend.Live(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the host's network: %w", err)
@@ -95,21 +95,21 @@ func gateways(doc *nmstate.Document, live livestate.State) []Target {
 func (e *Engine) probe(ctx context.Context, targets []Target) error {
 	var failures []error
 	for _, target := range targets {
-		if err := e.ask(ctx, target); err != nil {
+		if err := e.probeTarget(ctx, target); err != nil {
 			failures = append(failures, fmt.Errorf("%s does not answer: %w", target, err))
 		}
 	}
 	return errors.Join(failures...)
 }
 
-func (e *Engine) ask(ctx context.Context, target Target) error {
+func (e *Engine) probeTarget(ctx context.Context, target Target) error {
 	ctx, cancel := context.WithTimeout(ctx, e.Limits.Probe)
 	defer cancel()
 	return e.Prober.Probe(ctx, target)
 }
 
-// reach waits until all targets answer.
-func (e *Engine) reach(ctx context.Context, targets []Target) error {
+// waitReachable waits until all targets answer.
+func (e *Engine) waitReachable(ctx context.Context, targets []Target) error {
 	for end := e.Now().Add(e.Limits.Restore); ; {
 		err := e.probe(ctx, targets)
 		if err == nil || !e.Now().Before(end) {
@@ -121,7 +121,7 @@ func (e *Engine) reach(ctx context.Context, targets []Target) error {
 	}
 }
 
-// Sleep is the Wait of a program: it returns after d, or when the context ends.
+// Sleep is the Engine.Wait of a real host: it returns after d, or when the context ends.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -1,4 +1,4 @@
-// Package hostdocument writes the network that a host has as a document. It is pure.
+// Package hostdocument converts a host's network to a document. It is pure.
 package hostdocument
 
 import (
@@ -9,15 +9,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// FromState returns the document that would make a host's network what it is: a start for people who write one for a
-// host that they have configured by hand. Left out are loopback, links that the pods' network or a container made, and
-// addresses and routes that came by themselves.
+// FromState returns the document of a host's current network, as a starting point for a manually configured host. It omits loopback, links of the pod network
+// and of containers, and dynamic addresses and routes.
 func FromState(s livestate.State) *nmstate.Document {
 	doc := &nmstate.Document{}
 	for i := range s.Links {
 		link := s.Links[i]
 		if internal(s, link.Name) {
-			link.Kind = string(nmstate.TypeOVSInterface) // the kernel takes one of a bridge in user space for a tap device
+			link.Kind = string(nmstate.TypeOVSInterface) // the kernel reports that of a userspace bridge as a tap device
 		}
 		if describable(&link) {
 			doc.Interfaces = append(doc.Interfaces, interfaceOf(&link))
@@ -49,7 +48,7 @@ func describable(l *livestate.Link) bool {
 	return false
 }
 
-// foreign reports whether an interface is one of the pods' network.
+// foreign reports whether an interface belongs to the pod network.
 func foreign(name string) bool {
 	for _, prefix := range []string{"cni", "flannel", "ovn-k8s-", "genev_sys_", "vxlan_sys_", "ovs-system", "br-int", "docker", "k8s-", "kube-"} {
 		if strings.HasPrefix(name, prefix) {
@@ -94,10 +93,10 @@ func interfaceOf(l *livestate.Link) nmstate.Interface {
 	case iface.Type == nmstate.TypeVeth && l.Peer != "":
 		iface.Veth = &nmstate.Veth{Peer: l.Peer}
 	case iface.Type == nmstate.TypeVeth:
-		iface.Type = nmstate.TypeEthernet // the other end is none of this host's business
+		iface.Type = nmstate.TypeEthernet // the other end is not part of this host
 	}
 	if iface.Type == nmstate.TypeLinuxBridge || iface.Type == nmstate.TypeOVSInterface {
-		iface.MACAddress = strings.ToUpper(l.MAC) // a bridge that is made again would get another, and another lease
+		iface.MACAddress = strings.ToUpper(l.MAC) // a new bridge would get another MAC address and lease
 	}
 	return iface
 }
@@ -115,7 +114,7 @@ func yes() *bool { b := true; return &b }
 
 func no() *bool { b := false; return &b }
 
-// autoOf returns how a link gets the addresses of one family. A lease that no one knows the origin of is one by DHCP.
+// autoOf returns the automatic configuration of a family. Leases of unknown origin count as DHCP.
 func autoOf(l *livestate.Link, m livestate.Method, v4 bool) nmstate.Auto {
 	auto := nmstate.Auto{Enabled: no()}
 	dhcp := m.DHCP || m.Autoconf
@@ -137,7 +136,7 @@ func autoOf(l *livestate.Link, m livestate.Method, v4 bool) nmstate.Auto {
 	return auto
 }
 
-// automatic reports whether an address comes by itself, and name servers with it.
+// automatic reports whether an interface is configured automatically, including name servers.
 func automatic(doc *nmstate.Document) bool {
 	return slices.ContainsFunc(doc.Interfaces, func(i nmstate.Interface) bool { return i.IPv4.Automatic() || i.IPv6.Automatic() })
 }

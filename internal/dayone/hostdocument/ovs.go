@@ -30,10 +30,10 @@ func ovsBridgeOf(b livestate.Bridge) nmstate.Interface {
 	return out
 }
 
-// uplinkKey tells OVN which port of a bridge leads out. The other keys are OVN's own.
+// uplinkKey is the key with the uplink port of a bridge, which OVN reads. OVN itself sets the other keys.
 const uplinkKey = "bridge-uplink"
 
-// ovsOptionsOf returns the options that are not Open vSwitch's own defaults; nil if all are.
+// ovsOptionsOf returns the options that differ from Open vSwitch's defaults; nil if none does.
 func ovsOptionsOf(b livestate.Bridge) *nmstate.OVSBridgeOptions {
 	options := nmstate.OVSBridgeOptions{FailMode: b.FailMode}
 	if b.Datapath != "system" {
@@ -77,7 +77,7 @@ func portVLANOf(p livestate.BridgePort) *nmstate.PortVLAN {
 	return vlan
 }
 
-// internal reports whether Open vSwitch made an interface.
+// internal reports whether Open vSwitch created an interface.
 func internal(s livestate.State, name string) bool {
 	for _, b := range s.OVS {
 		for _, p := range b.Ports {

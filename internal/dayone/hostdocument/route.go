@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// routesOf returns the routes that someone wrote: those on interfaces of the document, and those that lead nowhere.
+// routesOf returns the static routes: those on interfaces of the document, and those without a next hop.
 func routesOf(s livestate.State, doc *nmstate.Document) []nmstate.Route {
 	var all []nmstate.Route
 	for _, r := range s.Routes {
@@ -21,7 +21,7 @@ func routesOf(s livestate.State, doc *nmstate.Document) []nmstate.Route {
 		}
 		out := nmstate.Route{Destination: r.Destination.String(), NextHopInterface: r.Interface, RouteType: nmstate.Special(r.Type)}
 		if r.Type != "" {
-			out.NextHopInterface = "" // the kernel says lo
+			out.NextHopInterface = "" // the kernel reports lo
 		}
 		if r.Via.IsValid() {
 			out.NextHopAddress = r.Via.String()
@@ -46,8 +46,7 @@ func named(doc *nmstate.Document, name string) bool {
 	return slices.ContainsFunc(doc.Interfaces, func(i nmstate.Interface) bool { return i.Name == name })
 }
 
-// rulesOf returns the rules that lead packets into tables of the document's routes, or are about packets that come in on its
-// interfaces. The others are the kernel's, or the pods' network's.
+// rulesOf returns the rules that refer to tables of the document's routes, or to its interfaces. Other rules belong to the kernel or the pod network.
 func rulesOf(s livestate.State, doc *nmstate.Document) []nmstate.RouteRule {
 	tables := map[int]bool{}
 	for _, r := range doc.Routes.GetConfig() {

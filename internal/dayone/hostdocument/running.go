@@ -7,14 +7,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Running returns a host's network as NMState shows it, for captures: what someone configured, and besides it what came by itself: every route,
-// every hardware address, the servers in use. Nothing of the live state is shared with it but what no one changes.
+// Running returns a host's network in the form of NMState's output, for captures: static and dynamic configuration, all routes and MAC addresses, and the
+// active DNS servers. It shares only immutable data with the live state.
 func Running(live livestate.State) *nmstate.Document {
 	doc := FromState(live)
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]
 		link, ok := live.Link(i.Name)
-		if !ok || i.Kind() == nmstate.TypeOVSBridge { // which has no device of its own
+		if !ok || i.Kind() == nmstate.TypeOVSBridge { // it has no device
 			continue
 		}
 		mtu := uint64(max(link.MTU, 0))

@@ -1,5 +1,5 @@
-// Package hostprogram is how the program host-network comes to a host: where it and its units are, and the MachineConfig that
-// installs them on the nodes of a role in place of the machine-config operator's own service.
+// Package hostprogram has the paths of the binary host-network and its units on hosts, and renders the MachineConfig that installs them on the nodes of a
+// role instead of the machine-config operator's service.
 //
 // It is pure.
 package hostprogram
@@ -24,7 +24,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// Where things are, below the root of the host.
+// Paths below the root directory of the host.
 const (
 	Binary = "usr/local/bin/host-network"
 	Units  = "etc/systemd/system"
@@ -32,36 +32,36 @@ const (
 )
 
 const (
-	// StockUnit is the service with which the machine-config operator's nodes select and apply documents.
+	// StockUnit is the machine-config operator's service that selects and applies documents.
 	StockUnit = "nmstate-configuration.service"
-	// InstallUnit is the service that copies the program onto the host.
+	// InstallUnit is the service that copies the binary to the host.
 	InstallUnit = "host-network-install.service"
-	// ImageFile is the file on the host that names the image of the program. It is in the directory for whose files the
-	// machine-config operator restarts no node, and its name begins with a dot, which readers of that directory skip.
+	// ImageFile is the file on the host with the name of the binary's image. It is in a directory whose changes do not restart nodes, and its
+	// name begins with a dot, because readers of that directory skip such files.
 	ImageFile = placement.Dir + "/.host-network.env"
 
 	imageKey = "IMAGE="
-	// dropIn is how host-network.service asks for InstallUnit.
+	// dropIn makes host-network.service start InstallUnit.
 	dropIn = "[Unit]\nWants=" + InstallUnit + "\nAfter=" + InstallUnit + "\n"
-	// prefix begins the names of MachineConfigs; the rest is the role.
+	// prefix is the prefix of the names of MachineConfigs; the rest is the role.
 	prefix = "05-host-network-"
 )
 
 //go:embed assets/host-network-install.service
 var installUnit string
 
-// imageName is what a unit can name without quotes.
+// imageName matches image names that need no quotes in a unit.
 var imageName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
-// Name is the name of the MachineConfig of a role.
+// Name returns the name of the MachineConfig of a role.
 func Name(role string) string { return prefix + role }
 
-// RoleOf is the reverse of Name. ok is false for the name of another object.
+// RoleOf is the inverse of Name; ok is false for other names.
 func RoleOf(name string) (role string, ok bool) { return strings.CutPrefix(name, prefix) }
 
-// MachineConfig returns the object that makes the nodes of a role apply their documents with host-network, and masks StockUnit: two programs
-// would undo each other's work. units are those of the program, and its files for NetworkManager, which end in .conf. The same
-// arguments always give the same object, with labels and spec.config only, so that it can be applied.
+// MachineConfig returns the object that makes the nodes of a role apply their documents with host-network, and masks StockUnit, since the two services would
+// undo each other's changes. units are the units, and the configuration files for NetworkManager, which end in .conf. The result is deterministic, and has
+// only labels and spec.config, so that it can be applied.
 func MachineConfig(role, image string, units fs.FS) (*unstructured.Unstructured, error) {
 	file, err := imageEntry(image)
 	if err != nil {
@@ -94,7 +94,7 @@ func MachineConfig(role, image string, units fs.FS) (*unstructured.Unstructured,
 	}), nil
 }
 
-// WithImage returns the object of a role with the spec.config of an existing one and another image. An empty image is the one that it has.
+// WithImage returns the object of a role with the spec.config of an existing object and another image. If image is empty, it keeps the image.
 func WithImage(role, image string, existing map[string]any) (*unstructured.Unstructured, error) {
 	config, ok, err := unstructured.NestedMap(existing, "spec", "config")
 	if err != nil {
@@ -116,7 +116,7 @@ func WithImage(role, image string, existing map[string]any) (*unstructured.Unstr
 	return object(role, config), nil
 }
 
-// Restarting returns a digest of all in an object for which the machine-config operator restarts a node: everything but the image.
+// Restarting returns a digest of the parts of an object whose changes restart nodes: all except the image.
 func Restarting(o map[string]any) (string, error) {
 	config, _, err := unstructured.NestedMap(o, "spec", "config")
 	if err != nil {
@@ -165,7 +165,7 @@ func entry(path string, content []byte) map[string]any {
 		"source": "data:text/plain;charset=utf-8;base64," + base64.StdEncoding.EncodeToString(content), "compression": ""}}
 }
 
-// otherFiles returns the files of an Ignition configuration without the one that names the image.
+// otherFiles returns the files of an Ignition configuration except ImageFile.
 func otherFiles(config map[string]any) []any {
 	files, _, _ := unstructured.NestedSlice(config, "storage", "files")
 	return slices.DeleteFunc(files, func(f any) bool {

@@ -1,8 +1,7 @@
-// Package ignition makes Ignition configurations of specification 3.2.0: the form in which files come onto a host before
-// anything else runs. They are built of Ignition's own types and judged by its own validator, in the bytes in which
-// they are handed on. The same files always give the same bytes.
+// Package ignition creates Ignition configurations of specification 3.2.0. It uses Ignition's types, and validates the encoded configuration with Ignition's
+// validator. The output is deterministic.
 //
-// 3.2.0 is the oldest version that every image reads which can boot a host of a cluster today.
+// 3.2.0 is the oldest version that all supported boot images accept.
 package ignition
 
 import (
@@ -21,13 +20,13 @@ import (
 type File struct {
 	// Path is absolute.
 	Path string
-	// Mode is the permission bits. Zero is zero: no one but root may read such a file.
+	// Mode is the permission bits. Zero means mode 0, with which only root can read the file.
 	Mode int
-	// Content is what it holds; nil is an empty file.
+	// Content is the content; nil is an empty file.
 	Content []byte
 }
 
-// Config returns a configuration that writes files, over those that the host has already.
+// Config returns a configuration that writes files, and overwrites existing ones.
 func Config(files []File) types.Config {
 	config := types.Config{Ignition: types.Ignition{Version: types.MaxVersion.String()}}
 	for _, f := range files {
@@ -40,9 +39,8 @@ func Config(files []File) types.Config {
 	return config
 }
 
-// Merge returns base with what over has: lists are joined, and over wins. Unlike in Ignition's own merging, a file of over
-// replaces the one of the same path in base as a whole. Field by field, a plain file would inherit that the one
-// it replaces was compressed, and its owner.
+// Merge merges over into base: lists are joined, and over takes precedence. Unlike in Ignition's own merging, a file of over replaces the whole file with the
+// same path in base: otherwise it would inherit the compression and the owner.
 func Merge(base, over types.Config) types.Config {
 	base.Storage.Files = slices.DeleteFunc(slices.Clone(base.Storage.Files), func(old types.File) bool {
 		return slices.ContainsFunc(over.Storage.Files, func(f types.File) bool { return f.Path == old.Path })
@@ -50,8 +48,7 @@ func Merge(base, over types.Config) types.Config {
 	return v3_2.Merge(base, over)
 }
 
-// Parse reads a configuration of specification 3.0 to 3.2. Warnings of Ignition's validator come as text; its errors,
-// all of them, as the error.
+// Parse reads a configuration of specification 3.0 to 3.2. It returns warnings of Ignition's validator as text, and all its errors as the error.
 func Parse(data []byte) (types.Config, []string, error) {
 	config, found, err := v3_2.ParseCompatibleVersion(data)
 	if err != nil {
@@ -64,7 +61,7 @@ func Parse(data []byte) (types.Config, []string, error) {
 	return config, warnings, nil
 }
 
-// explain joins an error with what led to it.
+// explain joins an error with the entries of its report.
 func explain(err error, found report.Report) error {
 	errs := []error{err}
 	for _, e := range found.Entries {
@@ -75,8 +72,7 @@ func explain(err error, found report.Report) error {
 	return errors.Join(errs...)
 }
 
-// Marshal returns a configuration as JSON in one line, without the empty objects that Ignition's types leave in
-// it, after Ignition's validator has found no error in that very text.
+// Marshal returns a configuration as one line of JSON, without the empty objects of Ignition's types. It validates the result with Ignition's validator.
 func Marshal(config types.Config) ([]byte, error) {
 	raw, err := json.Marshal(config)
 	if err != nil {
@@ -116,7 +112,7 @@ func prune(v any) (pruned any, kept bool) {
 		return v, len(v) > 0
 	case []any:
 		for i, child := range v {
-			// An element stays, whatever is left of it: its place may matter.
+			// Keep all elements, since their index may matter.
 			v[i], _ = prune(child)
 		}
 		return v, len(v) > 0

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// bondOptions returns the mode and the options of a bond as the kernel names them, in order.
+// bondOptions returns the mode and the options of a bond by their kernel names, in order.
 func bondOptions(b *nmstate.Bond) ([]string, error) {
 	out := []string{"mode=" + b.Mode}
 	if b.Options == nil {

@@ -1,6 +1,6 @@
-// Package kargs writes a host's document as kernel arguments (dracut.cmdline(7)), for machines whose boot can be given
-// nothing else: a virtual machine's guestinfo, the boot loader's command line. NetworkManager of the initial system reads
-// them. They can express less than a document; what they cannot is refused. The package is pure.
+// Package kargs converts a host's document to kernel arguments (dracut.cmdline(7)), for machines that support no other configuration at boot, as with a
+// virtual machine's guestinfo or the boot loader's command line. NetworkManager of the initial file system reads them. Settings that kernel arguments cannot
+// express are refused. The package is pure.
 package kargs
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Arguments returns the kernel arguments that give a host the network of a document, in the order of the document, and
-// everything that they cannot express. There are arguments exactly if no problem is an error.
+// Arguments returns the kernel arguments of a document, in the order of the document, and a problem for each setting that they cannot express. There are
+// arguments exactly if no problem is an error.
 func Arguments(host string, doc *nmstate.Document) ([]string, nmstate.Problems) {
 	w := writer{host: host, doc: doc}
 	if doc.RouteRules != nil && len(doc.RouteRules.Config) > 0 {
@@ -73,7 +73,7 @@ func portsOf(doc *nmstate.Document) map[string]bool {
 	return ports
 }
 
-// link writes what makes an interface, before its addresses.
+// link writes the arguments that create an interface.
 func (w *writer) link(i *nmstate.Interface, path string) {
 	switch {
 	case i.Identifier == nmstate.IdentifierMAC:
@@ -107,7 +107,7 @@ var vlanName = regexp.MustCompile(`^(?:vlan|.+\.)([0-9]+)$`)
 
 func (w *writer) vlan(i *nmstate.Interface, path string) {
 	if i.VLAN == nil {
-		return // refused by who read the document
+		return // refused by the parser
 	}
 	id := strconv.Itoa(int(i.VLAN.ID))
 	if m := vlanName.FindStringSubmatch(i.Name); m == nil || strings.TrimLeft(m[1], "0") != id {
@@ -185,7 +185,7 @@ func (w *writer) addresses(i *nmstate.Interface, path string) {
 	case (auto4 || auto6) && len(static) > 0:
 		w.refuse(path, "kernel arguments give %s either static or automatic addresses, and the document has both", i.Name)
 	case auto4:
-		// NetworkManager makes IPv6 automatic, too, and does not wait for it.
+		// NetworkManager also enables automatic IPv6, and does not wait for it.
 		dynamic("dhcp")
 		if !auto6 {
 			w.problems.Warnf(w.doc, path+".ipv6", "is automatic with the kernel argument ip=%s:dhcp, which there is only for both families", i.Name)
@@ -216,7 +216,7 @@ func (w *writer) static(i *nmstate.Interface, addresses []nmstate.Address, mtu s
 	}
 }
 
-// gateway returns the hop of the interface's default route of a family.
+// gateway returns the next hop of the interface's default route of a family.
 func (w *writer) gateway(name string, four bool) string {
 	for _, r := range w.doc.Routes.GetConfig() {
 		if destination, ok := isDefault(r); ok && destination.Addr().Is4() == four && r.NextHopInterface == name && !r.Absent() {
@@ -231,7 +231,7 @@ func isDefault(r nmstate.Route) (netip.Prefix, bool) {
 	return p, err == nil && p.Bits() == 0
 }
 
-// routes writes the routes that are no gateway of an address.
+// routes writes the routes except default routes that are written with an address.
 func (w *writer) routes() {
 	seen := map[string]bool{}
 	for n, r := range w.doc.Routes.GetConfig() {
@@ -292,7 +292,7 @@ func (w *writer) servers() {
 	}
 }
 
-// bracketed puts an address or a prefix of IPv6 into brackets, as the colons of an argument ask for.
+// bracketed returns an IPv6 address or prefix in brackets, since colons separate the parts of an argument.
 func bracketed(text string) string {
 	if strings.Contains(text, ":") {
 		return "[" + text + "]"

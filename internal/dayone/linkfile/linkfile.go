@@ -1,5 +1,5 @@
-// Package linkfile writes the files of systemd (systemd.link(5)) with which udev gives network cards alternative names, before NetworkManager
-// starts. They are for the time before the boot: on a running host, package hostapply sets the names. It is pure.
+// Package linkfile generates systemd.link(5) files, with which udev sets alternative names of network cards before NetworkManager starts. They are for boot
+// images: on a running host, package hostapply sets the names. The package is pure.
 package linkfile
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Dir is where udev reads the files.
+// Dir is the directory of the files.
 const Dir = "/etc/systemd/network"
 
 // File is one file, in Dir.
@@ -19,8 +19,8 @@ type File struct {
 	Content string
 }
 
-// Files returns a file for each network card of a document that gets alternative names. For a card, udev uses the first file that matches and no other, so a
-// file repeats what the last one, 99-default.link, has for cards; otherwise the card would lose its own name.
+// Files returns a file for each network card of a document with alternative names. Since udev uses only the first matching file for a card, each file repeats
+// the settings of 99-default.link, without which the card would lose its own name.
 func Files(doc *nmstate.Document) []File {
 	var out []File
 	for n := range doc.Interfaces {
@@ -32,7 +32,7 @@ func Files(doc *nmstate.Document) []File {
 	return out
 }
 
-// Left returns warnings for the alternative names that Files leaves out.
+// Left returns warnings for the alternative names that Files omits.
 func Left(doc *nmstate.Document) nmstate.Problems {
 	var problems nmstate.Problems
 	for n := range doc.Interfaces {
@@ -44,7 +44,7 @@ func Left(doc *nmstate.Document) nmstate.Problems {
 	return problems
 }
 
-// Unwritten returns a warning for each interface whose alternative names a form leaves out that has no place for files of systemd.
+// Unwritten returns a warning for each interface whose alternative names are omitted in a form that cannot contain files of systemd.
 func Unwritten(doc *nmstate.Document, form string) nmstate.Problems {
 	var problems nmstate.Problems
 	for n := range doc.Interfaces {
@@ -56,7 +56,7 @@ func Unwritten(doc *nmstate.Document, form string) nmstate.Problems {
 	return problems
 }
 
-// added returns the alternative names that an interface is to get.
+// added returns the alternative names to add to an interface.
 func added(i *nmstate.Interface) []string {
 	var names []string
 	for _, alt := range i.AltNames {
@@ -76,8 +76,8 @@ func content(i *nmstate.Interface, names []string) string {
 	return b.String()
 }
 
-// predictable are the names that udev itself gives to cards (systemd.net-naming-scheme(7)), with the property that has the name already when
-// the file is looked for. OriginalName matches the kernel's own name only: it is of no use for a card that udev has yet to rename.
+// predictable are the predictable names of cards (systemd.net-naming-scheme(7)), with the udev property that has the name when the file is matched.
+// OriginalName only matches the kernel's name, and so cannot match a card that udev has not renamed yet.
 var predictable = []struct {
 	name     *regexp.Regexp
 	property string
@@ -88,11 +88,11 @@ var predictable = []struct {
 	{regexp.MustCompile(`^(en|ib)x[0-9a-f]{12}$`), "ID_NET_NAME_MAC"},
 }
 
-// match returns the line that finds a card.
+// match returns the line of the section [Match] for a card.
 func match(i *nmstate.Interface) string {
 	switch i.Identifier {
 	case nmstate.IdentifierMAC:
-		// A VLAN or a bond above the card has the same address, but not as its permanent one.
+		// VLANs and bonds may have the same MAC address as the card, but not as their permanent address.
 		return "PermanentMACAddress=" + strings.ToLower(i.MACAddress)
 	case nmstate.IdentifierPCI:
 		return "Path=pci-" + i.PCIAddress

@@ -7,8 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// callByName gives the interfaces of a document that are called by an alternative name of a link the link's own name, and adds the names that
-// references are to be changed to.
+// callByName replaces names of interfaces that are alternative names of a link by the link's own name, and adds the replacements to renamed.
 func callByName(doc *nmstate.Document, live State, renamed map[string]string) []error {
 	var failures []error
 	declared := map[string]bool{}
@@ -38,7 +37,7 @@ func callByName(doc *nmstate.Document, live State, renamed map[string]string) []
 	return failures
 }
 
-// byAltName returns the link that a name means if no link has it as its own.
+// byAltName returns the link with an alternative name, unless a link has it as its own name.
 func byAltName(live State, name string) (*Link, bool) {
 	if _, ok := live.Link(name); ok {
 		return nil, false
@@ -46,7 +45,7 @@ func byAltName(live State, name string) (*Link, bool) {
 	return live.LinkByAltName(name)
 }
 
-// takenAltNames reports alternative names that a document gives to an interface while another link of the host has them.
+// takenAltNames reports alternative names in a document that belong to another link of the host.
 func takenAltNames(doc *nmstate.Document, live State) []error {
 	removed := map[string]string{}
 	for _, i := range doc.Interfaces {
@@ -74,13 +73,13 @@ func takenAltNames(doc *nmstate.Document, live State) []error {
 	return failures
 }
 
-// AltNames is what is to become of the alternative names of one link.
+// AltNames are changes of the alternative names of a link.
 type AltNames struct {
 	Link        string
 	Add, Remove []string
 }
 
-// AltNamesWanted returns what a document, made by Concrete, wants of alternative names.
+// AltNamesWanted returns the alternative names of a document, which is a result of Concrete.
 func AltNamesWanted(doc *nmstate.Document) []AltNames {
 	var out []AltNames
 	for n := range doc.Interfaces {
@@ -101,8 +100,8 @@ func AltNamesWanted(doc *nmstate.Document) []AltNames {
 	return out
 }
 
-// AltNamesBefore returns what brings the alternative names of the links that a document has back to an earlier state. Names that links got from
-// others in the meantime stay.
+// AltNamesBefore returns the changes that restore the alternative names of a document's links to an earlier state. Names that third parties have added since
+// are kept.
 func AltNamesBefore(doc *nmstate.Document, before State) []AltNames {
 	var out []AltNames
 	for n := range doc.Interfaces {
@@ -126,8 +125,8 @@ func AltNamesBefore(doc *nmstate.Document, before State) []AltNames {
 	return out
 }
 
-// Missing returns the part of the names that a host does not have as wanted: to remove first, for a name may move from one link to another. A
-// link that is not there has no names to remove.
+// Missing returns the names to remove and to add on a host. Names must be removed first, since a name may move to another link. A missing link has no names to
+// remove.
 func Missing(wanted []AltNames, live State) (remove, add []AltNames) {
 	for _, w := range wanted {
 		link, ok := live.Link(w.Link)
@@ -142,7 +141,7 @@ func Missing(wanted []AltNames, live State) (remove, add []AltNames) {
 	return remove, add
 }
 
-// altNames compares the alternative names of an interface; others that it has are not looked at.
+// altNames compares the alternative names of an interface. It ignores names that are not in the document.
 func (c *comparison) altNames(want *nmstate.Interface, have *Link) {
 	for _, alt := range want.AltNames {
 		wanted := "present"

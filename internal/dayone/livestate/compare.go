@@ -8,16 +8,16 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Difference is one thing that is not as the document wants it.
+// Difference is a difference between the network and the document.
 type Difference struct {
-	// Subject is an interface, or route, rule, dns, hostname, switch.
+	// Subject is the name of an interface, or route, rule, dns, hostname, switch.
 	Subject string `json:"subject"`
 	Aspect  string `json:"aspect"`
 	Want    string `json:"want"`
 	Have    string `json:"have"`
 }
 
-// String is one line.
+// String returns one line.
 func (d Difference) String() string {
 	return fmt.Sprintf("%s: %s is %s, wanted %s", d.Subject, d.Aspect, orNone(d.Have), orNone(d.Want))
 }
@@ -29,7 +29,7 @@ func orNone(s string) string {
 	return s
 }
 
-// comparison collects differences about one subject after the other.
+// comparison collects differences of the current subject.
 type comparison struct {
 	doc     *nmstate.Document
 	live    *State
@@ -37,8 +37,8 @@ type comparison struct {
 	found   []Difference
 }
 
-// Compare returns what of a document is not live. The document is one that Concrete made: it names what the host has.
-// What comes by itself (a lease, a router's address) must be there, whatever it is, as far as the interface has to wait for it.
+// Compare returns the differences between a document, which is a result of Concrete, and the live state. Dynamic addresses may have any value, and must exist
+// if the interface has to wait for them.
 func Compare(doc *nmstate.Document, live State) []Difference {
 	c := &comparison{doc: doc, live: &live}
 	for i := range doc.Interfaces {
@@ -63,15 +63,15 @@ func (c *comparison) iface(want *nmstate.Interface) {
 		c.ovsBridge(want)
 		return
 	}
-	have, there := c.live.Link(want.Name)
+	have, exists := c.live.Link(want.Name)
 	switch {
 	case want.State == nmstate.StateIgnore:
 	case want.State == nmstate.StateAbsent:
-		if there && Virtual(want, have) {
+		if exists && Virtual(want, have) {
 			c.differ("state", "absent", "present")
 		}
-	case c.patch(want): // has no device
-	case !there:
+	case c.patch(want): // it has no device
+	case !exists:
 		c.differ("state", "present", "absent")
 	case want.State == nmstate.StateDown:
 		c.differ("state", "down", upOrDown(have.Up))
@@ -81,7 +81,7 @@ func (c *comparison) iface(want *nmstate.Interface) {
 	}
 }
 
-// Virtual reports whether a link goes away when it is no longer wanted. A network card does not.
+// Virtual reports whether an absent link is removed. Network cards are not.
 func Virtual(want *nmstate.Interface, have *Link) bool {
 	kind := string(want.Type)
 	if have != nil {
@@ -109,8 +109,8 @@ func (c *comparison) link(want *nmstate.Interface, have *Link) {
 	c.addresses(want, have)
 }
 
-// sameKind reports whether a kind is what was asked for. A veth is an ethernet device to NMState; the internal port of an
-// Open vSwitch in user space is a tap device to the kernel.
+// sameKind reports whether a link has the desired kind. For NMState, a veth is an ethernet device; for the kernel, the internal port of a userspace Open
+// vSwitch is a tap device.
 func sameKind(want, have string) bool {
 	return want == have || want == "ethernet" && have == "veth" || want == "veth" && have == "ethernet" || want == "ovs-interface" && have == "tun"
 }
@@ -145,15 +145,14 @@ func (c *comparison) detail(want *nmstate.Interface, have *Link) {
 	}
 }
 
-// linked leaves out ports that the host has and that are not in their bond for lack of a link: a bond is there so that the host
-// works without them. One port has to be in it.
+// linked omits desired ports that exist but are not in the bond because they have no link, since a bond tolerates them. At least one port must be in the bond.
 func (c *comparison) linked(want, have []string) []string {
 	if !slices.ContainsFunc(want, func(name string) bool { return slices.Contains(have, name) }) {
 		return want
 	}
 	return slices.DeleteFunc(slices.Clone(want), func(name string) bool {
-		l, there := c.live.Link(name)
-		return there && !l.Carrier && l.Controller == "" && !slices.Contains(have, name)
+		l, exists := c.live.Link(name)
+		return exists && !l.Carrier && l.Controller == "" && !slices.Contains(have, name)
 	})
 }
 
@@ -176,7 +175,7 @@ func (c *comparison) host() {
 	c.pairs("other_config", wanted.OtherConfig, c.live.Switch.OtherConfig)
 }
 
-// pairs compares keys of Open vSwitch's database; a nil value wants none.
+// pairs compares keys of Open vSwitch's database; a nil value means that the key must be absent.
 func (c *comparison) pairs(aspect string, want nmstate.Pairs, have map[string]string) {
 	for key, value := range want {
 		if value == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// family is what a document says of one family of an interface.
+// family is the configuration of an IP family of an interface in a document.
 type family struct {
 	name      string
 	auto      nmstate.Auto
@@ -33,7 +33,7 @@ func (c *comparison) addresses(want *nmstate.Interface, have *Link) {
 	for _, f := range families(want) {
 		live := ofFamily(have.Addresses, f.six)
 		if !f.on {
-			// A port of a bond or a bridge has no addresses of its own; the kernel's link-local one does no harm.
+			// A port of a bond or a bridge must have no addresses except the kernel's link-local one.
 			c.differ(f.name, "", prefixes(global(live)))
 			continue
 		}
@@ -75,8 +75,8 @@ func (c *comparison) static(f family, live []Address) {
 	}
 }
 
-// waitsFor reports whether an interface is not as wanted while an automatic family has no address: when the document
-// says so, and else when no other automatic family has one.
+// waitsFor reports whether a missing address of an automatic family is a difference: if the document requires the family, and otherwise if no other automatic
+// family has an address.
 func waitsFor(i *nmstate.Interface, name string, missing map[string]bool) bool {
 	switch i.WaitIP {
 	case "ipv4", "ipv6":
@@ -89,7 +89,7 @@ func waitsFor(i *nmstate.Interface, name string, missing map[string]bool) bool {
 			return false
 		}
 	}
-	// IPv6 without a router is normal beside IPv4 by DHCP, static or otherwise; IPv4 by DHCP without a server is not.
+	// With IPv4, IPv6 without a router is normal; DHCP without a server is not.
 	return name == "ipv4" || !i.IPv4.On()
 }
 

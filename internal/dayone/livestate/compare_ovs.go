@@ -8,12 +8,12 @@ import (
 )
 
 func (c *comparison) ovsBridge(want *nmstate.Interface) {
-	have, there := c.live.OVSBridge(want.Name)
+	have, exists := c.live.OVSBridge(want.Name)
 	switch {
 	case want.State == nmstate.StateIgnore:
 	case want.State == nmstate.StateAbsent || want.State == nmstate.StateDown:
-		c.differ("bridge", "absent", presence(there))
-	case !there:
+		c.differ("bridge", "absent", presence(exists))
+	case !exists:
 		c.differ("bridge", "present", "absent")
 	default:
 		c.bridge(want, have)
@@ -37,7 +37,7 @@ func (c *comparison) bridge(i *nmstate.Interface, have *Bridge) {
 	}
 }
 
-// bridgePorts compares ports. A patch port more is OVN's, and does not matter.
+// bridgePorts compares ports. It ignores additional patch ports, which OVN creates.
 func (c *comparison) bridgePorts(want Bridge, have *Bridge) {
 	for _, w := range want.Ports {
 		i := slices.IndexFunc(have.Ports, func(h BridgePort) bool { return h.Name == w.Name })
@@ -64,7 +64,7 @@ func (c *comparison) bridgePorts(want Bridge, have *Bridge) {
 // Patch reports whether the port leads to another bridge.
 func (p BridgePort) Patch() bool { return len(p.Interfaces) == 1 && p.Interfaces[0].Type == "patch" }
 
-// patch compares an ovs-interface that is a patch, of which the kernel knows nothing. It returns false for all others.
+// patch compares a patch interface, which has no device. It returns false for other interfaces.
 func (c *comparison) patch(want *nmstate.Interface) bool {
 	if want.Patch == nil {
 		return false

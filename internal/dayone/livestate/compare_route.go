@@ -26,8 +26,8 @@ func (c *comparison) routes() {
 	}
 }
 
-// RouteMatches reports whether a live route is the one that a document's route describes. What the document does not
-// say does not matter; a route of the kernel itself never matches a pattern of routes not to have.
+// RouteMatches reports whether a live route matches a document's route. Omitted fields match any value. An absent route never matches a route of the kernel
+// itself.
 func RouteMatches(want nmstate.Route, have Route) bool {
 	if want.Absent() && have.Protocol == "kernel" {
 		return false
@@ -55,7 +55,7 @@ func RouteMatches(want nmstate.Route, have Route) bool {
 	return want.Absent() && want.RouteType == "" || string(want.RouteType) == have.Type
 }
 
-// Destination reads what a document writes as a route's destination: a prefix, whose host bits do not matter, or an address.
+// Destination parses the destination of a document's route: a prefix, with or without host bits, or an address.
 func Destination(text string) (netip.Prefix, error) {
 	if !strings.Contains(text, "/") {
 		addr, err := netip.ParseAddr(text)
@@ -92,14 +92,14 @@ func (c *comparison) rules() {
 	}
 }
 
-func presence(there bool) string {
-	if there {
+func presence(exists bool) string {
+	if exists {
 		return "present"
 	}
 	return "absent"
 }
 
-// RuleMatches reports whether a live rule is the one that a document's rule describes.
+// RuleMatches reports whether a live rule matches a document's rule.
 func RuleMatches(want nmstate.RouteRule, have Rule) bool {
 	if RuleFamily(want) != have.Family && (want.Family != "" || want.IPFrom != "" || want.IPTo != "") {
 		return false
@@ -123,7 +123,7 @@ func RuleMatches(want nmstate.RouteRule, have Rule) bool {
 	return want.SuppressPrefixLength == nil || int(*want.SuppressPrefixLength) == have.SuppressPrefixLength
 }
 
-// RuleFamily is 4 or 6.
+// RuleFamily returns 4 or 6.
 func RuleFamily(r nmstate.RouteRule) int {
 	if r.Family == "ipv6" || strings.Contains(r.IPFrom+r.IPTo, ":") {
 		return 6
@@ -131,7 +131,7 @@ func RuleFamily(r nmstate.RouteRule) int {
 	return 4
 }
 
-// samePrefix takes a prefix for everything as none.
+// samePrefix compares prefixes; a prefix of all addresses is equal to none.
 func samePrefix(a, b netip.Prefix) bool {
 	if a.IsValid() && a.Bits() == 0 {
 		a = netip.Prefix{}
@@ -168,7 +168,7 @@ func (c *comparison) dns() {
 	c.contains("options", want.Options, c.live.DNS.Options)
 }
 
-// contains wants all of a list, in this order; a lease may bring more, after or between.
+// contains requires all elements of a list in this order. The live list may have more, from a lease.
 func (c *comparison) contains(aspect string, want, have []string) {
 	rest := have
 	for _, w := range want {

@@ -145,7 +145,7 @@ func TestWhichFamilyMustHaveAnAddressByItself(t *testing.T) {
 	}{
 		{"both have", "", true, true, true},
 		{"no router: IPv4 is enough", "", true, false, true},
-		{"no server: IPv6 is enough, as nothing says otherwise", "", false, true, true},
+		{"no server: IPv6 is enough by default", "", false, true, true},
 		{"neither has", "", false, false, false},
 		{"both must", "wait-ip: ipv4+ipv6,", true, false, false},
 		{"IPv4 must", "wait-ip: ipv4,", false, true, false},

@@ -9,10 +9,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Concrete returns a copy of a document in which everything is said outright: interfaces that are found by an address or called by an
-// alternative name have the name of the host's, copy-mac-from is the address that it means, the internal port that a bridge lists
-// without declaring it is declared. All errors are reported at once: an interface that the host does not have, a
-// copy from nowhere.
+// Concrete returns a copy of a document with host-specific references resolved: interfaces that are identified by an address or an alternative name have their
+// name on the host, copy-mac-from is replaced by the MAC address, and undeclared internal ports of bridges are declared. All errors are reported at once, such
+// as missing interfaces.
 func Concrete(doc *nmstate.Document, live State) (*nmstate.Document, error) {
 	out := doc.Renamed(nil)
 	var failures []error
@@ -46,7 +45,7 @@ func Concrete(doc *nmstate.Document, live State) (*nmstate.Document, error) {
 	return out, errors.Join(failures...)
 }
 
-// findCard returns the host's interface that one of a document means by an address.
+// findCard returns the host's interface with the address of a document's interface.
 func findCard(i *nmstate.Interface, live State) (*Link, error) {
 	if i.Identifier == nmstate.IdentifierPCI {
 		if link, ok := live.LinkByPCI(i.PCIAddress); ok {
@@ -60,8 +59,7 @@ func findCard(i *nmstate.Interface, live State) (*Link, error) {
 	return nil, fmt.Errorf("mac-address: no interface of this host has the address %s", i.MACAddress)
 }
 
-// declare adds the internal port of the bridge's own name where a bridge lists it and the document does not
-// have it, and moves what belongs to it there.
+// declare adds the internal port with the bridge's name if a bridge lists it and the document does not declare it, and moves its settings there.
 func declare(doc *nmstate.Document) {
 	for n := range doc.Interfaces {
 		b := doc.Interfaces[n]
@@ -74,7 +72,7 @@ func declare(doc *nmstate.Document) {
 			doc.Interfaces = append(doc.Interfaces, nmstate.Interface{Name: b.Name, Type: nmstate.TypeOVSInterface, State: nmstate.StateUp})
 			internal = len(doc.Interfaces) - 1
 		}
-		// A bridge has no device, and so no address: what it copies is meant for its port.
+		// A bridge has no device: its copy-mac-from applies to the internal port.
 		if i := &doc.Interfaces[n]; i.CopyMACFrom != "" && internal >= 0 {
 			if port := &doc.Interfaces[internal]; port.MACAddress == "" && port.CopyMACFrom == "" {
 				port.CopyMACFrom = i.CopyMACFrom
@@ -102,13 +100,13 @@ func copyMAC(doc *nmstate.Document, n int, live State) error {
 		return fmt.Errorf("interfaces[%d].copy-mac-from: this host has no interface %s", n, from)
 	}
 	i.MACAddress = strings.ToUpper(link.MAC)
-	if link.PermanentMAC != "" { // the other may be a bond's, lent to its port
+	if link.PermanentMAC != "" { // the current address may be that of a bond
 		i.MACAddress = strings.ToUpper(link.PermanentMAC)
 	}
 	return nil
 }
 
-// missing reports the interfaces that a document takes for granted and the host does not have.
+// missing reports undeclared interfaces of a document that do not exist on the host.
 func missing(doc *nmstate.Document, live State) []error {
 	declared := map[string]bool{}
 	for _, i := range doc.Interfaces {
@@ -127,7 +125,7 @@ func missing(doc *nmstate.Document, live State) []error {
 			needs = append(needs, i.Name)
 		}
 		for _, name := range needs {
-			if _, there := live.Link(name); !there && !declared[name] && i.Up() {
+			if _, exists := live.Link(name); !exists && !declared[name] && i.Up() {
 				failures = append(failures, fmt.Errorf("interfaces[%d] (%s): this host has no interface %s", n, i.Name, name))
 			}
 		}
@@ -135,7 +133,7 @@ func missing(doc *nmstate.Document, live State) []error {
 	return failures
 }
 
-// below returns the interfaces without which this one cannot be made.
+// below returns the interfaces that this one requires.
 func below(i *nmstate.Interface) (names []string) {
 	for _, r := range i.References() {
 		switch r.Role {

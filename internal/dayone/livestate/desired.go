@@ -8,7 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Desired is the bond as it is: a switch that is set up for it sees no difference.
+// Desired returns the bond's current configuration, so that a switch needs no other one.
 func (l *Bond) Desired() *nmstate.Bond {
 	o := nmstate.BondOptions{
 		FailOverMAC: l.Options["fail_over_mac"], LACPRate: l.Options["lacp_rate"], XmitHashPolicy: l.Options["xmit_hash_policy"],
@@ -29,7 +29,7 @@ func (l *Bond) Desired() *nmstate.Bond {
 	return b
 }
 
-// Desired says of a rule what a document can.
+// Desired returns the parts of a rule that a document can express.
 func (r Rule) Desired() nmstate.RouteRule {
 	priority := int64(r.Priority)
 	out := nmstate.RouteRule{

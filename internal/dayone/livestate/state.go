@@ -1,6 +1,5 @@
-// Package livestate describes a host's network as it is at one moment, and compares it with what a document
-// wants. It reads nothing itself: a backend of package hostapply fills in a State. A comparison looks only at what
-// the document names; whatever else the host has is none of its business.
+// Package livestate describes the current state of a host's network, and compares it with a document. Backends of package hostapply read a State. A comparison
+// only includes parts that the document names. The package is pure.
 package livestate
 
 import (
@@ -8,35 +7,35 @@ import (
 	"slices"
 )
 
-// State is a host's network at one moment. The zero value is a host without any link.
+// State is the state of a host's network. The zero value is a host without links.
 type State struct {
 	Links  []Link   `json:"links"`
 	Routes []Route  `json:"routes,omitempty"`
 	Rules  []Rule   `json:"rules,omitempty"`
 	DNS    DNS      `json:"dns,omitzero"`
-	OVS    []Bridge `json:"ovs,omitempty"` // the bridges of the OVSDB; nil too where no Open vSwitch answers
+	OVS    []Bridge `json:"ovs,omitempty"` // nil also if Open vSwitch does not answer
 	Switch Switch   `json:"switch,omitzero"`
-	// Hostname is the name that the kernel has, as it is, with or without a domain.
+	// Hostname is the kernel's host name, with or without a domain.
 	Hostname string `json:"hostname,omitempty"`
 }
 
-// Link is one network device.
+// Link is a network device.
 type Link struct {
 	Name string `json:"name"`
-	// AltNames are the alternative names, which no other link has as a name of any kind.
+	// AltNames are the alternative names, which are unique among all names.
 	AltNames []string `json:"altNames,omitempty"`
-	// Kind is the word that NMState uses for the type: ethernet, veth, bond, vlan, linux-bridge, ovs-interface, ...
-	// A device that NMState has no word for has the kernel's word.
+	// Kind is NMState's name of the type: ethernet, veth, bond, vlan, linux-bridge, ovs-interface, ...; for types that NMState does not have, the
+	// kernel's name.
 	Kind string `json:"kind"`
 	MAC  string `json:"mac,omitempty"` // lower case, with colons
 	// PermanentMAC is the address burnt into the device; empty for one without.
 	PermanentMAC string `json:"permanentMAC,omitempty"`
-	// PCIAddress is where the device is on the PCI bus: 0000:07:00.0; empty for one that is not.
+	// PCIAddress is the PCI address, such as 0000:07:00.0; empty for other devices.
 	PCIAddress string `json:"pciAddress,omitempty"`
 	Driver     string `json:"driver,omitempty"` // the kernel module, as ethtool -i says; empty if unknown
 	MTU        int    `json:"mtu"`              // bytes
 	Up         bool   `json:"up"`               // administratively
-	Carrier    bool   `json:"carrier"`          // the other side is there too
+	Carrier    bool   `json:"carrier"`          // the link is up
 	// Controller is the bond, bridge, VRF or OVS bridge that the link is a port of; empty if none.
 	Controller string `json:"controller,omitempty"`
 	// Parent is the device below a VLAN, VXLAN or MACVLAN; empty for all others.
@@ -44,7 +43,7 @@ type Link struct {
 	Addresses []Address `json:"addresses,omitempty"`
 	IPv4      Method    `json:"ipv4,omitzero"`
 	IPv6      Method    `json:"ipv6,omitzero"`
-	// Detail is what is particular to the kind; nil for a kind without.
+	// Fields of some kinds; nil for other kinds.
 	Bond    *Bond        `json:"bond,omitempty"`
 	VLAN    *VLAN        `json:"vlan,omitempty"`
 	VXLAN   *VXLAN       `json:"vxlan,omitempty"`
@@ -54,66 +53,65 @@ type Link struct {
 	MACVLAN string       `json:"macvlan,omitempty"` // the mode
 }
 
-// Address is one address of a link.
+// Address is an address of a link.
 type Address struct {
 	Prefix netip.Prefix `json:"prefix"` // host bits kept
-	// Dynamic addresses have a lifetime: someone (a DHCP server, a router) lent them.
+	// Dynamic is true for addresses with a lifetime, from a DHCP server or a router.
 	Dynamic bool `json:"dynamic,omitempty"`
-	// Valid and Preferred are the seconds that a dynamic address had left; 0 for all others.
+	// Valid and Preferred are the remaining lifetimes of a dynamic address in seconds; 0 for others.
 	Valid     int `json:"valid,omitempty"`
 	Preferred int `json:"preferred,omitempty"`
-	// Tentative addresses cannot be bound yet: duplicate address detection is under way.
+	// Tentative is true during duplicate address detection; the address cannot be used yet.
 	Tentative bool `json:"tentative,omitempty"`
-	// Duplicate addresses are in use by another host; the kernel will not use them.
+	// Duplicate is true if another host has the address; the kernel does not use it.
 	Duplicate bool `json:"duplicate,omitempty"`
 }
 
-// Method reports how a link gets its addresses of one family, as far as the backend can know. The zero value is: not at all, or
-// only as written in Addresses.
+// Method is the automatic configuration of an IP family of a link, as far as the backend can detect it. The zero value means none.
 type Method struct {
 	DHCP     bool `json:"dhcp,omitempty"`
 	Autoconf bool `json:"autoconf,omitempty"` // IPv6 router advertisements
-	// ClientID is the DHCP client id in NMState's words (ll, iaid+duid, or the id itself), DUID its DHCPv6 counterpart.
+	// ClientID is the DHCP client ID in NMState's syntax (ll, iaid+duid, or the ID itself), DUID its DHCPv6 counterpart.
 	ClientID string `json:"clientID,omitempty"`
 	DUID     string `json:"duid,omitempty"`
 	// AddrGenMode is eui64, stable-privacy or empty, for IPv6 only.
 	AddrGenMode string `json:"addrGenMode,omitempty"`
-	IgnoreDNS   bool   `json:"ignoreDNS,omitempty"` // what DHCP says of DNS is not used
+	IgnoreDNS   bool   `json:"ignoreDNS,omitempty"` // the DNS configuration of DHCP is not used
 }
 
-// Bond is what a bond has of its own.
+// Bond has the properties of a bond.
 type Bond struct {
 	Mode    string            `json:"mode"`
 	Options map[string]string `json:"options,omitempty"` // NMState's names, words where it has words
 	Ports   []string          `json:"ports,omitempty"`
 }
 
-// VLAN is what a VLAN device has of its own.
+// VLAN has the properties of a VLAN device.
 type VLAN struct {
 	ID       int    `json:"id"`
 	Protocol string `json:"protocol,omitempty"` // 802.1q, 802.1ad
 }
 
-// VXLAN is what a VXLAN device has of its own.
+// VXLAN has the properties of a VXLAN device.
 type VXLAN struct {
 	ID     int    `json:"id"`
 	Remote string `json:"remote,omitempty"`
 	Port   int    `json:"port,omitempty"`
 }
 
-// LinuxBridge is what a Linux bridge has of its own.
+// LinuxBridge has the properties of a Linux bridge.
 type LinuxBridge struct {
 	Ports []string `json:"ports,omitempty"`
 	STP   bool     `json:"stp,omitempty"`
 }
 
-// VRF is what a VRF has of its own.
+// VRF has the properties of a VRF.
 type VRF struct {
 	Table uint32   `json:"table"`
 	Ports []string `json:"ports,omitempty"`
 }
 
-// Route is one route of the kernel's tables other than local.
+// Route is a route of the kernel, in any table except local.
 type Route struct {
 	Destination netip.Prefix `json:"destination"`  // ::/0 and 0.0.0.0/0 are the defaults
 	Via         netip.Addr   `json:"via,omitzero"` // invalid if on link
@@ -122,11 +120,11 @@ type Route struct {
 	Table       int          `json:"table"`          // 254 is main
 	Type        string       `json:"type,omitempty"` // blackhole, unreachable, prohibit; empty for a plain one
 	Source      netip.Addr   `json:"source,omitzero"`
-	// Protocol is who made it: kernel, boot, static, dhcp, ra, or a number.
+	// Protocol is the origin: kernel, boot, static, dhcp, ra, or a number.
 	Protocol string `json:"protocol,omitempty"`
 }
 
-// Rule is one routing rule.
+// Rule is a routing rule.
 type Rule struct {
 	Family    int          `json:"family"` // 4 or 6
 	Priority  int          `json:"priority"`
@@ -140,7 +138,7 @@ type Rule struct {
 	SuppressPrefixLength int `json:"suppressPrefixLength"`
 }
 
-// DNS is how the host resolves names.
+// DNS is the DNS configuration of the host.
 type DNS struct {
 	Servers []string `json:"servers,omitempty"`
 	Search  []string `json:"search,omitempty"`
@@ -153,7 +151,7 @@ type Switch struct {
 	OtherConfig map[string]string `json:"otherConfig,omitempty"`
 }
 
-// Bridge is one bridge of Open vSwitch.
+// Bridge is an Open vSwitch bridge.
 type Bridge struct {
 	Name          string            `json:"name"`
 	Datapath      string            `json:"datapath,omitempty"` // system if empty
@@ -163,7 +161,7 @@ type Bridge struct {
 	ExternalIDs   map[string]string `json:"externalIDs,omitempty"`
 	OtherConfig   map[string]string `json:"otherConfig,omitempty"`
 	Ports         []BridgePort      `json:"ports,omitempty"`
-	// Drop are keys that must be in neither of the two maps. A bridge that was read has none.
+	// Drop are keys that must be absent from both maps. It is empty in a live state.
 	Drop []string `json:"-"`
 }
 
@@ -186,12 +184,12 @@ type BridgePort struct {
 type BridgeInterface struct {
 	Name        string            `json:"name"`
 	Type        string            `json:"type,omitempty"` // internal, patch, dpdk; empty for a device of the kernel
-	MAC         string            `json:"mac,omitempty"`  // wanted by the database, not necessarily what the device has
+	MAC         string            `json:"mac,omitempty"`  // requested in the database; the device may have another
 	MTU         int               `json:"mtu,omitempty"`  // wanted by the database
 	Options     map[string]string `json:"options,omitempty"`
 	ExternalIDs map[string]string `json:"externalIDs,omitempty"`
 	OtherConfig map[string]string `json:"otherConfig,omitempty"`
-	// Error is what Open vSwitch says is wrong with it; empty if nothing.
+	// Error is the error that Open vSwitch reports; empty if there is none.
 	Error string `json:"error,omitempty"`
 }
 
@@ -205,7 +203,7 @@ func (s *State) Link(name string) (*Link, bool) {
 	return nil, false
 }
 
-// LinkByAltName returns the link that has a name as an alternative one.
+// LinkByAltName returns the link with an alternative name.
 func (s *State) LinkByAltName(name string) (*Link, bool) {
 	for i := range s.Links {
 		if slices.Contains(s.Links[i].AltNames, name) {
@@ -215,8 +213,8 @@ func (s *State) LinkByAltName(name string) (*Link, bool) {
 	return nil, false
 }
 
-// LinkByMAC returns the network card whose permanent address, or failing that whose present one, is mac (lower case). What is
-// stacked on a card has its address often, and is not meant.
+// LinkByMAC returns the network card whose permanent address, or else whose current address, is mac (lower case). It ignores interfaces on top of a card,
+// which often have the same address.
 func (s *State) LinkByMAC(mac string) (*Link, bool) {
 	for i := range s.Links {
 		if s.Links[i].PermanentMAC == mac {
@@ -231,8 +229,7 @@ func (s *State) LinkByMAC(mac string) (*Link, bool) {
 	return nil, false
 }
 
-// LinkByPCI returns the network card at a PCI address, in the form of sysfs. Of several at one address, as the ports of some
-// adapters are, it is the first.
+// LinkByPCI returns the network card at a PCI address in the form of sysfs; the first one if several have the same address, as the ports of some adapters do.
 func (s *State) LinkByPCI(address string) (*Link, bool) {
 	for i := range s.Links {
 		if s.Links[i].PCIAddress == address && address != "" {
@@ -267,7 +264,7 @@ func (s *State) Settled() bool {
 // MainTable is the routing table that a route without one is in.
 const MainTable = 254
 
-// Default reports whether the route is for all addresses, and leads somewhere.
+// Default reports whether the route is a unicast default route.
 func (r Route) Default() bool {
 	return r.Type == "" && r.Destination.IsValid() && r.Destination.Bits() == 0
 }

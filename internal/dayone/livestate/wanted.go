@@ -7,9 +7,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// BridgeWanted returns the Open vSwitch bridge that an interface of a document describes, with its ports and what the document says
-// of the interfaces behind them. An interface that the document has as ovs-interface is internal or a patch; any other
-// is a device of the kernel.
+// BridgeWanted returns the Open vSwitch bridge of a document's interface, with its ports and their interfaces. Interfaces of type ovs-interface are internal or
+// patch interfaces; others are devices of the kernel.
 func BridgeWanted(i *nmstate.Interface, doc *nmstate.Document) Bridge {
 	b := Bridge{Name: i.Name}
 	b.ExternalIDs, b.OtherConfig = values(i.OVSDB)
@@ -115,7 +114,7 @@ func dpdkOptions(d *nmstate.DPDK) map[string]string {
 	return options
 }
 
-// values returns the keys that have a value.
+// values returns the keys with a value.
 func values(pairs *nmstate.OVSPairs) (external, other map[string]string) {
 	if pairs == nil {
 		return nil, nil
@@ -123,7 +122,7 @@ func values(pairs *nmstate.OVSPairs) (external, other map[string]string) {
 	return set(pairs.ExternalIDs), set(pairs.OtherConfig)
 }
 
-// unset returns the keys that are to go.
+// unset returns the keys to remove.
 func unset(pairs *nmstate.OVSPairs) []string {
 	var out []string
 	if pairs != nil {
@@ -151,8 +150,7 @@ func set(pairs nmstate.Pairs) map[string]string {
 	return out
 }
 
-// SwitchWanted returns the keys that a document sets for Open vSwitch as a whole; a nil value removes one. Mappings of
-// OVN's bridges are one of them.
+// SwitchWanted returns the keys that a document sets for Open vSwitch as a whole, including OVN's bridge mappings; a nil value removes a key.
 func SwitchWanted(doc *nmstate.Document) nmstate.OVSDatabase {
 	var out nmstate.OVSDatabase
 	if doc.OVSDB != nil {

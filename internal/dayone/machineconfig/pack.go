@@ -1,4 +1,4 @@
-// Package machineconfig packs the files of a role into a MachineConfig, and takes files out of MachineConfigs. It is pure.
+// Package machineconfig packs the files of a role into a MachineConfig, and unpacks files from MachineConfigs. It is pure.
 package machineconfig
 
 import (
@@ -16,30 +16,28 @@ import (
 )
 
 const (
-	// RoleLabel says to which pool of machines a MachineConfig goes.
+	// RoleLabel is the label with the role of a MachineConfig.
 	RoleLabel = "machineconfiguration.openshift.io/role"
-	// IgnitionVersion of what is written is the oldest that every release which reads these files understands, and has gzip.
+	// IgnitionVersion is the version of written configurations: the oldest with gzip that all releases that read these files support.
 	IgnitionVersion = "3.2.0"
-	// fileMode is 0644: the node's service and people read the files. JSON has no octal numbers.
+	// fileMode is 0644. JSON has no octal numbers.
 	fileMode = 0o644
-	// gzipAbove is the size in bytes from which a file is compressed. Below, people who look at the object can
-	// decode it by eye's means, and there is little to save.
+	// gzipAbove is the size in bytes from which on a file is compressed. Smaller files remain readable in the object, and compression saves little.
 	gzipAbove = 4096
-	// MaxSize is the size in bytes that the configuration of a role can have in all, rendered: what etcd
-	// takes. The files share it with everything else in the role.
+	// MaxSize is the maximum size in bytes of the rendered configuration of a role, due to etcd's limit. The files share it with all other
+	// configuration of the role.
 	MaxSize = 1572864
-	// WarnSize is where the machine-config operator begins to warn, four fifths.
+	// WarnSize is the size from which on the machine-config operator warns, four fifths.
 	WarnSize = MaxSize / 5 * 4
-	// plainSize is up to where small files are left uncompressed, a third: the rest of a role needs space.
+	// plainSize is the size up to which small files are not compressed, a third, since the rest of a role needs space.
 	plainSize = MaxSize / 3
 )
 
-// Name is the name of the object that Pack makes for a role.
+// Name returns the name of the object of a role.
 func Name(role string) string { return "10-br-ex-" + role }
 
-// Pack returns the object that brings files to all nodes of a role. The same files always give the same
-// bytes. The object says nothing but labels and spec.config, so that it can be applied. It is an error if it is larger than
-// MaxSize; the number is its size as JSON.
+// Pack returns the object that installs files on all nodes of a role, and its size as JSON. The object is deterministic, and has only labels and spec.config,
+// so that it can be applied. An object larger than MaxSize is an error.
 func Pack(role string, files placement.Files) (*unstructured.Unstructured, int, error) {
 	config := ignitionOf(files, gzipAbove)
 	if size, err := sizeOf(config); err != nil || size > plainSize {
@@ -85,8 +83,8 @@ func ignitionOf(files placement.Files, limit int) map[string]any {
 	}
 }
 
-// contentsOf encodes one file. Compression is always written: configurations are merged field by field, so that a
-// plain file would inherit it from a compressed one that it replaces.
+// contentsOf encodes a file. It always writes the compression: configurations are merged field by field, so that an uncompressed file would inherit it from a
+// file that it replaces.
 func contentsOf(content []byte, limit int) map[string]any {
 	if len(content) > limit {
 		if small := compress(content); len(small) < len(content) {
@@ -98,7 +96,7 @@ func contentsOf(content []byte, limit int) map[string]any {
 
 func compress(content []byte) []byte {
 	var out bytes.Buffer
-	// A level that exists and a buffer that grows leave nothing to go wrong.
+	// A valid level and writes to a buffer cannot fail.
 	w, _ := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	_, _ = w.Write(content)
 	_ = w.Close()

@@ -17,7 +17,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// ignition is what is read of an Ignition configuration, of specification 2 or 3.
+// ignition has the used fields of an Ignition configuration of specification 2 or 3.
 type ignition struct {
 	Ignition struct {
 		Version string `json:"version"`
@@ -33,13 +33,12 @@ type ignitionFile struct {
 		Source      string `json:"source"`
 		Compression string `json:"compression"`
 	} `json:"contents"`
-	// Append adds to a file. It is a boolean in specification 2, where Contents is what is added.
+	// Append appends to a file. In specification 2, it is a boolean, and Contents is appended.
 	Append json.RawMessage `json:"append"`
 }
 
-// Unpack returns the files below Dir that a set of MachineConfigs brings to the nodes of each role, by role. Of
-// two objects with the same file the one whose name comes last counts, as on the node. All that cannot be read is
-// reported in one error; the rest is returned all the same.
+// Unpack returns the files below Dir in a set of MachineConfigs, by role. If two objects have the same file, the object with the last name takes precedence, as
+// on the node. One error reports all files that cannot be read; the others are returned nevertheless.
 func Unpack(configs []mcfgv1.MachineConfig) (map[string]placement.Files, error) {
 	sorted := slices.SortedFunc(slices.Values(configs), func(a, b mcfgv1.MachineConfig) int { return strings.Compare(a.Name, b.Name) })
 	roles := map[string]placement.Files{}
@@ -105,8 +104,7 @@ func decodeFile(entry ignitionFile) ([]byte, error) {
 	return nil, fmt.Errorf("compression %q is not gzip", entry.Contents.Compression)
 }
 
-// DecodeSource returns what a data URL (RFC 2397) holds, base64 or percent-encoded. No source holds nothing. A URL
-// of another kind has to be fetched, which is an error.
+// DecodeSource returns the content of a data URL (RFC 2397), base64 or percent-encoded; nil for no source. Other URLs are an error.
 func DecodeSource(source string) ([]byte, error) {
 	if source == "" {
 		return nil, nil
@@ -122,7 +120,7 @@ func DecodeSource(source string) ([]byte, error) {
 	return decoded.Data, nil
 }
 
-// uncompress refuses what grows beyond MaxFileSize.
+// uncompress returns an error if the result is larger than MaxFileSize.
 func uncompress(content []byte) ([]byte, error) {
 	r, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {

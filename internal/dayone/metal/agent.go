@@ -20,12 +20,12 @@ const (
 	nmStateConfig = "NMStateConfig"
 )
 
-// IsInput reports whether a text has hosts of an installer: an install-config, an agent-config, or NMStateConfigs.
+// IsInput reports whether a text is an installer's input with hosts: an install-config, an agent-config, or NMStateConfigs.
 func IsInput(data []byte) bool {
 	if IsInstallConfig(data) {
 		return true
 	}
-	// Most documents need no second reading to know that they are not.
+	// Avoid parsing most documents twice.
 	if !bytes.Contains(data, []byte(agentConfig)) && !bytes.Contains(data, []byte(nmStateConfig)) {
 		return false
 	}
@@ -38,9 +38,8 @@ func IsInput(data []byte) bool {
 
 // Hosts returns the hosts of an installer's input, as FromInstallConfig does.
 //
-// An agent-config and an NMStateConfig have a table of names and MAC addresses. The names are the document's own, and the
-// installer replaces them by those of the host that has the addresses. Here the network cards of the table are given the
-// identifier mac-address, which does the same.
+// An agent-config and an NMStateConfig have a table of names and MAC addresses. The installer replaces the names in the document by the names on the host with
+// these addresses. This package sets the identifier mac-address for the network cards of the table, which has the same effect.
 func Hosts(file string, data []byte) ([]Host, nmstate.Problems) {
 	if IsInstallConfig(data) {
 		return FromInstallConfig(file, data)
@@ -64,7 +63,7 @@ func Hosts(file string, data []byte) ([]Host, nmstate.Problems) {
 	return r.hosts, r.problems.Sorted()
 }
 
-// split returns the documents of a stream of YAML, with the lines of the stream.
+// split returns the documents of a YAML stream, with line numbers of the stream.
 func split(data []byte) ([]*yaml.Node, error) {
 	if len(data) > nmstate.MaxSize {
 		return nil, fmt.Errorf("has more than %d bytes", nmstate.MaxSize)
@@ -135,7 +134,7 @@ func (r *reader) nmStateConfig(n *yaml.Node) {
 	r.found(n, "metadata.name", Host{Name: name, File: r.file}, "spec.config", child(n, "spec", "config"), table)
 }
 
-// card is an entry of a table: a name of the document, and the MAC address of the network card that it means.
+// card is an entry of a table: a name in the document, and the MAC address of the network card.
 type card struct{ name, mac string }
 
 func (r *reader) table(n *yaml.Node, path string) (cards []card) {
@@ -206,9 +205,8 @@ func (r *reader) found(item *yaml.Node, namePath string, host Host, path string,
 	r.hosts = append(r.hosts, host)
 }
 
-// identify changes a document so that the network cards of a table are found by their MAC addresses. Those that it does not
-// declare are appended. A card stays known by its name, with a warning, if the document gives it
-// another MAC address, or names it where NetworkManager takes only the name that the kernel gives it.
+// identify changes a document so that the network cards of a table are identified by their MAC addresses, and appends undeclared cards. A card is still
+// identified by its name, with a warning, if the document sets another MAC address, or uses the name where NetworkManager requires the kernel's name.
 func (r *reader) identify(document *yaml.Node, path string, table []card) {
 	list := child(document, "interfaces")
 	if list == nil || list.Kind != yaml.SequenceNode {
@@ -247,7 +245,7 @@ func (r *reader) identify(document *yaml.Node, path string, table []card) {
 	}
 }
 
-// kernelName returns where a document needs the kernel's name of a card; nil if nowhere.
+// kernelName returns the node where a document needs the kernel's name of a card; nil if there is none.
 func kernelName(n *yaml.Node, name string) *yaml.Node {
 	for i, c := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 && c.Value == name && slices.Contains([]string{"primary", "peer", "iif", "port1", "port2"}, n.Content[i-1].Value) {
@@ -279,7 +277,7 @@ func put(n *yaml.Node, key, value string) {
 		&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Line: n.Line})
 }
 
-// plainCopy copies a document without its aliases, which are replaced by what they refer to. The decoder limits how much that is.
+// plainCopy returns a copy of a document with aliases resolved. The decoder limits the size.
 func plainCopy(n *yaml.Node) (*yaml.Node, error) {
 	if !refers(n) {
 		return clone(n), nil

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// hostsPath is where an install-config has its hosts.
+// hostsPath is the path of the hosts in an install-config.
 const hostsPath = "platform.baremetal.hosts"
 
 // IsInstallConfig reports whether a text is an install-config with hosts, and not a document.
@@ -23,8 +23,8 @@ func IsInstallConfig(data []byte) bool {
 	return child(&root, strings.Split(hostsPath, ".")...) != nil
 }
 
-// FromInstallConfig returns the hosts of an install-config, also those without a document. Nothing but the hosts is
-// looked at. All mistakes are reported at once; hosts without one are returned beside them. file is used in problems.
+// FromInstallConfig returns the hosts of an install-config, with or without a document. It ignores all other parts. It reports all problems at once, together
+// with the valid hosts. file is used in problems.
 func FromInstallConfig(file string, data []byte) ([]Host, nmstate.Problems) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
@@ -45,7 +45,7 @@ type reader struct {
 	file  string
 	hosts []Host
 	seen  map[string]int // the line of each name
-	// addresses has where each MAC address of a table is written.
+	// addresses has the path of each MAC address of a table.
 	addresses map[string]string
 	problems  nmstate.Problems
 }
@@ -55,25 +55,25 @@ func (r *reader) problem(line int, path, format string, args ...any) {
 }
 
 func (r *reader) host(path string, item *yaml.Node) {
-	var said struct {
+	var entry struct {
 		Name    string  `yaml:"name"`
 		Role    string  `yaml:"role"`
 		Machine Machine `yaml:",inline"`
 	}
-	if err := item.Decode(&said); err != nil {
+	if err := item.Decode(&entry); err != nil {
 		r.problem(item.Line, path, "%v", err)
 		return
 	}
-	if wrong := CheckName(said.Name); wrong != "" {
+	if wrong := CheckName(entry.Name); wrong != "" {
 		r.problem(item.Line, path+".name", "%s", wrong)
 		return
 	}
-	if line, twice := r.seen[said.Name]; twice {
-		r.problem(item.Line, path+".name", "%q is the name of the host on line %d already", said.Name, line)
+	if line, twice := r.seen[entry.Name]; twice {
+		r.problem(item.Line, path+".name", "%q is the name of the host on line %d already", entry.Name, line)
 		return
 	}
-	r.seen[said.Name] = item.Line
-	host := Host{Name: said.Name, Role: said.Role, Machine: &said.Machine, File: r.file}
+	r.seen[entry.Name] = item.Line
+	host := Host{Name: entry.Name, Role: entry.Role, Machine: &entry.Machine, File: r.file}
 	if node := child(item, "networkConfig"); node != nil && node.Tag != "!!null" {
 		if node.Kind != yaml.MappingNode {
 			r.problem(node.Line, path+".networkConfig", "is not a document: write its keys here, not a text")
@@ -90,7 +90,7 @@ func (r *reader) host(path string, item *yaml.Node) {
 	r.hosts = append(r.hosts, host)
 }
 
-// text writes a part of a file as a file of its own, with its comments, unless it refers to other parts of the file.
+// text encodes a part of a file as a separate file, with its comments; it fails if the part refers to other parts of the file.
 func text(node *yaml.Node) ([]byte, error) {
 	if refers(node) {
 		var values any

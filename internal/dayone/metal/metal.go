@@ -1,9 +1,7 @@
-// Package metal connects a host's document to the objects of metal3, which boot bare machines: the Secret that holds the
-// document, and the field of the BareMetalHost that names the Secret. It also reads the same documents out of the hosts
-// of an install-config, where they are before there is a cluster.
+// Package metal connects a host's document to the objects of metal3, which boots bare-metal machines: the Secret with the document, and the BareMetalHost
+// that refers to it. It also reads these documents from install-configs, for clusters that do not exist yet.
 //
-// The document stays as it was written: who looks at the Secret finds the words and comments of the one who wrote it.
-// Whether it can be used before the boot is the judgement of package preboot.
+// The text of the document is unchanged, including comments. Package preboot checks whether the document can be used before the boot.
 package metal
 
 import (
@@ -18,36 +16,35 @@ import (
 )
 
 const (
-	// Namespace is where OpenShift keeps BareMetalHosts and their Secrets.
+	// Namespace is OpenShift's namespace of BareMetalHosts and their Secrets.
 	Namespace = "openshift-machine-api"
-	// SecretKey is the key of the Secret whose value is the document. Under another one it would not be found, and the
-	// image built without it.
+	// SecretKey is the key of the document in the Secret. metal3 ignores other keys.
 	SecretKey = "nmstate"
-	// secretSuffix makes the name of the Secret of that of the host, as OpenShift's installer does.
+	// secretSuffix is the suffix of the Secret's name after that of the host, as in OpenShift's installer.
 	secretSuffix = "-network-config-secret"
-	// bmcSuffix does the same for the credentials of the host's management controller.
+	// bmcSuffix is the same for the credentials of the host's management controller.
 	bmcSuffix = "-bmc-secret"
 	// maxSecret is the API server's limit in bytes.
 	maxSecret = corev1.MaxSecretSize
 )
 
-// Host is a machine and its network. Only Name is always there; what is not known is empty.
+// Host is a machine and its network. Fields other than Name may be empty.
 type Host struct {
-	// Name is that of the BareMetalHost.
+	// Name is the name of the BareMetalHost.
 	Name string
-	// Role is master or worker, if an install-config says so.
+	// Role is master or worker, from an install-config.
 	Role string
-	// Document is NMState's desired state of its network before the first boot; nil leaves the network to DHCP.
+	// Document is NMState's desired state of its network before the first boot; nil for DHCP.
 	Document []byte
-	// Machine is how the machine is reached; nil if it is not known, as for a document on its own.
+	// Machine has the machine's management parameters; nil if unknown, as for a separate document.
 	Machine *Machine
-	// File is where the document was read, for problems with it.
+	// File is the file of the document, for problems.
 	File string
 
 	origin origin
 }
 
-// Machine is what an install-config says of a machine, in its words.
+// Machine has the fields of a machine in an install-config.
 type Machine struct {
 	BootMACAddress string         `yaml:"bootMACAddress"`
 	BootMode       string         `yaml:"bootMode"`
@@ -56,7 +53,7 @@ type Machine struct {
 	HardwareType   string         `yaml:"hardwareProfile"`
 }
 
-// BMC is a management controller. Its user and password go into a Secret of their own.
+// BMC is a management controller. Its user and password are stored in a separate Secret.
 type BMC struct {
 	Username                       string `yaml:"username"`
 	Password                       string `yaml:"password"`
@@ -64,7 +61,7 @@ type BMC struct {
 	DisableCertificateVerification bool   `yaml:"disableCertificateVerification"`
 }
 
-// CheckName says what is wrong with the name of a host; empty if nothing.
+// CheckName returns a message for an invalid host name; empty for a valid one.
 func CheckName(name string) string {
 	if wrong := validation.IsDNS1123Subdomain(name); len(wrong) > 0 {
 		return fmt.Sprintf("%q cannot be the name of a host: %s", name, strings.Join(wrong, "; "))
@@ -78,8 +75,7 @@ func CheckName(name string) string {
 // SecretName is the name of the Secret with a host's document.
 func SecretName(host string) string { return host + secretSuffix }
 
-// Secret returns the Secret with a host's document. A name that cannot be one, and a document that is too large
-// for a Secret or missing, are errors.
+// Secret returns the Secret with a host's document. It fails if the name is invalid, or the document is missing or too large for a Secret.
 func Secret(h Host, namespace string) (*corev1.Secret, error) {
 	if wrong := CheckName(h.Name); wrong != "" {
 		return nil, fmt.Errorf("%s", wrong)
@@ -98,9 +94,8 @@ func Secret(h Host, namespace string) (*corev1.Secret, error) {
 	}, nil
 }
 
-// BareMetalHost returns the host's object as far as it is known. Of a document on its own that is the one field that
-// names the Secret, to be applied to a BareMetalHost that exists. With a Machine it is complete; the
-// credentials of its management controller are in the Secret <host>-bmc-secret, see BMCSecret.
+// BareMetalHost returns the host's object. Without a Machine, it only has the field that refers to the Secret, to be applied to an existing BareMetalHost. With
+// a Machine, it is complete; the credentials of its management controller are in the Secret <host>-bmc-secret, see BMCSecret.
 func BareMetalHost(h Host, namespace string) (*unstructured.Unstructured, error) {
 	if wrong := CheckName(h.Name); wrong != "" {
 		return nil, fmt.Errorf("%s", wrong)
@@ -137,8 +132,7 @@ func BareMetalHost(h Host, namespace string) (*unstructured.Unstructured, error)
 	return object, nil
 }
 
-// BMCSecret returns the Secret with the credentials of a host's management controller, which its BareMetalHost names; nil if
-// they are not known.
+// BMCSecret returns the Secret with the credentials of a host's management controller; nil if they are unknown.
 func BMCSecret(h Host, namespace string) *corev1.Secret {
 	m := h.Machine
 	if m == nil || m.BMC.Address == "" || m.BMC.Username == "" && m.BMC.Password == "" {
@@ -152,7 +146,7 @@ func BMCSecret(h Host, namespace string) *corev1.Secret {
 	}
 }
 
-// plain returns values of YAML as the types that objects of Kubernetes may have.
+// plain converts values of YAML to the types of unstructured Kubernetes objects.
 func plain(values map[string]any) (map[string]any, error) {
 	data, err := json.Marshal(values)
 	if err != nil {

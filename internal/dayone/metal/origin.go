@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// origin is where a document was written that is a part of a larger file. The zero value is a file of its own.
+// origin is the position of a document in a larger file. The zero value means a separate file.
 type origin struct {
 	path string
 	node *yaml.Node
 }
 
-// Locate reports problems with the host's document where they are in the file that it was taken from.
+// Locate converts the positions of problems of the host's document to positions in its original file.
 func (h Host) Locate(problems nmstate.Problems) nmstate.Problems {
 	if h.origin.node == nil {
 		return problems

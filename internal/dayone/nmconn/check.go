@@ -11,7 +11,7 @@ import (
 // minMTU6 is the smallest MTU of IPv6, RFC 8200.
 const minMTU6 = 1280
 
-// check says what is wrong with one interface.
+// check reports the problems of an interface.
 func (n *network) check(i *iface) {
 	if !i.declared {
 		return
@@ -63,7 +63,7 @@ func (n *network) checkBase(i *iface) {
 	}
 }
 
-// reserved reports whether OVN-Kubernetes or OpenShift SDN give the name to interfaces of their own.
+// reserved reports whether OVN-Kubernetes or OpenShift SDN use the name for their own interfaces.
 func reserved(name string) bool {
 	for _, p := range []string{"genev_sys_", "k8s-", "ovn-k8s-", "patch-br", "vxlan_sys_"} {
 		if strings.HasPrefix(name, p) {

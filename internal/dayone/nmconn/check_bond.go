@@ -68,10 +68,10 @@ func (n *network) checkBondOptions(i *iface, mode string, o *nmstate.BondOptions
 	n.checkBondRanges(i, o)
 }
 
-// The rules below are those by which NetworkManager drops the whole file, see verify in its nm-setting-bond.c. NMState
-// writes such a file, or did until lately. Delays and targets without their monitor, which cannot be meant, are refused always.
+// The rules below are those for which NetworkManager drops the whole file, see verify in its nm-setting-bond.c. NMState writes such files, at least in older
+// versions. Delays and targets without their monitor, which are certainly mistakes, are always refused.
 
-// checkBondMonitor refuses options of a way to watch links that is off.
+// checkBondMonitor refuses options of a link monitor that is disabled.
 func (n *network) checkBondMonitor(i *iface, mode string, o *nmstate.BondOptions) {
 	for key, delay := range map[string]*uint32{"updelay": o.UpDelay, "downdelay": o.DownDelay} {
 		if value(delay) > 0 && value(o.MIIMon) == 0 {
@@ -100,7 +100,7 @@ func (n *network) checkBondMonitor(i *iface, mode string, o *nmstate.BondOptions
 	}
 }
 
-// checkBondMode refuses options that the bond's mode does not have.
+// checkBondMode refuses options that the bond's mode does not support.
 func (n *network) checkBondMode(i *iface, mode string, o *nmstate.BondOptions) {
 	switch mode {
 	case "active-backup", "balance-tlb", "balance-alb":
@@ -116,7 +116,7 @@ func (n *network) checkBondMode(i *iface, mode string, o *nmstate.BondOptions) {
 	case "fast":
 		n.dropf(i, option("lacp_rate"), "is fast, and mode %s has no LACP; use mode 802.3ad or remove it", mode)
 	case "slow":
-		// The kernel reports this default for bonds of all modes, and NetworkManager takes it away.
+		// The kernel reports this default for bonds of all modes, and NetworkManager removes it.
 		n.warnf(i, option("lacp_rate"), "has no effect in mode %s, and newer versions of NMState refuse it; remove it", mode)
 	}
 	if o.LACPActive != nil {
@@ -124,7 +124,7 @@ func (n *network) checkBondMode(i *iface, mode string, o *nmstate.BondOptions) {
 	}
 }
 
-// checkBondRanges refuses numbers out of the kernel's ranges, and two words for one thing that differ.
+// checkBondRanges refuses numbers outside the kernel's ranges, and different values for two names of the same option.
 func (n *network) checkBondRanges(i *iface, o *nmstate.BondOptions) {
 	for _, r := range []struct {
 		key      string

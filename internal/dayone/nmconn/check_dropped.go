@@ -9,9 +9,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// The rules below are those by which NetworkManager drops a whole file, found by asking its own reader; the tests ask it again.
+// The rules below are those for which NetworkManager drops a whole file, determined with its own parser, which the tests also run.
 
-// checkIPDropped refuses what NetworkManager drops in the sections of IP.
+// checkIPDropped refuses values in the IP sections for which NetworkManager drops the file.
 func (n *network) checkIPDropped(i *iface) {
 	if !i.mayHaveIP() || i.ovsBridge() {
 		return
@@ -30,7 +30,7 @@ func (n *network) checkIPDropped(i *iface) {
 	}
 }
 
-// checkVXLAN refuses addresses that are none, or that cannot reach each other.
+// checkVXLAN refuses invalid addresses, and addresses of different families.
 func (n *network) checkVXLAN(i *iface) {
 	v := i.VXLAN
 	if v.ID >= 1<<24 {
@@ -53,7 +53,7 @@ func (n *network) checkVXLAN(i *iface) {
 	}
 }
 
-// checkEAP refuses authentication without what its method needs.
+// checkEAP refuses authentication without the settings that its method needs.
 func (n *network) checkEAP(i *iface) {
 	e := i.IEEE8021X
 	if e == nil {
@@ -109,7 +109,7 @@ func (n *network) checkInfiniBand(i *iface) {
 	}
 }
 
-// checkName refuses names that the kernel, Open vSwitch or NetworkManager do not take.
+// checkName refuses names that the kernel, Open vSwitch or NetworkManager do not accept.
 func (n *network) checkName(i *iface) {
 	const longest = 15 // IFNAMSIZ of the kernel, without the zero at its end
 	found := !i.Kept() || i.Found()
@@ -131,7 +131,7 @@ func (n *network) checkName(i *iface) {
 	}
 }
 
-// checkDeviceName refuses names of devices that NetworkManager does not take.
+// checkDeviceName refuses names of devices that NetworkManager does not accept.
 func (n *network) checkDeviceName(i *iface, key, name string) {
 	switch {
 	case strings.HasPrefix(name, "sriov:"):
@@ -143,7 +143,7 @@ func (n *network) checkDeviceName(i *iface, key, name string) {
 	}
 }
 
-// checkOVSName refuses names in Open vSwitch that NetworkManager does not take.
+// checkOVSName refuses names in Open vSwitch that NetworkManager does not accept.
 func (n *network) checkOVSName(i *iface, key, name string) {
 	if strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '\\' || r == '/' }) {
 		n.dropf(i, key, "is %q; names in Open vSwitch have letters of ASCII, and no slash or backslash", name)

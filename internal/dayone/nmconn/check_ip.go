@@ -42,7 +42,7 @@ func (n *network) checkIPv6(i *iface, ip *nmstate.IPv6) {
 	}
 }
 
-// checkLoopback refuses what lo cannot do: be without addresses, or get them from elsewhere.
+// checkLoopback refuses lo without addresses, or with automatic ones.
 func (n *network) checkLoopback(i *iface) {
 	if i.IPv4 != nil && isFalse(i.IPv4.Enabled) || i.IPv6 != nil && isFalse(i.IPv6.Enabled) {
 		n.errorf(i, "", "has a family disabled, which the loopback interface cannot have")

@@ -2,7 +2,7 @@ package nmconn
 
 import "github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 
-// checkSection says that the section is missing without which an interface of its type cannot be made.
+// checkSection reports a missing section that the interface's type requires.
 func (n *network) checkSection(i *iface) {
 	for _, s := range []struct {
 		kind    nmstate.InterfaceType
@@ -77,10 +77,10 @@ func (n *network) checkMACsec(i *iface) {
 	}
 }
 
-// checkParent refuses a child whose parent is removed by the same document. A card is not removed by absent.
+// checkParent refuses a child whose parent is absent in the same document. Cards with state absent are not removed.
 func (n *network) checkParent(i *iface) {
 	p := i.parent()
-	if p == "" || n.gone[p] != nmstate.StateAbsent || !i.Up() {
+	if p == "" || n.removed[p] != nmstate.StateAbsent || !i.Up() {
 		return
 	}
 	for idx := range n.doc.Interfaces {

@@ -2,25 +2,25 @@ package nmconn
 
 import "github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 
-// passes is how often NMState looks at all interfaces to find out their depths. Ports listed before their
-// controllers need one pass for each level.
-const passes = 4
+// maxDepthPasses is the number of passes over all interfaces in which NMState determines their depths. Ports before their controllers need one pass for each
+// level.
+const maxDepthPasses = 4
 
-// setDepths finds how many interfaces must be there before each: its controllers, or the one it is a child of. It
-// repeats what NMState does, in the same order, because the order of the files depends on it.
+// setDepths sets the depth of each interface below its controllers or its parent. It follows NMState's algorithm exactly, because the order of the files
+// depends on it.
 func (n *network) setDepths() {
-	for range passes {
+	for range maxDepthPasses {
 		if n.depthPass() {
 			return
 		}
 	}
-	n.problems.Errorf(n.doc, "interfaces", "are nested more than %d levels deep; put controllers before their ports", passes)
+	n.problems.Errorf(n.doc, "interfaces", "are nested more than %d levels deep; put controllers before their ports", maxDepthPasses)
 }
 
 // depthPass computes the depths that follow from those known, and reports whether it was the last pass.
 func (n *network) depthPass() bool {
-	// Found by name, although a bridge and the interface in it may share one: NMState does that, and so the interface
-	// of a bridge's own name ends up below the other ports.
+	// By name only, like NMState, although a bridge and its interface may share a name: the interface with the bridge's name is then placed below
+	// the other ports.
 	found, last := map[string]int{}, true
 	for _, i := range n.order {
 		if !i.settles() || i.depthKnown() {
@@ -47,7 +47,7 @@ func (n *network) depthPass() bool {
 	return last
 }
 
-// placeChildren puts interfaces below those they are children of.
+// placeChildren sets the depth of child interfaces.
 func (n *network) placeChildren(found map[string]int) {
 	for _, i := range n.order {
 		p := i.parent()
@@ -62,15 +62,14 @@ func (n *network) placeChildren(found map[string]int) {
 	}
 }
 
-// settles reports whether NMState considers the interface here: devices that a document only mentions stay at the
-// top, and so do interfaces that are down.
+// settles reports whether NMState considers the interface: undeclared devices and interfaces that are down stay at the top.
 func (i *iface) settles() bool {
 	return i.Up() && (i.declared || i.Type == nmstate.TypeOVSInterface)
 }
 
 func (i *iface) depthKnown() bool { return i.controller == nil || i.depth > 0 }
 
-// parent is the name of the interface this one is made on; empty for none.
+// parent returns the name of the parent interface; empty for none.
 func (i *iface) parent() string {
 	if i.Type == nmstate.TypeOVSInterface && i.controller != nil {
 		return i.controller.Name

@@ -9,13 +9,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// The priorities of name servers in NetworkManager; the smaller number is asked first.
+// The priorities of name servers in NetworkManager; lower numbers have precedence.
 const (
 	dnsFirst  = 40
 	dnsSecond = 50
 )
 
-// resolver is what one family of one profile says about names.
+// resolver is the DNS configuration of a family in a profile.
 type resolver struct {
 	servers, search, options []string
 	priority                 int
@@ -24,12 +24,12 @@ type resolver struct {
 // server is a name server of the document.
 type server struct {
 	addr netip.Addr
-	// zone is the interface that a link-local address is reached through; empty for others.
+	// zone is the interface of a link-local address; empty for others.
 	zone string
 	path string
 }
 
-// placeDNS puts name servers into profiles: each family's into one, since NetworkManager keeps them there.
+// placeDNS adds name servers to profiles. All servers of a family are in the same profile.
 func (n *network) placeDNS() {
 	if n.doc.DNS == nil || n.doc.DNS.Config == nil {
 		return
@@ -85,7 +85,7 @@ func (n *network) readServers(list []string) (out []server) {
 	return out
 }
 
-// dnsHolder chooses the interface whose profile has a family's servers.
+// dnsHolder selects the interface whose profile has a family's servers.
 func (n *network) dnsHolder(is6 bool, servers []server) *iface {
 	zone := ""
 	for _, s := range servers {
@@ -123,7 +123,7 @@ func autoWord(is6 bool) string {
 	return "DHCP"
 }
 
-// holdsDNS reports whether NMState would give the interface name servers.
+// holdsDNS reports whether NMState would add name servers to the interface.
 func (i *iface) holdsDNS() bool {
 	return i.declared && i.Up() && !i.ovsBridge() && i.Type != nmstate.TypeLoopback
 }
@@ -139,7 +139,7 @@ func (i *iface) auto(is6 bool) (a *nmstate.Auto, automatic bool) {
 	return &i.IPv4.Auto, i.IPv4.Automatic()
 }
 
-// prefersDNS reports whether static servers are all the family would have.
+// prefersDNS reports whether the family would only have static servers.
 func (i *iface) prefersDNS(is6 bool) bool {
 	a, automatic := i.auto(is6)
 	return a != nil && (!automatic && len(static(a)) > 0 || automatic && isFalse(a.AutoDNS))
@@ -150,8 +150,7 @@ func (i *iface) hasAddresses(is6 bool) bool {
 	return a != nil && (automatic || len(static(a)) > 0)
 }
 
-// placeSearch finds a place for search domains and options without servers: an interface that gets servers by
-// itself, or else any with addresses.
+// placeSearch adds search domains and options without servers to an interface with automatic servers, or else to any interface with addresses.
 func (n *network) placeSearch(c *nmstate.Resolver) {
 	r := &resolver{priority: dnsFirst, search: c.Search, options: c.Options}
 	automatic := func(i *iface, is6 bool) bool { _, auto := i.auto(is6); return auto }

@@ -43,7 +43,7 @@ func writeCoalesce(k keyfile, c *nmstate.Coalesce) {
 	}
 }
 
-// featureName is NetworkManager's name for a feature, given the kernel's or one that the ethtool command takes.
+// featureName returns NetworkManager's name of a feature, given the kernel's name or one of the ethtool command.
 func featureName(name string) string {
 	switch name {
 	case "rx-checksum", "rx", "rx-checksumming":
@@ -70,7 +70,7 @@ func featureName(name string) string {
 	return name
 }
 
-// features are those NetworkManager knows; it drops a file that names another.
+// features returns the features that NetworkManager supports; it drops a file with another one.
 func features() []string {
 	return []string{
 		"esp-hw-offload", "esp-tx-csum-hw-offload", "fcoe-mtu", "gro", "gso", "highdma", "hw-tc-offload", "l2-fwd-offload",

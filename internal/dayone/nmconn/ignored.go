@@ -6,17 +6,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// leaveIgnored takes ports that are to be ignored out of a controller's list, as NMState does. One that only a bond's
-// ports-config or a bond within Open vSwitch names stays there, and is refused.
+// leaveIgnored removes ignored ports from a controller's list, as NMState does. A port that only a bond's ports-config or an Open vSwitch bond names is kept
+// and refused.
 func (n *network) leaveIgnored(c *iface) {
 	list, _ := c.members()
 	for _, m := range list {
-		if n.gone[m.name] == nmstate.StateIgnore {
+		if n.removed[m.name] == nmstate.StateIgnore {
 			n.problems.Warnf(n.doc, m.path, "is %q, which is to be ignored; it is left out of %s", m.name, c.Name)
 		}
 	}
-	ignored := func(name string) bool { return n.gone[name] == nmstate.StateIgnore }
-	// The document belongs to the caller; the changes stay in copies.
+	ignored := func(name string) bool { return n.removed[name] == nmstate.StateIgnore }
+	// Do not modify the caller's document.
 	changed := *c.Interface
 	switch {
 	case c.Type == nmstate.TypeBond && c.Bond != nil && c.Bond.Port != nil:
@@ -35,7 +35,7 @@ func (n *network) leaveIgnored(c *iface) {
 	c.Interface = &changed
 }
 
-// without is a list without some; one that becomes empty is not nil, for it is still said.
+// without returns a list without some elements. The result is not nil, because an empty list has a meaning.
 func without[T any](list []T, drop func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), drop)
 }

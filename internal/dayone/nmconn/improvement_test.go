@@ -142,7 +142,7 @@ func TestWhatWorksOtherwiseThanItSeemsIsWarnedOf(t *testing.T) {
 		{"copying to what cannot copy", "interfaces: [{name: a, type: ethernet, copy-mac-from: b}]", "has no effect on type ethernet"},
 		{"copying to a bridge without its interface", "interfaces: [{name: b, type: ovs-bridge, copy-mac-from: x, bridge: {port: [{name: x}]}}]", "has no internal interface of its name"},
 		{"link-local addresses", "interfaces: [{name: a, type: ethernet, ipv6: {enabled: true, address: [{ip: 'fe80::1', prefix-length: 64}]}}]", "link-local addresses are the kernel's"},
-		{"a password that is not there", "interfaces: [{name: a, type: ethernet, 802.1x: {identity: me, password: '<_password_hid_by_nmstate>'}}]", "put the password in"},
+		{"a hidden password", "interfaces: [{name: a, type: ethernet, 802.1x: {identity: me, password: '<_password_hid_by_nmstate>'}}]", "put the password in"},
 		{"a bond of one", "interfaces: [{name: b, type: ovs-bridge, bridge: {port: [{name: o, link-aggregation: {mode: lacp, port: [{name: x}]}}]}}]", "does not take for a bond"},
 	} {
 		files, problems := generate(t, "d.yml", []byte(c.doc))

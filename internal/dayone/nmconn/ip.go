@@ -9,8 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// forever is the longest timeout NetworkManager knows, in seconds: a host without a lease keeps asking.
-const forever = 2147483647
+// maxTimeout is the maximum timeout of NetworkManager in seconds, so that a host without a lease retries indefinitely.
+const maxTimeout = 2147483647
 
 // writeIP writes the sections of both families, for interfaces that may have addresses.
 func (i *iface) writeIP(k keyfile) {
@@ -19,11 +19,11 @@ func (i *iface) writeIP(k keyfile) {
 	}
 	v4, v6 := i.IPv4, i.IPv6
 	if i.ovsBridge() {
-		// The bridge itself never has addresses, whatever the document says.
+		// The bridge itself never has addresses, regardless of the document.
 		v4, v6 = nil, nil
 	}
-	k.set("ipv4", "dhcp-timeout", forever)
-	k.set("ipv6", "dhcp-timeout", forever)
+	k.set("ipv4", "dhcp-timeout", maxTimeout)
+	k.set("ipv6", "dhcp-timeout", maxTimeout)
 	k.set("ipv4", "method", i.method4(v4))
 	k.set("ipv6", "method", i.method6(v6))
 	if enabled4(v4) {
@@ -45,7 +45,7 @@ func (i *iface) writeIP(k keyfile) {
 	}
 }
 
-// enabled4 reports whether IPv4 is on. NMState takes an empty list of addresses for off, unless they come by DHCP.
+// enabled4 reports whether IPv4 is enabled. For NMState, an empty list of addresses disables it, except with DHCP.
 func enabled4(ip *nmstate.IPv4) bool {
 	return ip.On() && (ip.Automatic() || ip.Address == nil || len(ip.Address) > 0)
 }
@@ -76,7 +76,7 @@ func (i *iface) method6(ip *nmstate.IPv6) string {
 	return "link-local"
 }
 
-// static returns the addresses to configure: not those that came by themselves, and not the kernel's own.
+// static returns the static addresses: it omits dynamic addresses and those of the kernel.
 func static(a *nmstate.Auto) (out []netip.Prefix) {
 	for _, addr := range a.Address {
 		if addr.Learned() || addr.IP.Is6() && addr.IP.IsLinkLocalUnicast() {
@@ -87,7 +87,7 @@ func static(a *nmstate.Auto) (out []netip.Prefix) {
 	return out
 }
 
-// writeAuto writes addresses, and what may be said about those that come by themselves.
+// writeAuto writes static addresses, and the settings of automatic ones.
 func writeAuto(k keyfile, section string, a *nmstate.Auto, automatic bool) {
 	for n, p := range static(a) {
 		k.set(section, fmt.Sprintf("address%d", n), p.String())
@@ -118,7 +118,7 @@ func writeDHCP4(k keyfile, ip *nmstate.IPv4) {
 	if isFalse(ip.DHCPSendHostname) {
 		return
 	}
-	// A name with a dot goes into another option of DHCP (RFC 4702) than one without.
+	// A name with a dot uses another DHCP option (RFC 4702).
 	key := "dhcp-hostname"
 	if strings.Contains(ip.DHCPCustomHostname, ".") {
 		key = "dhcp-fqdn"
@@ -137,20 +137,19 @@ func writeDHCP6(k keyfile, ip *nmstate.IPv6) {
 	case "LLT":
 		duid = "llt"
 	case "uuid", "UUID":
-		// NMState writes uuid, which NetworkManager does not know; this is its word for the same thing.
+		// NMState writes uuid, which NetworkManager does not support; this is the equivalent.
 		duid = "stable-uuid"
 	}
 	k.set("ipv6", "dhcp-duid", duid)
 	k.set("ipv6", "dhcp-iaid", "mac")
-	k.set("ipv6", "ra-timeout", forever)
+	k.set("ipv6", "ra-timeout", maxTimeout)
 	k.set("ipv6", "token", token(ip.Token))
 	if !isFalse(ip.DHCPSendHostname) {
 		k.set("ipv6", "dhcp-hostname", ip.DHCPCustomHostname)
 	}
 }
 
-// addrGenMode is NetworkManager's number for how the last half of an address is made. NMState lets numbers it does
-// not know pass, and takes other words for the default.
+// addrGenMode returns NetworkManager's number of the address generation mode. NMState accepts unknown numbers, and treats other words as the default.
 func addrGenMode(ip *nmstate.IPv6) int {
 	if strings.EqualFold(ip.AddrGenMode, "stable-privacy") {
 		return 1
@@ -159,13 +158,13 @@ func addrGenMode(ip *nmstate.IPv6) int {
 	return int(number)
 }
 
-// token brings the last half of an address to its shortest form; without one it is empty.
+// token returns an interface identifier in its shortest form; empty if there is none.
 func token(s string) string {
 	addr, err := netip.ParseAddr(s)
 	if err != nil || addr.IsUnspecified() {
 		return ""
 	}
-	// Without a first half, the text of small tokens would look like an address of IPv4.
+	// Without a prefix, small tokens would be formatted like IPv4 addresses.
 	b := addr.As16()
 	b[0], b[1], b[2], b[3] = 0x20, 0x01, 0x0d, 0xb8
 	return strings.TrimPrefix(netip.AddrFrom16(b).String(), "2001:db8")
@@ -190,7 +189,7 @@ func writeFamily(k keyfile, section string, f *family) {
 // isFalse reports whether b is set and false.
 func isFalse(b *bool) bool { return b != nil && !*b }
 
-// canonical is the usual form of an address; other text stays as it is.
+// canonical returns the canonical form of an address, and other text unchanged.
 func canonical(s string) string {
 	if addr, err := netip.ParseAddr(s); err == nil {
 		return addr.String()

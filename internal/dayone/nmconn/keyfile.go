@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// sectionOrder is the order in which NMState writes sections; the last four are ours.
+// sectionOrder returns the order in which NMState writes sections; the last four are additions of this package.
 func sectionOrder() []string {
 	return []string{
 		"connection", "bond", "bond-port", "bridge", "bridge-port", "ipv4", "ipv6", "ovs-bridge", "ovs-port",
@@ -22,7 +22,7 @@ func sectionOrder() []string {
 // keyfile is a connection profile: sections of keys and values.
 type keyfile map[string]map[string]string
 
-// section makes a section if there is none. One without keys is written too: it says what the connection is.
+// section adds a section if it is missing. Sections without keys are also written, since they define the type of the connection.
 func (k keyfile) section(name string) map[string]string {
 	if k[name] == nil {
 		k[name] = map[string]string{}
@@ -30,7 +30,7 @@ func (k keyfile) section(name string) map[string]string {
 	return k[name]
 }
 
-// set writes a key. Nil pointers and empty text leave it out.
+// set sets a key. It omits nil pointers and empty text.
 func (k keyfile) set(section, key string, value any) {
 	text := format(value)
 	if text == "" {
@@ -39,7 +39,7 @@ func (k keyfile) set(section, key string, value any) {
 	k.section(section)[key] = text
 }
 
-// format writes a value as NetworkManager reads it.
+// format returns a value in NetworkManager's syntax.
 func format(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -75,7 +75,7 @@ func pointed[T any](v *T, f func(T) string) string {
 
 func number[T uint8 | uint16 | uint32 | uint64](v T) string { return strconv.FormatUint(uint64(v), 10) }
 
-// digit writes a boolean as 0 or 1.
+// digit returns a boolean as 0 or 1.
 func digit(b *bool) string {
 	return pointed(b, func(b bool) string {
 		if b {
@@ -85,7 +85,7 @@ func digit(b *bool) string {
 	})
 }
 
-// escape keeps a value on its line, in the way of GLib's key files, whose reader undoes it.
+// escape escapes a value as in GLib's key files.
 func escape(s string) string {
 	if !strings.ContainsAny(s, "\\\n\r\t") && !strings.HasPrefix(s, " ") {
 		return s
@@ -97,7 +97,7 @@ func escape(s string) string {
 	return s
 }
 
-// String is the text of the file: sections in their order, keys in that of their bytes.
+// String returns the text of the file, with sections in sectionOrder and sorted keys.
 func (k keyfile) String() string {
 	var parts []string
 	for _, name := range sectionOrder() {
@@ -115,8 +115,7 @@ func (k keyfile) String() string {
 	return strings.Join(parts, "\n")
 }
 
-// uuid names a connection after its type and interface, so that the same document gives the same files: version 5
-// of RFC 9562 in the namespace of URLs, which is defined by SHA-1.
+// uuid returns a deterministic UUID from the type and the interface of a connection: version 5 of RFC 9562, which uses SHA-1, in the namespace of URLs.
 func uuid(kind, name string) string {
 	namespace := []byte{0x6b, 0xa7, 0xb8, 0x11, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8}
 	sum := sha1.Sum(append(namespace, kind+"://"+name...))

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// writeEthernet writes what NetworkManager keeps in the section of Ethernet, for nearly all kinds of interfaces.
+// writeEthernet writes the section 802-3-ethernet, which nearly all types of interfaces have.
 func (i *iface) writeEthernet(k keyfile) {
 	if i.Kind() == nmstate.TypeInfiniBand || i.Kind() == nmstate.TypeLoopback {
 		return
@@ -74,7 +74,7 @@ func writeVF(vf nmstate.VF) string {
 	return strings.Join(parts, " ")
 }
 
-// writeKind writes the section of the kind of interface.
+// writeKind writes the section of the interface's type.
 func (i *iface) writeKind(k keyfile) {
 	switch i.Kind() {
 	case nmstate.TypeEthernet, nmstate.TypeVeth:
@@ -124,7 +124,7 @@ func (i *iface) writeVLAN(k keyfile, v *nmstate.VLAN) {
 	k.set("vlan", "parent", i.on)
 	k.set("vlan", "id", int(v.ID))
 	k.set("vlan", "flags", flags)
-	// Old versions of NetworkManager know no protocol, and none is 802.1q.
+	// Old versions of NetworkManager do not support the protocol; the default is 802.1q.
 	if v.Protocol == "802.1ad" {
 		k.set("vlan", "protocol", string(v.Protocol))
 	}
@@ -161,7 +161,7 @@ func (i *iface) writeInfiniBand(k keyfile) {
 	}
 }
 
-// writeForgotten writes the sections that NMState's generator leaves out, without which a file is useless.
+// writeForgotten writes required sections that NMState's generator omits.
 func (i *iface) writeForgotten(k keyfile) {
 	switch {
 	case i.MACsec != nil:
@@ -189,7 +189,7 @@ func (i *iface) writeForgotten(k keyfile) {
 	}
 }
 
-// value is what a pointer points to, or zero.
+// value returns the value of a pointer, or zero for nil.
 func value[T any](p *T) T {
 	if p == nil {
 		var zero T

@@ -8,67 +8,66 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// iface is an interface that gets a profile, with what the rest of the document says about it.
+// iface is an interface with a profile, together with related settings of the document.
 type iface struct {
 	*nmstate.Interface
-	// path leads to the interface in the document; for one that the document only mentions, to the mention.
+	// path is the path of the interface in the document; for an undeclared interface, that of the reference.
 	path string
-	// declared interfaces are entries of the document, in its order.
+	// declared is true for entries of the document.
 	declared bool
-	// controller is the interface this one is a port of; nil for none.
+	// controller is the controller of a port; nil for none.
 	controller *iface
-	// on is what the profile calls the interface this one is made on: its name, or the UUID of its profile.
+	// on is the parent in the profile: the name of the interface, or the UUID of its profile.
 	on string
-	// ovsPort is the name of the bridge's port through which the interface is attached to Open vSwitch.
+	// ovsPort is the name of the Open vSwitch port of the interface.
 	ovsPort string
 	depth   int
-	// mac is the MAC address to have: its own, or the one copied.
+	// mac is the desired MAC address, which may be copied.
 	mac    string
 	v4, v6 family
 }
 
-// family is what the rest of the document puts into one family's section of a profile.
+// family has the routes, rules and DNS configuration of a family's section in a profile.
 type family struct {
 	routes []route
 	rules  []rule
 	dns    *resolver
 }
 
-// network is a document with its relations resolved.
+// network is a document with references resolved.
 type network struct {
 	doc      *nmstate.Document
 	problems nmstate.Problems
-	// strict refuses what NetworkManager drops.
+	// strict is true to refuse settings for which NetworkManager drops the file.
 	strict bool
-	// onHost lets references pass that need the kernel's name of an interface found by an address.
+	// onHost is true to accept references that need the kernel's name of an interface that is identified by an address.
 	onHost bool
-	// order has all interfaces as NMState meets them: the document's, then those it only mentions.
+	// order has all interfaces in NMState's order: declared interfaces, then undeclared ones.
 	order []*iface
-	// kernel and bridges find interfaces by name. A bridge of Open vSwitch is not an interface of the kernel, and
-	// may share its name with one.
+	// kernel and bridges have the interfaces by name. An Open vSwitch bridge is not an interface of the kernel, and may share its name with one.
 	kernel, bridges map[string]*iface
-	// gone are the states of interfaces of the kernel that get no profile.
-	gone map[string]nmstate.State
+	// removed are the states of interfaces of the kernel that get no profile.
+	removed map[string]nmstate.State
 }
 
 func newNetwork(doc *nmstate.Document) *network {
-	return &network{doc: doc, kernel: map[string]*iface{}, bridges: map[string]*iface{}, gone: map[string]nmstate.State{}}
+	return &network{doc: doc, kernel: map[string]*iface{}, bridges: map[string]*iface{}, removed: map[string]nmstate.State{}}
 }
 
-// collect takes the interfaces of the document.
+// collect adds the interfaces of the document.
 func (n *network) collect() {
 	for idx := range n.doc.Interfaces {
 		ni := &n.doc.Interfaces[idx]
 		i := &iface{Interface: ni, path: fmt.Sprintf("interfaces[%d]", idx), declared: true, mac: ni.MACAddress}
 		n.checkName(i)
 		index := n.index(i)
-		if index[i.Name] != nil || n.gone[i.Name] != "" && !i.ovsBridge() {
+		if index[i.Name] != nil || n.removed[i.Name] != "" && !i.ovsBridge() {
 			n.errorf(i, "name", "is %q a second time; merge the entries", i.Name)
 			continue
 		}
 		if !i.Kept() {
 			if !i.ovsBridge() {
-				n.gone[i.Name] = i.State
+				n.removed[i.Name] = i.State
 			}
 			continue
 		}
@@ -87,7 +86,7 @@ func (n *network) index(i *iface) map[string]*iface {
 	return n.kernel
 }
 
-// mention adds an interface that the document names without describing it.
+// mention adds an undeclared interface.
 func (n *network) mention(name, path string, kind nmstate.InterfaceType) *iface {
 	i := &iface{Interface: &nmstate.Interface{Name: name, Type: kind}, path: path}
 	n.checkName(i)
@@ -103,7 +102,7 @@ func (n *network) all() []*iface { return n.order }
 func (n *network) inOrder() []*iface {
 	out := slices.Clone(n.order)
 	slices.SortStableFunc(out, func(a, b *iface) int {
-		// Where names are equal, a bridge of Open vSwitch comes before the interface in it.
+		// An Open vSwitch bridge comes before its interface with the same name.
 		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(a.Name, b.Name), cmp.Compare(rank(a), rank(b)))
 	})
 	return out
@@ -127,8 +126,7 @@ func (i *iface) isController() bool {
 	return false
 }
 
-// mayHaveIP reports whether the interface's profile has sections for IP: only ports of a VRF, and interfaces of Open
-// vSwitch's own, keep theirs.
+// mayHaveIP reports whether the interface's profile has IP sections. Of ports, only those of a VRF and internal ports of Open vSwitch have them.
 func (i *iface) mayHaveIP() bool {
 	return i.controller == nil || i.Type == nmstate.TypeOVSInterface || i.controller.Type == nmstate.TypeVRF
 }
@@ -141,7 +139,7 @@ func (n *network) warnf(i *iface, key, format string, args ...any) {
 	n.problems.Warnf(n.doc, i.at(key), format, args...)
 }
 
-// dropf is for a value for which NetworkManager drops the whole file.
+// dropf reports a value for which NetworkManager drops the whole file.
 func (n *network) dropf(i *iface, key, format string, args ...any) {
 	if n.strict {
 		n.errorf(i, key, format, args...)
@@ -150,7 +148,7 @@ func (n *network) dropf(i *iface, key, format string, args ...any) {
 	n.warnf(i, key, format+" (NetworkManager drops the file)", args...)
 }
 
-// at is the path of one of the interface's values.
+// at returns the path of a value of the interface.
 func (i *iface) at(key string) string {
 	if !i.declared || key == "" {
 		return i.path

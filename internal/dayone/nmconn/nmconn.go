@@ -1,8 +1,8 @@
-// Package nmconn turns a host's desired state into the connection profiles of NetworkManager, as keyfiles.
+// Package nmconn converts a host's desired state to connection profiles of NetworkManager, as keyfiles.
 //
-// The files are the ones that NMState's own generator makes, byte for byte, apart from what that one loses, ignores
-// or writes so that NetworkManager drops the file; docs/day-one-keyfiles.md lists the differences. It is pure, and
-// needs nothing of the host: what only a running host knows is refused here, and resolved before by package policy.
+// The files are identical to those of NMState's generator, except for settings that it loses or ignores, or for which NetworkManager drops the file;
+// docs/day-one-keyfiles.md lists the differences. The package is pure: it refuses settings that depend on a running host, which package policy resolves
+// before.
 package nmconn
 
 import (
@@ -11,27 +11,25 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// File is one connection profile.
+// File is a connection profile.
 type File struct {
 	// Name has no directory. NetworkManager reads the file only with mode 0600 and owner root.
 	Name    string
 	Content string
 }
 
-// Generate returns the profiles in the order in which they can be activated, and everything that is wrong with the
-// document. There are files exactly if no problem is an error. Options that a bond's mode does not have are written, as NMState
-// writes them, with a warning; see Profiles.
+// Generate returns the profiles in the order of activation, and all problems of the document. There are files exactly if no problem is an error. Like NMState,
+// it writes options that a bond's mode does not support, with a warning; see Profiles.
 func Generate(doc *nmstate.Document) ([]File, nmstate.Problems) { return newNetwork(doc).generate() }
 
-// Profiles is Generate for a host that is to work with the files: it refuses options for which NetworkManager drops a whole file.
+// Profiles is Generate for files that a host uses: it refuses settings for which NetworkManager drops a whole file.
 func Profiles(doc *nmstate.Document) ([]File, nmstate.Problems) {
 	n := newNetwork(doc)
 	n.strict = true
 	return n.generate()
 }
 
-// Check returns what Profiles would refuse on a host: references to interfaces that are found by an address are no problem there, for
-// the host knows their names by then.
+// Check returns the problems of Profiles on a host, where references to interfaces that are identified by an address are resolved and no problem.
 func Check(doc *nmstate.Document) nmstate.Problems {
 	n := newNetwork(doc)
 	n.strict, n.onHost = true, true
@@ -56,8 +54,8 @@ func (n *network) generate() ([]File, nmstate.Problems) {
 	return files, n.problems.Sorted()
 }
 
-// relate finds what one interface has to do with another: ports, copied MAC addresses, the order of activation, and
-// the interfaces whose profiles hold routes, rules and name servers.
+// relate resolves the relations between interfaces: ports, copied MAC addresses, the order of activation, and the interfaces whose profiles have routes, rules
+// and name servers.
 func (n *network) relate() {
 	n.attachPorts()
 	n.copyMACs()
@@ -92,7 +90,7 @@ func (n *network) files() []File {
 	return out
 }
 
-// checkIgnored says what of the document has no place in a keyfile.
+// checkIgnored reports settings that keyfiles cannot contain.
 func (n *network) checkIgnored() {
 	d := n.doc
 	if d.Hostname != nil && d.Hostname.Config != "" {

@@ -23,7 +23,7 @@ func (i *iface) writeOVSBridge(k keyfile) {
 	k.set("ovs-bridge", "datapath-type", o.Datapath)
 }
 
-// ovsPortProfiles writes the ports between a bridge and its interfaces, in order of their names.
+// ovsPortProfiles returns the profiles of the ports of a bridge, sorted by name.
 func (i *iface) ovsPortProfiles() []profile {
 	if i.OVSBridge == nil {
 		return nil
@@ -91,7 +91,7 @@ func (i *iface) writeOVSInterface(k keyfile) {
 	}
 }
 
-// writePairs writes keys of Open vSwitch's database. Those to delete are not there in a new profile.
+// writePairs writes keys of Open vSwitch's database. It omits keys to delete.
 func writePairs(k keyfile, p *nmstate.OVSPairs) {
 	for section, pairs := range map[string]nmstate.Pairs{"ovs-external-ids": p.ExternalIDs, "ovs-other-config": p.OtherConfig} {
 		for key, v := range pairs {

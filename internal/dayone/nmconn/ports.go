@@ -6,10 +6,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// member is one name in a controller's list of ports.
+// member is an entry of a controller's list of ports.
 type member struct {
 	name, path string
-	// ovsPort is set for members of a bridge of Open vSwitch.
+	// ovsPort is set for members of an Open vSwitch bridge.
 	ovsPort string
 }
 
@@ -49,7 +49,7 @@ func named(i *iface, key string, names []string) (out []member) {
 	return out
 }
 
-// attachPorts connects controllers and ports, from both sides, and adds the ports that are not declared.
+// attachPorts connects controllers and ports, and adds undeclared ports.
 func (n *network) attachPorts() {
 	for _, c := range n.all() {
 		n.leaveIgnored(c)
@@ -68,7 +68,7 @@ func (n *network) attachPorts() {
 	}
 }
 
-// giveEmptyBridgeAPort adds the bridge's own interface to a bridge without ports, which Open vSwitch cannot have.
+// giveEmptyBridgeAPort adds an internal port to a bridge without ports, which Open vSwitch does not support.
 func (n *network) giveEmptyBridgeAPort(c *iface) {
 	if list, _ := c.members(); len(list) > 0 {
 		return
@@ -79,13 +79,13 @@ func (n *network) giveEmptyBridgeAPort(c *iface) {
 		bridge = *c.OVSBridge
 	}
 	bridge.Port = []nmstate.OVSPort{{Name: c.Name}}
-	// The document belongs to the caller; the change stays in a copy.
+	// Do not modify the caller's document.
 	changed := *c.Interface
 	changed.OVSBridge, c.Interface = &bridge, &changed
 }
 
 func (n *network) attach(c *iface, m member) {
-	if state, gone := n.gone[m.name]; gone {
+	if state, removed := n.removed[m.name]; removed {
 		n.problems.Errorf(n.doc, m.path, "is %q, which is to be %s; remove it from the ports or let it be up", m.name, state)
 		return
 	}
@@ -104,8 +104,7 @@ func (n *network) attach(c *iface, m member) {
 	port.controller, port.ovsPort = c, m.ovsPort
 }
 
-// undeclared adds a port that is no entry of the document: a device that the host has, unless it is the interface
-// that a bridge of Open vSwitch has of itself.
+// undeclared adds an undeclared port: an existing device of the host, or the internal port of an Open vSwitch bridge.
 func (n *network) undeclared(c *iface, m member) *iface {
 	if !c.ovsBridge() {
 		return n.mention(m.name, m.path, nmstate.TypeEthernet)
@@ -117,7 +116,7 @@ func (n *network) undeclared(c *iface, m member) *iface {
 	return n.mention(m.name, m.path, nmstate.TypeEthernet)
 }
 
-// attachToController handles the key controller, which must say the same as the controller's list.
+// attachToController handles the key controller, which must be consistent with the controller's list.
 func (n *network) attachToController(i *iface) {
 	want := *i.Controller
 	if i.controller != nil {
@@ -149,7 +148,7 @@ func (n *network) attachToController(i *iface) {
 	}
 }
 
-// copyMACs gives interfaces the MAC addresses of others, as far as the document states them.
+// copyMACs copies MAC addresses between interfaces, if the document has them.
 func (n *network) copyMACs() {
 	for _, i := range n.all() {
 		if i.CopyMACFrom == "" {
@@ -180,7 +179,7 @@ func (n *network) copyMAC(i, to *iface) {
 			n.warnf(i, "copy-mac-from", "is meant for the bridge's internal interface, which gets MAC address %s; write it there", to.mac)
 		}
 	case to != i:
-		// NMState ignores the key here, and documents have it; the address is found when the host itself applies.
+		// NMState ignores the key here, and documents have it; it is resolved when the host applies the document.
 		n.warnf(i, "copy-mac-from", "is left to the host: the document does not state the MAC address of %s", i.CopyMACFrom)
 	case from == nil:
 		n.errorf(i, "copy-mac-from", "is %q, which is no interface of this document; add it with its mac-address", i.CopyMACFrom)
@@ -189,7 +188,7 @@ func (n *network) copyMAC(i, to *iface) {
 	}
 }
 
-// internalOf returns the interface that a bridge of Open vSwitch has of its own; nil for none.
+// internalOf returns the internal port of an Open vSwitch bridge; nil for none.
 func (n *network) internalOf(bridge *iface) *iface {
 	if i := n.kernel[bridge.Name]; i != nil && i.controller == bridge && i.Type == nmstate.TypeOVSInterface {
 		return i

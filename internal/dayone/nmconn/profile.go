@@ -6,14 +6,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// profile is one keyfile with the name it gets.
+// profile is a keyfile with its name.
 type profile struct {
 	id   string
 	keys keyfile
 }
 
-// profiles writes an interface's profile, and those that come with it: the ports of a bridge of Open vSwitch, the
-// other end of a pair.
+// profiles returns an interface's profile, and those of an Open vSwitch bridge's ports or of a veth peer.
 func (n *network) profiles(i *iface) []profile {
 	k := keyfile{}
 	id := i.profileID()
@@ -22,7 +21,7 @@ func (n *network) profiles(i *iface) []profile {
 		k.set("connection", "interface-name", i.Name)
 	}
 	if i.Identifier == nmstate.IdentifierPCI {
-		// The path is that of udev's database; the list ends with its separator.
+		// The path is that in udev's database; the list ends with a separator.
 		k.set("match", "path", []string{"pci-" + i.PCIAddress, ""})
 	}
 	if i.isController() {
@@ -49,7 +48,7 @@ func (n *network) profiles(i *iface) []profile {
 	return out
 }
 
-// connection writes what every profile has.
+// connection writes the section connection.
 func connection(k keyfile, id, kind, uuid string) {
 	k.set("connection", "autoconnect", true)
 	k.set("connection", "autoconnect-slaves", -1)
@@ -58,7 +57,7 @@ func connection(k keyfile, id, kind, uuid string) {
 	k.set("connection", "uuid", uuid)
 }
 
-// profileID is the name of the profile, which is the file's too.
+// profileID returns the name of the profile, which is also the file name.
 func (i *iface) profileID() string {
 	switch {
 	case i.ProfileName != "":
@@ -71,7 +70,7 @@ func (i *iface) profileID() string {
 	return i.Name
 }
 
-// connectionType is NetworkManager's word for the kind of interface.
+// connectionType returns NetworkManager's type of the interface.
 func (i *iface) connectionType() string {
 	switch i.Kind() {
 	case nmstate.TypeEthernet, nmstate.TypeVeth:
@@ -87,7 +86,7 @@ func (i *iface) connectionType() string {
 	return string(i.Kind())
 }
 
-// uuidType is the word for the kind of interface that goes into its UUID: NMState takes a pair for two cards.
+// uuidType returns the type that is part of the UUID: NMState treats a veth pair as two cards.
 func (i *iface) uuidType() string {
 	if i.Kind() == nmstate.TypeVeth {
 		return string(nmstate.TypeEthernet)
@@ -95,7 +94,7 @@ func (i *iface) uuidType() string {
 	return string(i.Kind())
 }
 
-// writeController writes what the interface is a port of.
+// writeController writes the controller of a port.
 func (i *iface) writeController(k keyfile) {
 	c := i.controller
 	if c == nil {
@@ -115,8 +114,8 @@ func (i *iface) writeController(k keyfile) {
 	}
 }
 
-// mptcpFlags are NetworkManager's bits for the flags; without any flag, the one that turns MPTCP off. The address is
-// to be announced with or without a default route, which is what NMState means.
+// mptcpFlags returns NetworkManager's bits of the flags; without a flag, the one that disables MPTCP. Like in NMState, addresses are used with or without a
+// default route.
 func mptcpFlags(m *nmstate.MPTCP) string {
 	const disabled, withoutDefaultRoute = 0x1, 0x8
 	bits := map[string]int{"signal": 0x10, "subflow": 0x20, "backup": 0x40, "fullmesh": 0x80}
@@ -133,12 +132,12 @@ func mptcpFlags(m *nmstate.MPTCP) string {
 	return format(flags)
 }
 
-// needsPeer reports whether the other end of a pair has no entry of its own.
+// needsPeer reports whether a veth peer is undeclared.
 func (n *network) needsPeer(name string) bool {
-	return n.kernel[name] == nil && n.gone[name] == ""
+	return n.kernel[name] == nil && n.removed[name] == ""
 }
 
-// peerProfile is the profile of the other end of a pair, without addresses.
+// peerProfile returns the profile of a veth peer, without addresses.
 func peerProfile(name, end string, up bool) profile {
 	k := keyfile{}
 	connection(k, name, "veth", uuid("veth", name))
@@ -150,7 +149,7 @@ func peerProfile(name, end string, up bool) profile {
 	return profile{name, k}
 }
 
-// writeLink writes the sections that do not depend on the kind of interface.
+// writeLink writes the sections that do not depend on the interface's type.
 func (i *iface) writeLink(k keyfile) {
 	i.writeEthernet(k)
 	k.set("user", "nmstate.interface.description", i.Description)
@@ -169,7 +168,7 @@ func (i *iface) writeEAP(k keyfile) {
 	k.section("802-1x")
 	k.set("802-1x", "identity", e.Identity)
 	if len(e.EAPMethods) > 0 {
-		// NetworkManager wants this list to end with its separator.
+		// NetworkManager requires a trailing separator.
 		k.set("802-1x", "eap", append(slices.Clone(e.EAPMethods), ""))
 	}
 	k.set("802-1x", "private-key", e.PrivateKey)
@@ -180,10 +179,10 @@ func (i *iface) writeEAP(k keyfile) {
 	k.set("802-1x", "password", shown(e.Password))
 }
 
-// hidden is what NMState shows in place of passwords. It is none.
+// hidden is the placeholder that NMState shows for passwords.
 const hidden = "<_password_hid_by_nmstate>"
 
-// shown is a password; empty for one that was hidden.
+// shown returns a password; empty for a hidden one.
 func shown(password string) string {
 	if password == hidden {
 		return ""
@@ -191,7 +190,7 @@ func shown(password string) string {
 	return password
 }
 
-// noMAC reports whether the kind of interface has no MAC address of its own to set.
+// noMAC reports whether the interface's type has no configurable MAC address.
 func (i *iface) noMAC() bool {
 	return i.Type == nmstate.TypeVRF || i.Type == nmstate.TypeLoopback
 }

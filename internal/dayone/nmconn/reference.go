@@ -6,9 +6,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// followReferences finds what profiles call the interfaces that others refer to. An interface that the host finds by an
-// address has no name that a file could use: NetworkManager takes the UUID of its profile for a parent, and nothing else
-// for the other kinds of references, which are refused.
+// followReferences resolves references between interfaces for profiles. The name of an interface that is identified by an address is unknown: NetworkManager
+// accepts the UUID of its profile as a parent, but not for other references, which are refused.
 func (n *network) followReferences() {
 	for _, i := range n.all() {
 		p := i.Parent()
@@ -30,7 +29,7 @@ func (n *network) followReferences() {
 	}
 }
 
-// needsName reports whether NetworkManager finds the target of a reference by the name of its device only.
+// needsName reports whether NetworkManager requires the device name in a reference.
 func (n *network) needsName(r nmstate.Reference) bool {
 	switch r.Role {
 	case nmstate.RolePrimary, nmstate.RoleHSRPort, nmstate.RolePeer, nmstate.RoleRule:
@@ -41,7 +40,7 @@ func (n *network) needsName(r nmstate.Reference) bool {
 	return false
 }
 
-// checkIdentifier refuses an interface that cannot be found in the way it asks for.
+// checkIdentifier refuses an interface without the address of its identifier.
 func (n *network) checkIdentifier(i *iface) {
 	switch {
 	case i.Identifier == nmstate.IdentifierMAC && i.MACAddress == "":

@@ -13,7 +13,7 @@ import (
 // mainTable is the kernel's table for routes that name none.
 const mainTable = 254
 
-// loopback is the interface that holds what belongs to no other.
+// loopback is the interface for routes and rules that belong to no other interface.
 const loopback = "lo"
 
 // route is a route of the document with its addresses read.
@@ -25,7 +25,7 @@ type route struct {
 	src  string
 }
 
-// table is the routing table; NMState takes 0 for the main one, but sorts it as 0.
+// table returns the routing table; 0 is the main table, but NMState sorts it as 0.
 func (r route) table() uint32 {
 	if value(r.TableID) == 0 {
 		return mainTable
@@ -65,7 +65,7 @@ func (r route) options() string {
 	return b.String()
 }
 
-// attribute is one of a route by the name that NMState and NetworkManager share; without a value it was not written.
+// attribute is an attribute of a route by the common name of NMState and NetworkManager; the value is empty if it is not set.
 type attribute struct{ key, value string }
 
 func (r route) attributes() []attribute {
@@ -75,7 +75,7 @@ func (r route) attributes() []attribute {
 	}
 }
 
-// placeRoutes puts routes into the profiles of their interfaces, in NMState's order.
+// placeRoutes adds routes to the profiles of their interfaces, in NMState's order.
 func (n *network) placeRoutes() {
 	if n.doc.Routes == nil {
 		return
@@ -99,7 +99,7 @@ func (n *network) placeRoutes() {
 	}
 }
 
-// compareRoutes is the order in which NMState writes routes. Equal ones are the same to it.
+// compareRoutes is NMState's order of routes. NMState considers equal routes as the same.
 func compareRoutes(a, b route) int {
 	return cmp.Or(
 		-cmp.Compare(bit(a.dest.Addr().Is6()), bit(b.dest.Addr().Is6())),
@@ -121,7 +121,7 @@ func bit(b bool) int {
 	return 0
 }
 
-// placeRoute puts a route into its interface's profile, which must have its family enabled.
+// placeRoute adds a route to its interface's profile, which must have the family enabled.
 func (n *network) placeRoute(r route) {
 	is6 := r.dest.Addr().Is6()
 	name := r.NextHopInterface
@@ -131,8 +131,8 @@ func (n *network) placeRoute(r route) {
 	}
 	i := n.kernel[name]
 	switch {
-	case n.gone[name] != "":
-		n.problems.Errorf(n.doc, r.path+".next-hop-interface", "is %q, which is to be %s", name, n.gone[name])
+	case n.removed[name] != "":
+		n.problems.Errorf(n.doc, r.path+".next-hop-interface", "is %q, which is to be %s", name, n.removed[name])
 	case i == nil:
 		n.problems.Errorf(n.doc, r.path+".next-hop-interface", "is %q, which is no interface of this document, so the route would be lost; add the interface", name)
 	case !i.mayHaveIP() || !i.enabled(is6):
@@ -142,7 +142,7 @@ func (n *network) placeRoute(r route) {
 	}
 }
 
-// loopback returns the interface lo, which comes into being when something needs it.
+// loopback returns the interface lo, and adds it if it is missing.
 func (n *network) loopback(path string) *iface {
 	if lo := n.kernel[loopback]; lo != nil {
 		return lo
@@ -152,8 +152,8 @@ func (n *network) loopback(path string) *iface {
 	return lo
 }
 
-// completeLoopback gives lo the kernel's address in each family that the document does not mention, or enables without one:
-// lo always has both. The document belongs to the caller; the change stays in a copy.
+// completeLoopback adds the kernel's addresses of lo in each family without addresses, because lo always has both families. It does not modify the caller's
+// document.
 func (i *iface) completeLoopback() {
 	changed := *i.Interface
 	if ip := i.IPv4; ip == nil || ip.Enabled == nil || ip.On() && !ip.Automatic() && len(static(&ip.Auto)) == 0 {

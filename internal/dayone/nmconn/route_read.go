@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// readRoute reads a route's addresses and says what is wrong with the route by itself.
+// readRoute parses and checks a route.
 func (n *network) readRoute(r *route) bool {
 	before := len(n.problems)
 	n.readDestination(r)
@@ -52,7 +52,7 @@ func (n *network) readDestination(r *route) {
 	}
 }
 
-// readAddr reads an address of the family of a destination; empty stays empty.
+// readAddr parses an address of the family of a destination; empty for empty text.
 func (n *network) readAddr(path, s string, dest netip.Prefix) string {
 	if s == "" {
 		return ""
@@ -69,7 +69,7 @@ func (n *network) readAddr(path, s string, dest netip.Prefix) string {
 	return addr.String()
 }
 
-// prefix reads a network, or an address as a network of one, and clears the host's bits.
+// prefix parses a network or an address, and clears the host bits.
 func prefix(s string) (netip.Prefix, bool) {
 	if addr, err := netip.ParseAddr(s); err == nil && addr.Zone() == "" {
 		return netip.PrefixFrom(addr, addr.BitLen()), true

@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// firstPriority is where NMState begins to count for rules that give no priority.
+// firstPriority is NMState's priority of the first rule without one.
 const firstPriority = 30000
 
 // rule is a rule of the document with its addresses read.
@@ -58,7 +58,7 @@ func (r rule) line() string {
 	return strings.Join(parts, " ")
 }
 
-// placeRules puts rules into profiles, in the order of the document.
+// placeRules adds rules to profiles, in the order of the document.
 func (n *network) placeRules() {
 	if n.doc.RouteRules == nil {
 		return
@@ -85,7 +85,7 @@ func (n *network) placeRules() {
 	}
 }
 
-// readRule reads a rule's addresses and says what is wrong with it.
+// readRule parses and checks a rule.
 func (n *network) readRule(r *rule) bool {
 	before := len(n.problems)
 	if r.IPFrom == "" && r.IPTo == "" && r.Family == "" {
@@ -120,8 +120,7 @@ func (n *network) readRule(r *rule) bool {
 	return len(n.problems) == before
 }
 
-// ruleHolder chooses the interface whose profile brings a rule: the one it names, one with routes of its table, the
-// first with its family, or lo.
+// ruleHolder selects the interface whose profile has a rule: the one that the rule names, one with routes of its table, the first with its family, or lo.
 func (n *network) ruleHolder(r rule) *iface {
 	if r.IIF != "" {
 		switch i := n.kernel[r.IIF]; {
@@ -132,7 +131,7 @@ func (n *network) ruleHolder(r rule) *iface {
 			return i
 		}
 	}
-	// A rule that names no table is for the main one, and goes to where that has routes.
+	// A rule without a table uses the main table.
 	table := uint32(mainTable)
 	if r.RouteTable != nil {
 		table = *r.RouteTable
@@ -166,9 +165,8 @@ func (n *network) withRoutes() (out []*iface) {
 	return out
 }
 
-// holdsTable reports whether the interface has routes of a table, or would get some by itself; one without static addresses
-// counts too, as NMState has it. Table 0 is none of theirs unless a route says 0. An interface without the family is passed
-// over: NetworkManager would never look at the rule.
+// holdsTable reports whether the interface has routes of a table, or may get dynamic ones; like in NMState, this includes interfaces without static addresses.
+// Table 0 only matches a route with table 0. It is false without the family, because NetworkManager would ignore the rule.
 func (i *iface) holdsTable(is6 bool, table uint32) bool {
 	if !i.mayHaveIP() || !i.enabled(is6) {
 		return false

@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// AltName is an alternative name of an interface, by which the kernel finds it, too. A document adds names and removes them; those that it
-// does not list stay.
+// AltName is an alternative name of an interface in the kernel. A document adds or removes names, and keeps all others.
 type AltName struct {
 	Name  string `json:"name" nm:"required"`
 	State string `json:"state,omitempty" nm:"words=absent"`
 }
 
-// Absent reports whether the name is to be removed.
+// Absent reports whether the name should be removed.
 func (a AltName) Absent() bool { return a.State == "absent" }
 
 // longestAltName is ALTIFNAMSIZ of the kernel, without the zero at its end.
 const longestAltName = 127
 
-// Card reports whether the interface is a network card: the host has it, and no document creates it.
+// Card reports whether the interface is a network card, which documents cannot create.
 func (i *Interface) Card() bool {
 	switch i.Kind() {
 	case TypeEthernet:
@@ -29,8 +28,7 @@ func (i *Interface) Card() bool {
 	return false
 }
 
-// resolveAltNames checks the alternative names of a document, and replaces them by the names of their interfaces wherever the document refers
-// to one: what reads the document knows each interface by one name.
+// resolveAltNames checks the alternative names of a document, and replaces references to them by the names of the interfaces.
 func (d *Document) resolveAltNames() (*Document, Problems) {
 	r := altNames{doc: d, entries: map[string]string{}, names: map[string]string{}, paths: map[string]string{}}
 	for n := range d.Interfaces {
@@ -55,7 +53,7 @@ type altNames struct {
 	problems Problems
 	// entries are the paths of interfaces by name.
 	entries map[string]string
-	// names are those of the interfaces, and paths those of the entries, by alternative name.
+	// names are the names of interfaces, and paths the paths of entries, by alternative name.
 	names, paths map[string]string
 }
 
@@ -95,7 +93,7 @@ func (i *Interface) hasDevice() bool {
 	return i.Kind() != TypeOVSBridge && i.Patch == nil && i.DPDK == nil
 }
 
-// altNameRule returns what the kernel and systemd ask of an alternative name that a name does not meet; empty if it meets all.
+// altNameRule returns the rule of the kernel or systemd that an alternative name violates; empty for a valid name.
 func altNameRule(name string) string {
 	switch {
 	case name == "":

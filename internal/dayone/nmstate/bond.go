@@ -2,17 +2,17 @@ package nmstate
 
 import "reflect"
 
-// Bond joins interfaces to one.
+// Bond is a bond of interfaces.
 type Bond struct {
-	// Mode is the kernel's word; its number is read too, and lacp for 802.3ad.
+	// Mode is the kernel's name of the mode; numbers, and lacp for 802.3ad, are also accepted.
 	Mode    string       `json:"mode,omitempty" nm:"words=balance-rr|active-backup|balance-xor|broadcast|802.3ad|balance-tlb|balance-alb,numbered,also=lacp:802.3ad"`
 	Options *BondOptions `json:"options,omitempty"`
-	// Port and PortsConfig both name all ports; if both are there they agree. Nil is not written.
+	// Port and PortsConfig both list all ports, and are consistent if both are set. Nil means not set.
 	Port        []string   `json:"port,omitempty" nm:"alias=ports"`
 	PortsConfig []BondPort `json:"ports-config,omitempty"`
 }
 
-// BondPort is what a bond knows about one port.
+// BondPort is the configuration of a bond's port.
 type BondPort struct {
 	Name     string  `json:"name" nm:"required"`
 	Priority *int32  `json:"priority,omitempty"`
@@ -54,7 +54,7 @@ type BondOptions struct {
 	LPInterval      *uint32 `json:"lp_interval,omitempty"`
 	MIIMon          *uint32 `json:"miimon,omitempty"`
 	MinLinks        *uint32 `json:"min_links,omitempty"`
-	// NSIP6Target are addresses of IPv6, watched like ARPIPTarget; a list, as NMState has it.
+	// NSIP6Target are IPv6 addresses, monitored like ARPIPTarget.
 	NSIP6Target     []string `json:"ns_ip6_target,omitempty"`
 	NumGratARP      *uint8   `json:"num_grat_arp,omitempty"`
 	NumUnsolNA      *uint8   `json:"num_unsol_na,omitempty"`

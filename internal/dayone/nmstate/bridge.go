@@ -1,13 +1,13 @@
 package nmstate
 
-// LinuxBridge is the kernel's bridge.
+// LinuxBridge is a Linux bridge.
 type LinuxBridge struct {
 	Options *LinuxBridgeOptions `json:"options,omitempty"`
 	// Port is nil if the document does not list ports.
 	Port []LinuxBridgePort `json:"port,omitempty" nm:"alias=ports"`
 }
 
-// LinuxBridgeOptions are the kernel's options of a bridge. Intervals of multicast are hundredths of a second.
+// LinuxBridgeOptions are the kernel's options of a bridge. Multicast intervals are in hundredths of a second.
 type LinuxBridgeOptions struct {
 	// GroupForwardMask and GroupFwdMask are two names of one option.
 	GroupAddr                      string       `json:"group-addr,omitempty"`
@@ -44,7 +44,7 @@ type STP struct {
 	Priority     *uint16 `json:"priority,omitempty"`
 }
 
-// LinuxBridgePort is what a Linux bridge knows about one port.
+// LinuxBridgePort is the configuration of a Linux bridge's port.
 type LinuxBridgePort struct {
 	Name           string    `json:"name" nm:"required"`
 	STPHairpinMode *bool     `json:"stp-hairpin-mode,omitempty"`

@@ -1,6 +1,6 @@
 package nmstate
 
-// VLAN is one VLAN of another interface.
+// VLAN is a VLAN of another interface.
 type VLAN struct {
 	BaseIface            string       `json:"base-iface,omitempty"`
 	ID                   uint16       `json:"id" nm:"required"`
@@ -22,7 +22,7 @@ type VXLAN struct {
 	DestinationPort *uint16 `json:"destination-port,omitempty"`
 }
 
-// MACVLAN is a second interface with a MAC address of its own on another's link.
+// MACVLAN is an interface with a separate MAC address on the link of another interface.
 type MACVLAN struct {
 	BaseIface string `json:"base-iface" nm:"required"`
 	Mode      string `json:"mode" nm:"required,words=vepa|bridge|private|passthru|source"`
@@ -30,7 +30,7 @@ type MACVLAN struct {
 	Promiscuous *bool `json:"promiscuous,omitempty" nm:"alias=accept-all-mac"`
 }
 
-// IPVLAN is a second interface with another's MAC address.
+// IPVLAN is an interface with the MAC address of its parent.
 type IPVLAN struct {
 	BaseIface string `json:"base-iface,omitempty"`
 	Mode      string `json:"mode,omitempty" nm:"words=l2|l3|l3s"`
@@ -38,7 +38,7 @@ type IPVLAN struct {
 	VEPA      *bool  `json:"vepa,omitempty"`
 }
 
-// VRF is a routing domain of its own.
+// VRF is a routing domain.
 type VRF struct {
 	Port         []string `json:"port,omitempty" nm:"alias=ports"`
 	RouteTableID *uint32  `json:"route-table-id,omitempty"`
@@ -48,7 +48,7 @@ type VRF struct {
 type InfiniBand struct {
 	Mode      string `json:"mode" nm:"required,words=datagram|connected"`
 	BaseIface string `json:"base-iface,omitempty"`
-	// PKey nil or 0xffff is the device itself and not a child of it.
+	// PKey is the partition of a child; nil or 0xffff means the device itself.
 	PKey *uint16 `json:"pkey,omitempty"`
 }
 
@@ -65,7 +65,7 @@ type MACsec struct {
 	Offload    string `json:"offload,omitempty" nm:"words=off|phy|mac"`
 }
 
-// HSR sends everything on two links.
+// HSR is a redundant interface that sends all packets on two links.
 type HSR struct {
 	Port1 string `json:"port1" nm:"required"`
 	Port2 string `json:"port2" nm:"required"`
@@ -75,12 +75,12 @@ type HSR struct {
 	Protocol           HSRProtocol `json:"protocol" nm:"required"`
 }
 
-// HSRProtocol is how frames are doubled: HSR as of 2010, or PRP.
+// HSRProtocol is the redundancy protocol: HSR of 2010, or PRP.
 type HSRProtocol string
 
 func (HSRProtocol) words() ([]string, bool) { return []string{"hsr", "prp"}, false }
 
-// refused has both spellings that are in use for the version of 2012.
+// refused has the two common spellings of the version of 2012.
 func (HSRProtocol) refused() map[string]string {
 	const why = "NMState knows from version 2.2.57 on, and is not supported here: it needs NetworkManager 1.56, and older ones drop or ignore it; " +
 		"use hsr (the version of 2010) on all devices of the ring, or create the interface after the boot with ip link add type hsr version 1"

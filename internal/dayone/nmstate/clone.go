@@ -2,14 +2,14 @@ package nmstate
 
 import "reflect"
 
-// clone copies a document with everything it points to, except the lines, which do not change.
+// clone returns a deep copy of a document, except for the immutable line numbers.
 func clone(d *Document) *Document {
 	out := *d
 	deepen(reflect.ValueOf(&out).Elem())
 	return &out
 }
 
-// deepen replaces the pointers, slices and maps in v, which is a shallow copy, by copies of their own.
+// deepen replaces the pointers, slices and maps in v, which is a shallow copy, by deep copies.
 func deepen(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// decoder fills Go values from YAML nodes and keeps what is wrong.
+// decoder decodes YAML nodes to Go values, and collects problems.
 type decoder struct {
 	name     string
 	lines    map[string]int
@@ -25,17 +25,17 @@ func (d *decoder) warnf(n *yaml.Node, path, format string, args ...any) {
 	d.problems = append(d.problems, Problem{File: d.name, Line: n.Line, Path: path, Message: fmt.Sprintf(format, args...), Warning: true})
 }
 
-// decodeInto fills the value that target points to.
+// decodeInto decodes a node to the value that target points to.
 func (d *decoder) decodeInto(n *yaml.Node, path string, target any) {
 	d.value(n, path, reflect.ValueOf(target).Elem(), tag{})
 }
 
-// value fills v from a node. Null leaves it as it is: unset.
+// value decodes a node to v. Null leaves v unset.
 func (d *decoder) value(n *yaml.Node, path string, v reflect.Value, t tag) {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
 	}
-	// Aliases may make a small text a large document; the limit stops that, once.
+	// The limit prevents the expansion of aliases to a large document. Report it once.
 	if d.nodes++; d.nodes > maxNodes {
 		if d.nodes == maxNodes+1 {
 			d.errorf(n, path, "more than %d values; a document describes one host", maxNodes)
@@ -103,7 +103,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
 	v.Set(out)
 }
 
-// keys calls f for each key of a mapping, and refuses the same key twice.
+// keys calls f for each key of a mapping, and refuses duplicate keys.
 func (d *decoder) keys(n *yaml.Node, path string, f func(key string, value *yaml.Node)) {
 	seen := make(map[string]int, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -139,7 +139,7 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// describe names what a person wrote instead of what was wanted.
+// describe describes a node of an unexpected type.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -1,9 +1,9 @@
 package nmstate
 
-// Ethernet is what only an Ethernet device has.
+// Ethernet has the settings of Ethernet devices.
 type Ethernet struct {
 	AutoNegotiation *bool `json:"auto-negotiation,omitempty"`
-	// Speed is Mb/s.
+	// Speed is in Mb/s.
 	Speed  *uint32 `json:"speed,omitempty"`
 	Duplex string  `json:"duplex,omitempty" nm:"words=full|half"`
 	SRIOV  *SRIOV  `json:"sr-iov,omitempty"`
@@ -12,13 +12,13 @@ type Ethernet struct {
 // SRIOV are the virtual functions of a device.
 type SRIOV struct {
 	TotalVFs *uint32 `json:"total-vfs,omitempty"`
-	// DriversAutoprobe lets the host's drivers take the functions.
+	// DriversAutoprobe allows the host's drivers to bind to the functions.
 	DriversAutoprobe *bool `json:"drivers-autoprobe,omitempty"`
-	// VFs that are nil are not changed; an empty list sets all to their defaults.
+	// VFs are the settings of functions; nil keeps them, and an empty list sets all to their defaults.
 	VFs []VF `json:"vfs,omitempty"`
 }
 
-// VF is one virtual function; rates are Mb/s.
+// VF is a virtual function. Rates are in Mb/s.
 type VF struct {
 	ID         uint32       `json:"id" nm:"required"`
 	IfaceName  string       `json:"iface-name,omitempty"`
@@ -32,7 +32,7 @@ type VF struct {
 	VLANProto  VLANProtocol `json:"vlan-proto,omitempty"`
 }
 
-// Veth is one end of a pair. Keys that NMState does not know are let pass here.
+// Veth is an end of a veth pair. Unknown keys are accepted, as in NMState.
 type Veth struct {
 	Peer string `json:"peer" nm:"required"`
 }
@@ -62,7 +62,7 @@ type MPTCP struct {
 	AddressFlags []string `json:"address-flags,omitempty" nm:"words=signal|subflow|backup|fullmesh"`
 }
 
-// Dispatch are scripts to run when the interface changes. A keyfile cannot hold them.
+// Dispatch are scripts to run when the interface changes. Keyfiles cannot contain them.
 type Dispatch struct {
 	PostActivation   string `json:"post-activation,omitempty"`
 	PostDeactivation string `json:"post-deactivation,omitempty"`

@@ -16,7 +16,7 @@ type Pause struct {
 	TX      *bool `json:"tx,omitempty"`
 }
 
-// Coalesce says when the device interrupts the host; times are microseconds.
+// Coalesce are the settings of interrupt coalescing; times are in microseconds.
 type Coalesce struct {
 	AdaptiveRX      *bool   `json:"adaptive-rx,omitempty"`
 	AdaptiveTX      *bool   `json:"adaptive-tx,omitempty"`

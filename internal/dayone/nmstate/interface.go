@@ -2,19 +2,18 @@ package nmstate
 
 import "encoding/json"
 
-// Interface is the desired state of one network interface. Of the sections below IPv6, those apply that belong to
-// the Type; Parse refuses the others.
+// Interface is the desired state of a network interface. Only the sections of its Type are allowed; Parse refuses others.
 type Interface struct {
-	// Name is the kernel's name of the interface; if the Identifier is another, only that of its profile.
+	// Name is the kernel's name of the interface; with another Identifier, it is only the name of the profile.
 	Name        string `json:"name" nm:"required"`
 	ProfileName string `json:"profile-name,omitempty"`
 	Description string `json:"description,omitempty"`
-	// AltNames are added to those that the host's interface has.
+	// AltNames are added to the existing alternative names of the host's interface.
 	AltNames []AltName `json:"alt-names,omitempty"`
-	// Type is empty if it was not written: ethernet for a generator, whatever the name has for a live host.
+	// Type is empty if it is not set: a generator assumes ethernet, a live host has the type of the existing interface.
 	Type  InterfaceType `json:"type,omitempty"`
 	State State         `json:"state,omitempty"`
-	// Identifier says whether the host's interface is found by its Name (the zero value), MACAddress or PCIAddress.
+	// Identifier selects how the host's interface is identified: by Name (the zero value), MACAddress or PCIAddress.
 	Identifier Identifier `json:"identifier,omitempty"`
 	// PCIAddress is in lower case with its domain: 0000:07:00.0.
 	PCIAddress string `json:"pci-address,omitempty"`
@@ -30,7 +29,7 @@ type Interface struct {
 	IPv4                *IPv4   `json:"ipv4,omitempty"`
 	IPv6                *IPv6   `json:"ipv6,omitempty"`
 	MPTCP               *MPTCP  `json:"mptcp,omitempty"`
-	// Controller is the bond, bridge or VRF this one is a port of; empty detaches, nil says nothing.
+	// Controller is the bond, bridge or VRF of a port; empty detaches the port, nil means not set.
 	Controller            *string   `json:"controller,omitempty"`
 	AcceptAllMACAddresses *bool     `json:"accept-all-mac-addresses,omitempty"`
 	CopyMACFrom           string    `json:"copy-mac-from,omitempty"`
@@ -58,7 +57,7 @@ type Interface struct {
 	IPVLAN      *IPVLAN      `json:"ipvlan,omitempty"`
 }
 
-// sectionTypes returns the types that have a key which not all types have; nil for a key of all.
+// sectionTypes returns the types with a key; nil for a key of all types.
 func sectionTypes(key string) []InterfaceType {
 	switch key {
 	case "ethernet", "veth":
@@ -75,18 +74,18 @@ func sectionTypes(key string) []InterfaceType {
 	return nil
 }
 
-// Up reports whether the interface is wanted and active: its state is up, or was not written.
+// Up reports whether the state is up or not set.
 func (i *Interface) Up() bool { return i.State == "" || i.State == StateUp }
 
-// Found reports whether the host finds the interface by an address, so that Name need not be its name there.
+// Found reports whether the interface is identified by an address, so that Name may differ from its name on the host.
 func (i *Interface) Found() bool {
 	return i.Identifier == IdentifierMAC || i.Identifier == IdentifierPCI
 }
 
-// Kept reports whether the interface is to exist at all: it is up or down.
+// Kept reports whether the interface should exist: its state is up or down.
 func (i *Interface) Kept() bool { return i.Up() || i.State == StateDown }
 
-// Kind is the Type, or ethernet if none was written.
+// Kind returns the Type, or ethernet if it is not set.
 func (i *Interface) Kind() InterfaceType {
 	if i.Type == "" {
 		return TypeEthernet
@@ -94,7 +93,7 @@ func (i *Interface) Kind() InterfaceType {
 	return i.Type
 }
 
-// MarshalJSON writes the bridge under the key that both kinds of bridge share.
+// MarshalJSON encodes the bridge under the common key of both types of bridge.
 func (i Interface) MarshalJSON() ([]byte, error) {
 	type plain Interface
 	out := struct {

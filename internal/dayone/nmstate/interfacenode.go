@@ -10,8 +10,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// interfaceNode returns the keys of an interface that are to be read. An interface that is to go needs nothing but
-// what finds it, as NMState has it; and a section of another type is refused.
+// interfaceNode returns the keys of an interface to decode. Like in NMState, only the identifying keys of an absent interface are used. Sections of other types
+// are refused.
 func (d *decoder) interfaceNode(n *yaml.Node, path string, iface *Interface) *yaml.Node {
 	kind, state := InterfaceType(textOf(n, "type")), State(textOf(n, "state"))
 	iface.Type = kind
@@ -30,8 +30,7 @@ func (d *decoder) interfaceNode(n *yaml.Node, path string, iface *Interface) *ya
 	return kept
 }
 
-// address brings the value of a key, mac-address or pci-address, to the form in which it is compared. An example of the form
-// ends the error of a value that is none.
+// address converts the value of the key mac-address or pci-address to its canonical form. form describes the format in the error of an invalid value.
 func (d *decoder) address(path, key string, value *string, parse func(string) (string, bool), form string) {
 	if *value == "" {
 		return
@@ -45,7 +44,7 @@ func (d *decoder) address(path, key string, value *string, parse func(string) (s
 	*value = normal
 }
 
-// bridge reads the section that two types share.
+// bridge decodes the section of both types of bridge.
 func (d *decoder) bridge(n *yaml.Node, path string, iface *Interface) {
 	if isNull(n) {
 		return
@@ -95,7 +94,7 @@ func (IPv6) ignored() map[string]string {
 	return map[string]string{"dhcp-client-id": "a client identifier belongs to ipv4"}
 }
 
-// MAC returns a MAC address in upper case with colons, and whether it is one (of 6 bytes, or of 20 for InfiniBand).
+// MAC returns a MAC address in upper case with colons, and whether it is valid (6 bytes, or 20 for InfiniBand).
 func MAC(s string) (string, bool) {
 	hw, err := net.ParseMAC(s)
 	return strings.ToUpper(hw.String()), err == nil && (len(hw) == 6 || len(hw) == 20)
@@ -103,7 +102,7 @@ func MAC(s string) (string, bool) {
 
 var pciAddress = regexp.MustCompile(`^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])$`)
 
-// PCI returns a PCI address in the form of sysfs, and whether it is one. The domain may be left out, as lspci does.
+// PCI returns a PCI address in the form of sysfs, and whether it is valid. The domain may be omitted, as in lspci.
 func PCI(s string) (string, bool) {
 	m := pciAddress.FindStringSubmatch(strings.ToLower(s))
 	if m == nil {

@@ -5,12 +5,11 @@ import (
 	"net/netip"
 )
 
-// Auto is what both families say about addresses that come by themselves. A nil boolean is true when the family is
-// automatic.
+// Auto has the common settings of both families for automatic configuration. A nil boolean means true if the family is automatic.
 type Auto struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	DHCP    *bool `json:"dhcp,omitempty"`
-	// Address keeps the order of the document: the first is the primary one.
+	// Address has the addresses in the order of the document; the first is the primary one.
 	Address            []Address `json:"address,omitempty"`
 	AutoDNS            *bool     `json:"auto-dns,omitempty"`
 	AutoGateway        *bool     `json:"auto-gateway,omitempty"`
@@ -19,7 +18,7 @@ type Auto struct {
 	AutoRouteMetric    *uint32   `json:"auto-route-metric,omitempty"`
 	DHCPSendHostname   *bool     `json:"dhcp-send-hostname,omitempty"`
 	DHCPCustomHostname string    `json:"dhcp-custom-hostname,omitempty"`
-	// AllowExtraAddress lets verification pass when the host has more addresses than these; nil is true.
+	// AllowExtraAddress allows the host to have more addresses in the verification; nil means true.
 	AllowExtraAddress *bool `json:"allow-extra-address,omitempty"`
 }
 
@@ -36,7 +35,7 @@ type IPv6 struct {
 	Autoconf *bool `json:"autoconf,omitempty"`
 	// DHCPDUID is llt, en, ll, uuid, or the identifier itself.
 	DHCPDUID string `json:"dhcp-duid,omitempty"`
-	// AddrGenMode is eui64, stable-privacy, or a number of NetworkManager's.
+	// AddrGenMode is eui64, stable-privacy, or a number of NetworkManager.
 	AddrGenMode string `json:"addr-gen-mode,omitempty"`
 	Token       string `json:"token,omitempty"`
 }
@@ -45,34 +44,34 @@ type IPv6 struct {
 type Address struct {
 	IP           netip.Addr `json:"ip" nm:"required"`
 	PrefixLength uint8      `json:"prefix-length" nm:"required"`
-	// The rest is reported by NMState. An address with a lifetime came by itself, and is not desired.
+	// The other fields are reported by NMState. An address with a lifetime is dynamic, and not desired.
 	MPTCPFlags        []string `json:"mptcp-flags,omitempty"`
 	ValidLifeTime     string   `json:"valid-life-time,omitempty" nm:"alias=valid-left|valid-lft"`
 	PreferredLifeTime string   `json:"preferred-life-time,omitempty" nm:"alias=preferred-left|preferred-lft"`
 }
 
-// Learned reports whether the address came by itself.
+// Learned reports whether the address is dynamic.
 func (a Address) Learned() bool { return a.ValidLifeTime != "" && a.ValidLifeTime != "forever" }
 
-// Prefix is the address with its prefix length, host bits kept.
+// Prefix returns the address with its prefix length and host bits.
 func (a Address) Prefix() netip.Prefix { return netip.PrefixFrom(a.IP, int(a.PrefixLength)) }
 
-// On reports whether the family is enabled. A nil configuration is not.
+// On reports whether the family is enabled; it is false for nil.
 func (ip *IPv4) On() bool { return ip != nil && Is(ip.Enabled) }
 
-// Automatic reports whether addresses come by DHCP.
+// Automatic reports whether DHCP is enabled.
 func (ip *IPv4) Automatic() bool { return ip.On() && Is(ip.DHCP) }
 
-// On reports whether the family is enabled. A nil configuration is not.
+// On reports whether the family is enabled; it is false for nil.
 func (ip *IPv6) On() bool { return ip != nil && Is(ip.Enabled) }
 
-// Automatic reports whether addresses come by DHCP or router advertisements.
+// Automatic reports whether DHCP or autoconf is enabled.
 func (ip *IPv6) Automatic() bool { return ip.On() && (Is(ip.DHCP) || Is(ip.Autoconf)) }
 
 // Is reports whether b is set and true.
 func Is(b *bool) bool { return b != nil && *b }
 
-// StaticAddress is an address that a document gives to an interface, with its path from the interface.
+// StaticAddress is a static address of an interface, with its path from the interface.
 type StaticAddress struct {
 	Address
 	Path string

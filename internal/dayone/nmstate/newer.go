@@ -1,10 +1,10 @@
 package nmstate
 
-// later stands for a version whose number is not certain.
+// later describes an unknown version.
 const later = "a version after 2.2.38"
 
-// newerKey names the version of NMState in which a key appeared that is not supported here, and why it is not; empty for all
-// other keys. NetworkManager 1.42, the oldest that files are made for, ignores what it does not know without a word.
+// newerKey returns the version of NMState that introduced an unsupported key, and the reason why it is not supported; empty for all other keys.
+// NetworkManager 1.42, the oldest supported version, silently ignores unknown settings.
 func newerKey(object any, key string) (since, why string) {
 	switch object.(type) {
 	case IPv4, IPv6:

@@ -1,12 +1,11 @@
-// Package nmstate holds NMState's desired state of a host's network as types, and reads it from YAML or JSON.
+// Package nmstate has the types of NMState's desired state of a host's network, and parses it from YAML or JSON.
 //
-// Parse is strict: keys that NMState does not know are refused, and every problem is reported at once, with file,
-// line and path. It is lenient where NMState is: numbers and booleans may be written as text, a few keys and words
-// have a second name, null means unset. A reference to an interface by an alternative name that the document gives it is
-// replaced by the interface's own name. What is well-formed may still make no sense; package nmconn finds that.
+// Parse is strict: it refuses keys that NMState does not support, and reports all problems at once, with file, line and path. It is as lenient as NMState:
+// numbers and booleans may be text, some keys and values have a second name, and null means unset. It replaces references to alternative names in the
+// document by the names of the interfaces. Package nmconn checks the consistency of a document.
 //
-// A pointer or slice that is nil was not written; the distinction matters, because NMState ignores what a
-// document does not mention. It is pure.
+// A nil pointer or slice means that the key is not set; the distinction matters, because NMState keeps settings that a document does not set. The package is
+// pure.
 package nmstate
 
 import (
@@ -18,7 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Document is the desired state of one host's network.
+// Document is the desired state of a host's network.
 type Document struct {
 	Description string       `json:"description,omitempty"`
 	Hostname    *Hostname    `json:"hostname,omitempty"`
@@ -29,13 +28,13 @@ type Document struct {
 	OVSDB       *OVSDatabase `json:"ovs-db,omitempty"`
 	OVN         *OVN         `json:"ovn,omitempty"`
 
-	// Name is the file the document came from; it begins every problem. Empty for a document made in memory.
+	// Name is the file of the document, which is part of problems; empty for a document in memory.
 	Name string `json:"-"`
 
 	lines map[string]int
 }
 
-// Hostname is the name of the host. Neither part has a place in a keyfile.
+// Hostname is the name of the host. Keyfiles cannot contain it.
 type Hostname struct {
 	Running string `json:"running,omitempty"`
 	Config  string `json:"config,omitempty"`
@@ -47,28 +46,28 @@ type OVSDatabase struct {
 	OtherConfig Pairs `json:"other_config,omitempty" nm:"alias=other-config"`
 }
 
-// OVN is what a host tells OVN about its bridges.
+// OVN is the configuration of OVN.
 type OVN struct {
 	BridgeMappings []BridgeMapping `json:"bridge-mappings,omitempty"`
 }
 
-// BridgeMapping names the bridge of a physical network.
+// BridgeMapping maps a physical network to a bridge.
 type BridgeMapping struct {
 	Localnet string `json:"localnet" nm:"required"`
 	State    string `json:"state,omitempty" nm:"words=present|absent"`
 	Bridge   string `json:"bridge,omitempty"`
 }
 
-// Limits of what Parse reads. A document for one host is a few kilobytes; these stop the hostile ones.
+// Limits of Parse against hostile documents. A document of a host has a few kilobytes.
 const (
-	// MaxSize is the largest document in bytes: what fits in a Secret.
+	// MaxSize is the maximum size of a document in bytes, which is that of a Secret.
 	MaxSize = 1 << 20
-	// maxNodes bounds the values of a document with its aliases expanded.
+	// maxNodes is the maximum number of values of a document with its aliases expanded.
 	maxNodes = 200_000
 )
 
-// Parse reads one document. name is used in problems only. The document is nil exactly if a problem is an error;
-// there may be warnings beside a document. An empty text is a document that asks for nothing.
+// Parse parses a document. name is only used in problems. The document is nil exactly if a problem is an error; it may have warnings. An empty text is an empty
+// document.
 func Parse(name string, data []byte) (*Document, Problems) {
 	node, problems := Root(name, data)
 	if problems != nil {
@@ -77,7 +76,7 @@ func Parse(name string, data []byte) (*Document, Problems) {
 	return Decode(name, node)
 }
 
-// Decode is Parse for a value that is read already; nil is a document that asks for nothing.
+// Decode is Parse for a parsed value; nil is an empty document.
 func Decode(name string, node *yaml.Node) (*Document, Problems) {
 	doc := &Document{Name: name, lines: map[string]int{}}
 	d := &decoder{name: name, lines: doc.lines}
@@ -95,12 +94,12 @@ func Decode(name string, node *yaml.Node) (*Document, Problems) {
 	return resolved, d.problems.Sorted()
 }
 
-// Root returns the single value in data, unread; nil if there is none.
+// Root returns the single YAML value in data; nil if there is none.
 func Root(name string, data []byte) (*yaml.Node, Problems) {
 	if len(data) > MaxSize {
 		return nil, Problems{{File: name, Message: "larger than 1 MiB; a document describes one host"}}
 	}
-	// Text copied from a web page has no-break spaces as its indentation; NMState's command reads them as spaces.
+	// Text from a web page may have no-break spaces as indentation; NMState treats them as spaces.
 	data = bytes.ReplaceAll(data, []byte("\u00a0"), []byte(" "))
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
@@ -122,8 +121,7 @@ func Root(name string, data []byte) (*yaml.Node, Problems) {
 	return doc.Content[0], nil
 }
 
-// Line returns the line on which the value at a path was written, or the line of the closest value around it;
-// 0 if the document was not parsed.
+// Line returns the line of the value at a path, or that of the closest parent; 0 if the document was not parsed.
 func (d *Document) Line(path string) int {
 	for {
 		if line, ok := d.lines[path]; ok || path == "" {

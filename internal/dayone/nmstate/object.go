@@ -11,25 +11,24 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// tag is what a field says about itself, in its nm tag: required, skip, numbered, words=a|b, alias=a|b, and also=x:a for a
-// second name of a word.
+// tag is the parsed nm tag of a field: required, skip, numbered, words=a|b, alias=a|b, and also=x:a for a second name of a word.
 type tag struct {
 	required, skip, numbered bool
 	words, aliases           []string
 	second, meant            string
 }
 
-// field is one key of an object.
+// field is a key of an object.
 type field struct {
 	key   string
 	tag   tag
 	index []int
 }
 
-// fieldsByType has the keys of each type that was read: reflection and the parsing of tags would be a sixth of the time of many documents.
+// fieldsByType caches the keys of types, since reflection and the parsing of tags would take a sixth of the time.
 var fieldsByType sync.Map // reflect.Type to []field, never changed
 
-// fieldsOf returns the keys of a struct, which are shared.
+// fieldsOf returns the keys of a struct. The result is shared.
 func fieldsOf(t reflect.Type) []field {
 	if f, ok := fieldsByType.Load(t); ok {
 		return f.([]field)
@@ -38,7 +37,7 @@ func fieldsOf(t reflect.Type) []field {
 	return f.([]field)
 }
 
-// fields returns the keys of a struct, those of embedded structs included.
+// fields returns the keys of a struct, including those of embedded structs.
 func fields(t reflect.Type) []field {
 	var out []field
 	for i := range t.NumField() {
@@ -127,7 +126,7 @@ func (d *decoder) object(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// unknown refuses a key, unless NMState lets it pass.
+// unknown refuses an unknown key, unless NMState accepts it.
 func (d *decoder) unknown(n, value *yaml.Node, at, key string, v reflect.Value, known []field) {
 	line := &yaml.Node{Line: keyLine(n, key, value)}
 	switch o := v.Interface().(type) {

@@ -1,15 +1,15 @@
 package nmstate
 
-// OVSBridge is a bridge of Open vSwitch.
+// OVSBridge is an Open vSwitch bridge.
 type OVSBridge struct {
-	// AllowExtraPatchPorts lets verification pass with ports that OVN added.
+	// AllowExtraPatchPorts allows ports of OVN in the verification.
 	AllowExtraPatchPorts *bool             `json:"allow-extra-patch-ports,omitempty"`
 	Options              *OVSBridgeOptions `json:"options,omitempty"`
 	// Port is nil if the document does not list ports.
 	Port []OVSPort `json:"port,omitempty" nm:"alias=ports"`
 }
 
-// OVSBridgeOptions are options of a bridge of Open vSwitch.
+// OVSBridgeOptions are the options of an Open vSwitch bridge.
 type OVSBridgeOptions struct {
 	STP                 *OVSSTP `json:"stp,omitempty"`
 	RSTP                *bool   `json:"rstp,omitempty"`
@@ -19,7 +19,7 @@ type OVSBridgeOptions struct {
 	Datapath string `json:"datapath,omitempty"`
 }
 
-// OVSSTP is the spanning tree protocol of a bridge; a bare boolean is read too.
+// OVSSTP is the spanning tree protocol of a bridge; a plain boolean is also accepted.
 type OVSSTP struct {
 	Enabled *bool `json:"enabled,omitempty"`
 }
@@ -33,7 +33,7 @@ type OVSPort struct {
 	Bond *OVSBond  `json:"link-aggregation,omitempty"`
 }
 
-// OVSBond joins interfaces inside Open vSwitch.
+// OVSBond is a bond in Open vSwitch.
 type OVSBond struct {
 	Mode string        `json:"mode,omitempty" nm:"words=active-backup|balance-slb|balance-tcp|lacp"`
 	Port []OVSBondPort `json:"port,omitempty" nm:"alias=ports"`
@@ -43,14 +43,14 @@ type OVSBond struct {
 	OVSDB         *OVSPairs `json:"ovs-db,omitempty"`
 }
 
-// OVSBondPort names a member of a bond. Keys that NMState does not know are let pass here.
+// OVSBondPort is a member of a bond. Unknown keys are accepted, as in NMState.
 type OVSBondPort struct {
 	Name string `json:"name" nm:"required"`
 }
 
 func (OVSBondPort) loose() {}
 
-// Members returns the names of the interfaces behind the port.
+// Members returns the names of the port's interfaces.
 func (p *OVSPort) Members() []string {
 	if p.Bond == nil {
 		return []string{p.Name}
@@ -62,7 +62,7 @@ func (p *OVSPort) Members() []string {
 	return out
 }
 
-// OVSPairs are an interface's own keys in Open vSwitch's database.
+// OVSPairs are an interface's keys in Open vSwitch's database.
 type OVSPairs struct {
 	ExternalIDs Pairs `json:"external_ids,omitempty" nm:"alias=external-ids"`
 	OtherConfig Pairs `json:"other_config,omitempty" nm:"alias=other-config"`
@@ -71,12 +71,12 @@ type OVSPairs struct {
 // Pairs are keys and values of Open vSwitch's database. A nil value deletes the key.
 type Pairs map[string]*string
 
-// Patch joins two bridges of Open vSwitch.
+// Patch connects two Open vSwitch bridges.
 type Patch struct {
 	Peer string `json:"peer" nm:"required"`
 }
 
-// DPDK is a device that Open vSwitch drives from user space.
+// DPDK is a userspace device of Open vSwitch.
 type DPDK struct {
 	DevArgs string  `json:"devargs" nm:"required"`
 	RXQueue *uint32 `json:"rx-queue,omitempty" nm:"alias=n_rxq"`

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Problem is something wrong with a document, or worth knowing about it.
+// Problem is an error or a warning about a document.
 type Problem struct {
-	// File is the name given to Parse; may be empty.
+	// File is the name passed to Parse; it may be empty.
 	File string `json:"file,omitempty"`
 	// Line counts from 1; 0 is unknown.
 	Line int `json:"line,omitempty"`
 	// Path leads to the value, as in interfaces[0].ipv4.address[1].ip; empty for the document as a whole.
 	Path string `json:"path,omitempty"`
-	// Message says what is wrong, with the value, and what to write instead.
+	// Message describes the problem with the value, and how to resolve it.
 	Message string `json:"message"`
-	// Warning is a problem that does not stop the document from being used.
+	// Warning is true if the document can be used nevertheless.
 	Warning bool `json:"warning,omitempty"`
 }
 
-// String is one line: file:line: path: message.
+// String returns one line: file:line: path: message.
 func (p Problem) String() string {
 	var b strings.Builder
 	if p.File != "" {
@@ -44,10 +44,10 @@ func (p Problem) String() string {
 	return b.String() + p.Message
 }
 
-// Problems are all that was found in one or more documents. The zero value is none.
+// Problems are the problems of one or more documents.
 type Problems []Problem
 
-// HasErrors reports whether a problem is more than a warning.
+// HasErrors reports whether a problem is not a warning.
 func (p Problems) HasErrors() bool {
 	return slices.ContainsFunc(p, func(q Problem) bool { return !q.Warning })
 }
@@ -55,7 +55,7 @@ func (p Problems) HasErrors() bool {
 // Errors returns the problems that are not warnings.
 func (p Problems) Errors() Problems { return p.filter(false) }
 
-// Warnings returns the problems that are.
+// Warnings returns the warnings.
 func (p Problems) Warnings() Problems { return p.filter(true) }
 
 func (p Problems) filter(warning bool) Problems {
@@ -68,7 +68,7 @@ func (p Problems) filter(warning bool) Problems {
 	return out
 }
 
-// Sorted returns the problems in the order of their lines, without repetitions.
+// Sorted returns the problems in the order of lines, without duplicates.
 func (p Problems) Sorted() Problems {
 	out := slices.Clone(p)
 	slices.SortStableFunc(out, func(a, b Problem) int {
@@ -80,7 +80,7 @@ func (p Problems) Sorted() Problems {
 	return slices.Compact(out)
 }
 
-// Err is one error with a line for each problem that is not a warning; nil if there is none.
+// Err returns an error with a line for each problem that is not a warning; nil if there is none.
 func (p Problems) Err() error {
 	var errs []error
 	for _, q := range p.Errors() {
@@ -101,7 +101,7 @@ func (p *Problems) Warnf(d *Document, path, format string, args ...any) {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// syntaxProblem takes the line out of an error of the YAML library.
+// syntaxProblem converts an error of the YAML library, and extracts its line.
 func syntaxProblem(name string, err error) Problem {
 	p := Problem{File: name, Message: "not YAML: " + err.Error()}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
@@ -111,7 +111,7 @@ func syntaxProblem(name string, err error) Problem {
 	return p
 }
 
-// parent returns the path of the value around the one at path.
+// parent returns the path of the parent value.
 func parent(path string) string {
 	if i := strings.LastIndexAny(path, ".["); i > 0 {
 		return path[:i]

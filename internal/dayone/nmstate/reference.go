@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Role is what one interface is to the place of a document that names it.
+// Role is the role of an interface in a reference.
 type Role string
 
-// The roles in which a document names interfaces.
+// The roles of references.
 const (
 	RolePort       Role = "port"          // of a bond, a bridge or a VRF
 	RoleController Role = "controller"    // of a port
@@ -23,19 +23,19 @@ const (
 	RoleMapping    Role = "mapping"       // bridge of a physical network of OVN
 )
 
-// Reference is a place of a document that names an interface.
+// Reference is a reference to an interface in a document.
 type Reference struct {
 	Role Role
-	// Path leads to the name: from the document for those of a Document, from the interface for those of an Interface.
+	// Path is the path of the name, relative to the Document or the Interface.
 	Path string
 	Name string
 	set  func(string)
 }
 
-// references collects references; every place that can name an interface is listed in this file only.
+// references collects references. This file lists all keys that refer to interfaces.
 type references []Reference
 
-// add takes a place that holds a name alone; empty is none.
+// add adds a reference, unless the name is empty.
 func (r *references) add(role Role, path string, name *string) {
 	if *name != "" {
 		*r = append(*r, Reference{Role: role, Path: path, Name: *name, set: func(to string) { *name = to }})
@@ -78,7 +78,7 @@ func (d *Document) References() []Reference {
 	return out
 }
 
-// zones takes the interfaces of link-local name servers, as in fe80::1%eth0.
+// zones adds the interfaces of link-local name servers, as in fe80::1%eth0.
 func (r *references) zones(servers []string) {
 	for n := range servers {
 		if addr, zone, ok := strings.Cut(servers[n], "%"); ok && zone != "" {
@@ -133,7 +133,7 @@ func (r *references) ports(i *Interface) {
 	}
 }
 
-// ovsPorts takes the interfaces behind a bridge's ports. A port that is a bond has a name of its own.
+// ovsPorts adds the interfaces of a bridge's ports. A bond port has a separate name.
 func (r *references) ovsPorts(b *OVSBridge) {
 	for n := range b.Port {
 		p := &b.Port[n]
@@ -171,7 +171,7 @@ func (r *references) parents(i *Interface) {
 	}
 }
 
-// Parent returns the interface that this one is made on; empty for none.
+// Parent returns the parent interface; empty for none.
 func (i *Interface) Parent() string {
 	for _, r := range i.References() {
 		if r.Role == RoleParent {
@@ -181,8 +181,7 @@ func (i *Interface) Parent() string {
 	return ""
 }
 
-// Members returns the interfaces that are ports of this one, in the order of the document. A bond that lists them
-// twice, in port and in ports-config, has them once.
+// Members returns the ports of this interface in the order of the document, without duplicates from port and ports-config.
 func (i *Interface) Members() []string {
 	if i.Bond != nil {
 		names, _ := i.Bond.Ports()
@@ -197,8 +196,7 @@ func (i *Interface) Members() []string {
 	return out
 }
 
-// Renamed returns a copy of the document in which every reference uses the new names, all at once. The names of the
-// interfaces themselves stay.
+// Renamed returns a copy of the document with new names in all references. It does not rename the interfaces themselves.
 func (d *Document) Renamed(names map[string]string) *Document {
 	out := clone(d)
 	for _, r := range out.References() {

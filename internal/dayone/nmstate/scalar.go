@@ -14,7 +14,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// scalar reads a number, a boolean, a text or a word of a list.
+// scalar decodes a number, a boolean, a text or an enumerated word.
 func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value, t tag) {
 	if n.Kind != yaml.ScalarNode {
 		d.errorf(n, path, "is %s; one value is wanted", describe(n))
@@ -47,8 +47,7 @@ func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value, t tag) {
 	}
 }
 
-// unsigned reads a number as NMState does: decimal or, in lower case, hexadecimal; quoted or not. Only a bare one
-// may have the prefixes of YAML.
+// unsigned decodes a number like NMState: decimal or, in lower case, hexadecimal; quoted or not. Only unquoted numbers may have YAML's prefixes.
 func unsigned(n *yaml.Node, bits int) (uint64, bool) {
 	s, base := strings.TrimPrefix(n.Value, "+"), 10
 	if hex, ok := strings.CutPrefix(s, "0x"); ok {
@@ -71,7 +70,7 @@ func (d *decoder) boolean(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// word reads one of a list, or its position where NMState reads the kernel's numbers.
+// word decodes an enumerated word, or its index where NMState accepts the kernel's numbers.
 func (d *decoder) word(n *yaml.Node, path string, v reflect.Value, t tag) {
 	if slices.Contains(t.words, n.Value) {
 		v.SetString(n.Value)
@@ -96,7 +95,7 @@ func (d *decoder) word(n *yaml.Node, path string, v reflect.Value, t tag) {
 	d.errorf(n, path, "is %s; wanted is one of %s%s", describe(n), strings.Join(t.words, ", "), meant)
 }
 
-// text reads a value that knows its own form, such as an address.
+// text decodes a value that implements encoding.TextUnmarshaler, such as an address.
 func (d *decoder) text(n *yaml.Node, path string, into encoding.TextUnmarshaler) {
 	if n.Kind != yaml.ScalarNode {
 		d.errorf(n, path, "is %s; one value is wanted", describe(n))
@@ -107,7 +106,7 @@ func (d *decoder) text(n *yaml.Node, path string, into encoding.TextUnmarshaler)
 	}
 }
 
-// anyScalar reads a number, boolean or text as text; null stays nil.
+// anyScalar decodes a number, boolean or text as text; null stays nil.
 func (d *decoder) anyScalar(n *yaml.Node, path string, v reflect.Value) {
 	d.lines[path] = n.Line
 	switch {
@@ -120,10 +119,10 @@ func (d *decoder) anyScalar(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-// oldNumber matches what only YAML 1.1 takes for a number; NMState reads YAML 1.2.
+// oldNumber matches numbers of YAML 1.1 that are text in YAML 1.2, which NMState uses.
 var oldNumber = regexp.MustCompile(`^[-+]?0[0-9]|_`)
 
-// textual reports whether YAML 1.2 takes a scalar for text.
+// textual reports whether a scalar is text in YAML 1.2.
 func textual(n *yaml.Node) bool {
 	switch n.ShortTag() {
 	case "!!bool", "!!float":

@@ -1,9 +1,9 @@
 package nmstate
 
-// InterfaceType is the kind of an interface, in NMState's words.
+// InterfaceType is NMState's name of an interface's type.
 type InterfaceType string
 
-// The kinds of interfaces that a document may ask for.
+// The types of interfaces.
 const (
 	TypeBond         InterfaceType = "bond"
 	TypeDummy        InterfaceType = "dummy"
@@ -65,19 +65,19 @@ func (Identifier) words() ([]string, bool) {
 	return []string{"name", "mac-address", "pci-address"}, false
 }
 
-// WaitIP is which families must have an address before the interface counts as active.
+// WaitIP selects the families that must have an address before the interface is active.
 type WaitIP string
 
 func (WaitIP) words() ([]string, bool) { return []string{"any", "ipv4", "ipv6", "ipv4+ipv6"}, false }
 
-// Special is what becomes of a packet that a route or rule catches and does not forward.
+// Special is the action of a route or rule that does not forward packets.
 type Special string
 
 func (Special) words() ([]string, bool) {
 	return []string{"blackhole", "unreachable", "prohibit"}, false
 }
 
-// VLANProtocol is the kind of a VLAN tag. Empty is 802.1q.
+// VLANProtocol is the protocol of a VLAN tag. Empty is 802.1q.
 type VLANProtocol string
 
 func (VLANProtocol) words() ([]string, bool) { return []string{"802.1q", "802.1ad"}, false }

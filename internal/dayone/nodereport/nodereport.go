@@ -1,5 +1,4 @@
-// Package nodereport is what a node says about its document, on the way from the node to the operator: a ConfigMap a
-// node, written by the courier on it.
+// Package nodereport defines the reports of nodes about their documents: a ConfigMap for each node, which host-network-courier writes and the operator reads.
 //
 // It is pure.
 package nodereport
@@ -12,42 +11,41 @@ import (
 	"time"
 )
 
-// Where reports are.
+// Names of the objects with reports.
 const (
-	// Namespace holds the couriers, what they bring, and what they report.
+	// Namespace is the namespace of the couriers, of the files that they copy, and of the reports.
 	Namespace = "openshift-host-network"
-	// Label marks the ConfigMaps of reports. Its value is empty.
+	// Label is the label of the ConfigMaps with reports. Its value is empty.
 	Label = "networkoperator.openshift.io/host-network-report"
 	// Key is the key of the report in its ConfigMap.
 	Key = "report.json"
 )
 
-// longestName is what the API server lets the name of an object be.
+// longestName is the maximum length of an object's name.
 const longestName = 253
 
-// Report is what a node says.
+// Report is the report of a node.
 type Report struct {
 	// Node is the name of the Node object.
 	Node string `json:"node"`
-	// Result is the word of the program that applies documents: applied, unchanged, nothing, rolled-back, refused or
-	// broken. Empty if it has not run yet.
+	// Result is the result of host-network: applied, unchanged, nothing, rolled-back, refused or broken. Empty if it has not run yet.
 	Result string `json:"result,omitempty"`
 	// File is the document that was applied, and SHA256 its digest in hexadecimal. Both are empty in automatic mode.
 	File   string `json:"file,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
-	// Message is a sentence that says what is wrong.
+	// Message is the error message.
 	Message string `json:"message,omitempty"`
-	// Attempt is that of the request which the program answered; 0 if it ran at boot.
+	// Attempt is the attempt of the request; 0 if host-network ran at boot.
 	Attempt int32 `json:"attempt,omitempty"`
-	// Time is when the program ended.
+	// Time is the time at which host-network ended.
 	Time time.Time `json:"time,omitzero"`
-	// Delivery says what keeps the courier from bringing files; empty if nothing does.
+	// Delivery is the error of the courier when it copies files; empty if there is none.
 	Delivery string `json:"delivery,omitempty"`
-	// Withdrawn says that the courier has removed all that was brought, as it was told to.
+	// Withdrawn is true if the courier has removed all copied files, as requested.
 	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
-// Name is the name of the ConfigMap of a node.
+// Name returns the name of the ConfigMap of a node.
 func Name(node string) string {
 	if name := "report-" + node; len(name) <= longestName {
 		return name
@@ -65,7 +63,7 @@ func (r Report) Encode() (map[string]string, error) {
 	return map[string]string{Key: string(text)}, nil
 }
 
-// Decode reads the data of a ConfigMap. A report that does not say whose it is, or is in the ConfigMap of another node, is an error.
+// Decode decodes the data of a ConfigMap. A report without a node, or in the ConfigMap of another node, is an error.
 func Decode(name string, data map[string]string) (Report, error) {
 	var r Report
 	if err := json.Unmarshal([]byte(data[Key]), &r); err != nil {
@@ -77,14 +75,13 @@ func Decode(name string, data map[string]string) (Report, error) {
 	return r, nil
 }
 
-// FromHost reads the file in which the program on the host reports its last run. An empty text is a program that has
-// not run.
+// FromHost decodes the report file of host-network. Empty content means that host-network has not run.
 func FromHost(node string, content []byte) (Report, error) {
 	r := Report{Node: node}
 	if len(content) == 0 {
 		return r, nil
 	}
-	var said struct {
+	var read struct {
 		Result  string    `json:"result"`
 		Message string    `json:"message"`
 		Attempt int32     `json:"attempt"`
@@ -95,12 +92,12 @@ func FromHost(node string, content []byte) (Report, error) {
 			Automatic bool   `json:"automatic"`
 		} `json:"source"`
 	}
-	if err := json.Unmarshal(content, &said); err != nil {
+	if err := json.Unmarshal(content, &read); err != nil {
 		return Report{}, fmt.Errorf("decode report of the host: %w", err)
 	}
-	r.Result, r.Message, r.Attempt, r.Time = said.Result, said.Message, said.Attempt, said.Time
-	if !said.Source.Automatic {
-		r.File, r.SHA256 = said.Source.File, said.Source.SHA256
+	r.Result, r.Message, r.Attempt, r.Time = read.Result, read.Message, read.Attempt, read.Time
+	if !read.Source.Automatic {
+		r.File, r.SHA256 = read.Source.File, read.Source.SHA256
 	}
 	return r, nil
 }

@@ -1,9 +1,8 @@
-// Package placement says which file of host network configuration is for which host.
+// Package placement selects the file of host network configuration of a host.
 //
-// The files lie in Dir on every node of a role: cluster.yml for all hosts, <short host name>.yml for one. A host's
-// file replaces cluster.yml; nothing is merged on the node. Select is the rule, and the same code decides on the
-// node, on the command line and in the operator. Package machineconfig brings the files to nodes, and package validation finds what
-// is wrong with them.
+// The files are in Dir on every node of a role: cluster.yml for all hosts, and <short host name>.yml for a single host. A host's file replaces cluster.yml;
+// files are not merged on the node. Nodes, the command line and the operator all use Select. Package machineconfig installs the files on nodes, and package
+// validation validates them.
 //
-// It is pure: files come in as values, or as an fs.FS.
+// The package is pure: files are values, or in an fs.FS.
 package placement

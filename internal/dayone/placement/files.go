@@ -8,35 +8,33 @@ import (
 	"strings"
 )
 
-// Where the files are, and the names that mean something.
+// The directory of the files, and special names.
 const (
 	// Dir is the directory on a node.
 	Dir = "/etc/nmstate/openshift"
-	// ClusterFile is for every host that has no file of its own.
+	// ClusterFile is the file of all hosts without a separate file.
 	ClusterFile = "cluster.yml"
-	// IndexFile maps MAC addresses to files, as an Index in JSON. Its name does not end in Extension, so that nodes
-	// that know nothing of it leave it alone.
+	// IndexFile maps MAC addresses to files, as an Index in JSON. Its name does not end in Extension, so that other implementations ignore it.
 	IndexFile = "hosts-by-mac.json"
-	// Extension is the only one that is read. In particular .yaml is not.
+	// Extension is the only supported extension; .yaml is not.
 	Extension = ".yml"
-	// AppliedFile is a marker that nodes write beside the files; it is not one of them.
+	// AppliedFile is a marker file that nodes write to the directory.
 	AppliedFile = "applied"
 )
 
-// MaxFileSize bounds what is read of one file, in bytes. The largest object that can bring files to nodes is 1.5 MiB in all.
+// MaxFileSize is the maximum size of a file in bytes. The maximum size of an object with files is 1.5 MiB.
 const MaxFileSize = 4 << 20
 
-// Bridge is the bridge that OVN-Kubernetes uses, and that every document must make: nodes with a document of their own
-// do not get it by themselves.
+// Bridge is the bridge of OVN-Kubernetes, which every document must define: it is not created automatically on nodes with a document.
 const Bridge = "br-ex"
 
-// File is one file of a Dir: its name without a directory, and what is in it.
+// File is a file of a Dir: its name without a directory, and its content.
 type File struct {
 	Name    string
 	Content []byte
 }
 
-// Files are those of one Dir, sorted by name.
+// Files are the files of a Dir, sorted by name.
 type Files []File
 
 // Role is the files of one role.
@@ -45,7 +43,7 @@ type Role struct {
 	Files Files
 }
 
-// Sort returns the files in the order of their names. The receiver is left as it is.
+// Sort returns the files sorted by name. It does not modify the receiver.
 func (f Files) Sort() Files {
 	return slices.SortedFunc(slices.Values(f), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 }
@@ -59,7 +57,7 @@ func (f Files) Get(name string) (File, bool) {
 	return f[i], true
 }
 
-// Documents returns the files that Select can choose, in the same order.
+// Documents returns the files that Select can select, in the same order.
 func (f Files) Documents() Files {
 	return slices.Collect(func(yield func(File) bool) {
 		for _, file := range f {
@@ -70,11 +68,11 @@ func (f Files) Documents() Files {
 	})
 }
 
-// Hidden reports whether a file of the directory is none of the documents and not for their readers.
+// Hidden reports whether readers of the directory must ignore a file.
 func Hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
-// ReadDir reads the files at the top of a file system. Directories, hidden files and AppliedFile are left out; what
-// cannot be read is an error. A file system that does not exist holds no files.
+// ReadDir reads the files in the root directory of a file system, except directories, hidden files and AppliedFile. Files that cannot be read are an error. A
+// missing directory has no files.
 func ReadDir(fsys fs.FS) (Files, error) {
 	entries, err := fs.ReadDir(fsys, ".")
 	if errors.Is(err, fs.ErrNotExist) {

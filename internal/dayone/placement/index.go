@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Index maps hardware addresses, as six bytes in lower case with colons, to the name of a file.
+// Index maps MAC addresses, as six bytes in lower case with colons, to names of files.
 type Index map[string]string
 
-// ParseMAC returns a hardware address in the form that an Index has.
+// ParseMAC returns a MAC address in the form of an Index.
 func ParseMAC(text string) (string, error) {
 	mac, err := net.ParseMAC(strings.TrimSpace(text))
 	if err != nil || len(mac) != 6 && len(mac) != 20 {
@@ -19,7 +19,7 @@ func ParseMAC(text string) (string, error) {
 	return mac.String(), nil
 }
 
-// DecodeIndex reads an IndexFile. Every address must be one, and every file must be one that can be chosen.
+// DecodeIndex decodes an IndexFile. All addresses must be valid, and all files must have names that Select accepts.
 func DecodeIndex(content []byte) (Index, error) {
 	var raw map[string]string
 	if err := json.Unmarshal(content, &raw); err != nil {
@@ -42,7 +42,7 @@ func DecodeIndex(content []byte) (Index, error) {
 	return index, nil
 }
 
-// Encode returns the content of an IndexFile: the same index is always the same bytes.
+// Encode returns the content of an IndexFile. It is deterministic.
 func (i Index) Encode() []byte {
 	content, err := json.MarshalIndent(i, "", "  ")
 	if err != nil {

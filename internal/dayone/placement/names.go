@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// maxShortName is the length of a DNS label (RFC 1035), which a short host name is.
+// maxShortName is the maximum length of a short host name, which is a DNS label (RFC 1035).
 const maxShortName = 63
 
-// label is what the kernel, DNS and Kubernetes agree on for one part of a host name.
+// label matches a part of a host name that is valid for the kernel, DNS and Kubernetes.
 var label = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
 // ShortName returns a host name up to its first dot, in lower case.
@@ -18,10 +18,10 @@ func ShortName(host string) string {
 	return short
 }
 
-// FileName returns the name of the file of a host, given by its short or full name.
+// FileName returns the name of the file of a host with a short or full name.
 func FileName(host string) string { return ShortName(host) + Extension }
 
-// CheckHostName returns what keeps a name, short or full, from being one that a file can be for; nil if nothing does.
+// CheckHostName returns an error if no file can be for a host with a short or full name.
 func CheckHostName(host string) error {
 	if host == "" {
 		return fmt.Errorf("a host name must not be empty")
@@ -40,7 +40,7 @@ func CheckHostName(host string) error {
 	return nil
 }
 
-// Unnamed reports whether a name is one that a host has before it gets its own: none, or one of localhost's.
+// Unnamed reports whether a name is that of a host without a name: empty, or a name of localhost.
 func Unnamed(host string) bool {
 	switch short := ShortName(host); short {
 	case "", "localhost", "(none)":

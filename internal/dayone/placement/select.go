@@ -7,44 +7,43 @@ import (
 	"strings"
 )
 
-// Host is what is known of a host when its file is chosen.
+// Host has the properties that select a host's file.
 type Host struct {
-	// Name is the name that it gives itself, short or full. It may have none yet, see Unnamed.
+	// Name is the host name, short or full. The host may not have one yet, see Unnamed.
 	Name string
-	// MACs are the hardware addresses of its network cards, in any notation.
+	// MACs are the MAC addresses of its network cards, in any notation.
 	MACs []string
 }
 
-// Rule is why a file was chosen.
+// Rule is the reason for a choice.
 type Rule string
 
-// The rules, in the order in which they are tried.
+// The rules, in the order of precedence.
 const (
 	ByFullName  Rule = "full-name"
 	ByShortName Rule = "short-name"
 	ByMAC       Rule = "mac-address"
 	ByDefault   Rule = "cluster"
-	// ByNone is that there is no file: the automatic mode makes br-ex.
+	// ByNone means that there is no file; automatic mode creates br-ex.
 	ByNone Rule = "none"
 )
 
-// Choice is what Select decides.
+// Choice is the result of Select.
 type Choice struct {
-	// File is the file to apply. Its name is empty, and the content nil, if there is none.
+	// File is the file to apply; the zero value if there is none.
 	File File
 	Rule Rule
-	// Reason is a sentence for people.
+	// Reason is a description for users.
 	Reason string
-	// Warnings are sentences about files that look as if they were meant for the host and are not read.
+	// Warnings are about files that seem to be meant for the host but are not used.
 	Warnings []string
 }
 
-// Select returns the file that configures a host: that of its full name, else of its short name, else the one that
-// the index gives to one of its MAC addresses, else cluster.yml, else none. A file is used whole; nothing of any
-// other is added.
+// Select returns the file of a host: that of its full name, or else of its short name, or else that of one of its MAC addresses in the index, or else
+// cluster.yml, or else none. Files are not merged.
 //
-// A file that is chosen and has nothing in it is an error: other implementations fall back to cluster.yml then, so
-// no one can tell what was meant. So are an index that cannot be read, and addresses that lead to different files.
+// An empty selected file is an error, because other implementations then use cluster.yml, so the intent is unclear. An invalid index, and addresses with
+// different files, are errors, too.
 func Select(files Files, host Host) (Choice, error) {
 	choice, err := choose(files, host)
 	if err != nil {
@@ -116,7 +115,7 @@ func byMAC(files Files, addresses []string) (Choice, bool, error) {
 	return Choice{File: file, Rule: ByMAC, Reason: fmt.Sprintf("%s gives it to the MAC address %s of the host", IndexFile, by)}, true, nil
 }
 
-// lookalikes returns warnings about files that are not read for their ending or the case of their letters alone.
+// lookalikes returns warnings about files that are ignored only because of their extension or case.
 func lookalikes(files Files, host Host) []string {
 	full := strings.ToLower(strings.TrimSpace(host.Name))
 	read := []string{full + Extension, ShortName(full) + Extension, ClusterFile}
@@ -133,7 +132,7 @@ func lookalikes(files Files, host Host) []string {
 	return found
 }
 
-// NeedsName reports whether the name of a host can make a difference, that is, whether it is worth waiting for.
+// NeedsName reports whether the result can depend on the name of a host.
 func NeedsName(files Files) bool {
 	return slices.ContainsFunc(files.Documents(), func(f File) bool { return f.Name != ClusterFile })
 }

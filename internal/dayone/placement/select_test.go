@@ -64,7 +64,7 @@ func TestSelectRefusesWhatNobodyCanHaveMeant(t *testing.T) {
 		{"blanks are nothing", "cluster.yml is empty", filesOf("cluster.yml", " \n"), Host{Name: "master-0"}},
 		{"two addresses, two files", "two files", filesOf("a.yml", "a", "b.yml", "b", IndexFile, `{"52:54:00:00:00:01":"a.yml","52:54:00:00:00:02":"b.yml"}`),
 			Host{MACs: []string{"52:54:00:00:00:01", "52:54:00:00:00:02"}}},
-		{"a file that is not there", "no such file", filesOf(IndexFile, `{"52:54:00:00:00:01":"a.yml"}`), Host{MACs: []string{"52:54:00:00:00:01"}}},
+		{"a missing file", "no such file", filesOf(IndexFile, `{"52:54:00:00:00:01":"a.yml"}`), Host{MACs: []string{"52:54:00:00:00:01"}}},
 		{"an index that is none", "decode", filesOf(IndexFile, `[]`), Host{Name: "x"}},
 		{"a way out of the directory", "not the name of a file", filesOf(IndexFile, `{"52:54:00:00:00:01":"../a.yml"}`), Host{Name: "x"}},
 	} {

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// eval runs the steps one after the other.
+// eval evaluates the steps in order.
 func (e expression) eval(state any, found map[string]any) (any, error) {
 	current := state
 	for _, s := range e {
@@ -37,8 +37,8 @@ func (e expression) eval(state any, found map[string]any) (any, error) {
 	return current, nil
 }
 
-// apply returns the part of a value that a step leaves, and whether anything is left. Along a list it looks at every
-// entry. The value itself stays as it is: several captures look at it.
+// apply returns the part of a value that a step selects, and whether it is not empty. In a list, it applies the step to each entry. It does not modify the
+// value, which several captures share.
 func (s step) apply(v any, path []string, operand any) (any, bool) {
 	if len(path) == 0 {
 		switch s.op {
@@ -67,8 +67,7 @@ func (s step) apply(v any, path []string, operand any) (any, bool) {
 	return nil, false
 }
 
-// entry is what remains of an entry of a list: all of it if it was asked for by one of its values, and otherwise
-// what the step made of it.
+// entry returns the result for an entry of a list: the whole entry if the step selects by one of its values, and otherwise the result of the step.
 func (s step) entry(entry, result any) any {
 	if s.op == opEqual || s.op == opMatch {
 		return entry
@@ -91,7 +90,7 @@ func (s step) applyMap(m map[string]any, path []string, operand any) (any, bool)
 	return map[string]any{path[0]: r}, true
 }
 
-// set returns an object with a value at a path; what is not on the way is created. Setting nil removes the last key.
+// set returns an object with a value at a path, and creates missing parents. Setting nil removes the last key.
 func set(s step, m map[string]any, path []string, operand any) map[string]any {
 	out := maps.Clone(m)
 	name := path[0]
@@ -114,7 +113,7 @@ func set(s step, m map[string]any, path []string, operand any) map[string]any {
 	return out
 }
 
-// equal compares as NMState does: a number and its text are the same, and upper and lower case of MAC addresses.
+// equal compares like NMState: a number is equal to its text, and the case of MAC addresses is ignored.
 func equal(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
@@ -127,13 +126,13 @@ func equal(a, b any) bool {
 	return x != "" && x == y
 }
 
-// text writes a scalar; lists and objects have none.
+// text returns the text of a scalar; empty for lists and objects.
 func text(v any) string {
 	t, _ := scalar(v)
 	return t
 }
 
-// scalar writes a scalar, and reports whether it is one.
+// scalar returns the text of a scalar, and whether the value is one.
 func scalar(v any) (string, bool) {
 	switch v := v.(type) {
 	case string:

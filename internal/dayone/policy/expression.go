@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// expression is a chain of steps; each works on what the one before found, the first on the live state.
+// expression is a chain of steps. Each step processes the result of the previous one, the first the live state.
 type expression []step
 
 // The operators of a step.
@@ -20,16 +20,16 @@ const (
 	opSet   = ":=" // set the operand; null removes the key
 )
 
-// step picks or changes parts of a state.
+// step selects or changes parts of a state.
 type step struct {
-	// path leads to the values meant. The path [capture NAME] starts at that capture instead.
+	// path is the path of the values. The path [capture NAME] starts at that capture.
 	path []string
 	op   string
 	// operand is a constant, a path that begins with capture, or a regular expression.
 	operand any
 }
 
-// reference is an operand that is found elsewhere.
+// reference is an operand that refers to a capture.
 type reference []string
 
 // parseExpression reads an expression.
@@ -84,7 +84,7 @@ func parseSteps(text string) ([]step, error) {
 	return append(out, s), nil
 }
 
-// cutOperator splits a text around its first operator that is not in quotes; without one everything is on the left.
+// cutOperator splits a text at its first operator outside of quotes; without one, left is the whole text.
 func cutOperator(text string) (left, op, right string) {
 	first := len(text)
 	for _, known := range []string{opEqual, opMatch, opSet} {
@@ -98,7 +98,7 @@ func cutOperator(text string) (left, op, right string) {
 	return text[:first], op, text[first+len(op):]
 }
 
-// parseOperand reads a quoted text, a number, a boolean, null or a path to a capture.
+// parseOperand parses a quoted text, a number, a boolean, null or a path to a capture.
 func parseOperand(op, text string) (any, error) {
 	quoted := len(text) > 1 && (text[0] == '"' || text[0] == '\'') && text[len(text)-1] == text[0]
 	switch {
@@ -131,7 +131,7 @@ func parseOperand(op, text string) (any, error) {
 	return reference(path), nil
 }
 
-// parsePath reads names with dots between them.
+// parsePath parses names that are separated by dots.
 func parsePath(text string) ([]string, error) {
 	path := strings.Split(strings.TrimSpace(text), ".")
 	for _, name := range path {
@@ -148,7 +148,7 @@ func parsePath(text string) ([]string, error) {
 	return path, nil
 }
 
-// checkRoot refuses what a live state does not begin with.
+// checkRoot refuses paths whose first name is not a key of a live state.
 func checkRoot(name string) error {
 	if !slices.Contains([]string{"interfaces", "routes", "route-rules", "dns-resolver", "hostname", "ovs-db", "ovn"}, name) {
 		return fmt.Errorf("begins with %q; the live state has interfaces, routes, route-rules and dns-resolver", name)
@@ -156,7 +156,7 @@ func checkRoot(name string) error {
 	return nil
 }
 
-// splitOutside splits text at a character that is not in quotes.
+// splitOutside splits text at a character outside of quotes.
 func splitOutside(text string, at rune) (parts []string, err error) {
 	quote, start := rune(0), 0
 	for i, c := range text {

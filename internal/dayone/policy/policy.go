@@ -1,10 +1,9 @@
-// Package policy resolves documents that say what to do with what the host has: captures pick parts of its live
-// state, and the desired state refers to them, as in {{ capture.uplink.interfaces.0.name }}.
+// Package policy resolves documents that depend on the live state of a host: captures select parts of it, and the desired state refers to captures, as in
+// {{ capture.uplink.interfaces.0.name }}.
 //
-// The form is NMState's: {capture: {NAME: EXPRESSION}, desiredState: {...}}. Its expressions are a path, path == value,
-// path =~ "regular expression", path := value, and pipes; capture.NAME.PATH is capture.NAME | PATH. A document without
-// captures is read as it is. The package is pure: the live state is a value. Lines and paths of problems are those of
-// the text that was written.
+// The form is NMState's: {capture: {NAME: EXPRESSION}, desiredState: {...}}. Expressions are a path, path == value, path =~ "regular expression",
+// path := value, and pipes; capture.NAME.PATH is capture.NAME | PATH. Documents without captures are accepted, too. The package is pure: the live state is a
+// value. Lines and paths of problems refer to the original text.
 package policy
 
 import (
@@ -31,8 +30,8 @@ type capture struct {
 	expr       expression
 }
 
-// Parse reads a policy, or a plain document as one without captures. The policy is nil exactly if a problem is an
-// error. What templates will bring is not known yet; Resolve checks the document.
+// Parse parses a policy, or a plain document as a policy without captures. The policy is nil exactly if a problem is an error. Resolve checks the document,
+// since the values of templates are unknown here.
 func Parse(name string, data []byte) (*Policy, nmstate.Problems) {
 	root, problems := nmstate.Root(name, data)
 	if problems != nil {
@@ -66,18 +65,17 @@ func Parse(name string, data []byte) (*Policy, nmstate.Problems) {
 	return p, nil
 }
 
-// NeedsHost reports whether the policy has captures, which only a live state resolves.
+// NeedsHost reports whether the policy has captures, which need a live state.
 func (p *Policy) NeedsHost() bool { return len(p.captures) > 0 }
 
-// Found is what a capture found on a host.
+// Found is the result of a capture on a host.
 type Found struct {
 	Name string `json:"name"`
-	// Value is a part of a state; nil if there is nothing of the kind on the host.
+	// Value is a part of a state; nil if the capture matches nothing.
 	Value any `json:"value"`
 }
 
-// Captures returns what the captures find in a state, each after those that it refers to. Without captures the state is
-// not looked at.
+// Captures returns the results of the captures in a state, each after those that it refers to. Without captures, the state is not used.
 func (p *Policy) Captures(state State) ([]Found, nmstate.Problems) {
 	if p.NeedsHost() && state.tree == nil {
 		return nil, nmstate.Problems{p.problem(0, "", "cannot be resolved: there are captures, and no live state to evaluate them on")}
@@ -97,8 +95,7 @@ func (p *Policy) Captures(state State) ([]Found, nmstate.Problems) {
 	return out, problems
 }
 
-// Fill returns the document that the policy means with what its captures found. The document is nil exactly if a problem
-// is an error.
+// Fill returns the document of the policy with the results of its captures. The document is nil exactly if a problem is an error.
 func (p *Policy) Fill(captures []Found) (*nmstate.Document, nmstate.Problems) {
 	if p.desired == nil {
 		return nmstate.Decode(p.Name, nil)
@@ -149,7 +146,7 @@ func (p *Policy) readCaptures(n *yaml.Node) (problems nmstate.Problems) {
 	return problems
 }
 
-// sort puts captures after those they refer to.
+// sort sorts captures after those that they refer to.
 func (p *Policy) sort() (problems nmstate.Problems) {
 	var sorted []capture
 	done := map[string]bool{}

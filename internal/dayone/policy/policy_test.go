@@ -45,7 +45,7 @@ func stateOf(t *testing.T, document *nmstate.Document) State {
 
 func TestCapturesFillTheDesiredState(t *testing.T) {
 	for _, c := range []struct{ why, policy, want string }{
-		{"a document without captures is what it says", `
+		{"a document without captures is unchanged", `
 interfaces: [{name: ens3, type: ethernet, state: up}]`, `
 interfaces: [{name: ens3, type: ethernet, state: up}]`},
 		{"desiredState alone is a policy too", `

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// State is the network of a host, in which captures look. The zero value is of no host.
+// State is the live state of a host for captures. The zero value means no host.
 type State struct {
 	// tree has maps, lists and scalars.
 	tree any
@@ -24,8 +24,7 @@ func StateOf(live *nmstate.Document) (State, error) {
 	return stateFrom(data)
 }
 
-// ParseState reads a state as `nmstatectl show` prints it, or a NodeNetworkState. It may have keys that only other versions
-// of NMState know.
+// ParseState parses the output of `nmstatectl show`, or a NodeNetworkState. It accepts unknown keys of other versions of NMState.
 func ParseState(text []byte) (State, error) {
 	if len(text) > nmstate.MaxSize {
 		return State{}, fmt.Errorf("has more than %d bytes", nmstate.MaxSize)
@@ -65,7 +64,7 @@ func stateFrom(data []byte) (State, error) {
 	return State{tree: whole(tree)}, nil
 }
 
-// whole turns the numbers of JSON, all of which are whole in a state, back into whole numbers.
+// whole converts numbers of JSON to integers, since all numbers of a state are integers.
 func whole(v any) any {
 	switch v := v.(type) {
 	case float64:

@@ -10,7 +10,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// templates fills the references in a desired state.
+// templates replaces the references in a desired state.
 type templates struct {
 	policy   *Policy
 	found    map[string]any
@@ -19,7 +19,7 @@ type templates struct {
 
 var mark = regexp.MustCompile(`\{\{\s*([^{}]*?)\s*\}\}`)
 
-// fill returns a node with what its references mean. Nodes keep the lines they were written on.
+// fill returns a node with references replaced. Nodes keep their line numbers.
 func (t *templates) fill(n *yaml.Node, path string) *yaml.Node {
 	switch n.Kind {
 	case yaml.ScalarNode:
@@ -42,7 +42,7 @@ func (t *templates) fill(n *yaml.Node, path string) *yaml.Node {
 	return &out
 }
 
-// scalar fills one text. A text that is nothing but a reference becomes what was found, list or object too.
+// scalar replaces the references in a text. A text that is only a reference is replaced by the value itself, which may be a list or an object.
 func (t *templates) scalar(n *yaml.Node, path string) *yaml.Node {
 	matches := mark.FindAllStringSubmatch(n.Value, -1)
 	if matches == nil {
@@ -83,10 +83,10 @@ func (t *templates) resolve(n *yaml.Node, path, expr string) (any, bool) {
 	return v, true
 }
 
-// node makes a node of a value, all on one line of the text.
+// node returns a node for a value, with a single line number.
 func node(v any, line int) *yaml.Node {
 	var n yaml.Node
-	// Maps, lists and scalars can always be written.
+	// Maps, lists and scalars can always be encoded.
 	_ = n.Encode(v)
 	setLine(&n, line)
 	return &n

@@ -15,57 +15,56 @@ import (
 )
 
 const (
-	// ProfileDir is where NetworkManager of the initial system reads profiles. The installer of CoreOS copies what is in
-	// it onto the disk, if it is told to copy the network.
+	// ProfileDir is the directory of NetworkManager's profiles in the initial file system. The CoreOS installer copies its content to the disk with
+	// the option --copy-network.
 	ProfileDir = "/etc/NetworkManager/system-connections"
-	// profileMode is the only one with which NetworkManager reads a profile.
+	// profileMode is the only mode of profiles that NetworkManager accepts.
 	profileMode = 0o600
-	// linkMode is that of files without secrets.
+	// linkMode is the mode of files without secrets.
 	linkMode = 0o644
 )
 
-// Files are what a boot image contains for a document.
+// Files are the files of a document in a boot image.
 type Files struct {
 	// Document is nil exactly if the document has errors.
 	Document *nmstate.Document
 	Profiles []nmconn.File
-	// Links are for udev, which gives cards their alternative names.
+	// Links are the files for udev with alternative names of cards.
 	Links []linkfile.File
 }
 
-// Render returns the files for a document before the boot, and all of its errors. There are
-// profiles exactly if no problem is an error; an empty document has none, which leaves every interface to DHCP.
+// Render returns the files of a document before the boot, and all of its problems. There are profiles exactly if no problem is an error; an empty document has
+// none, so that all interfaces use DHCP.
 func Render(name string, data []byte) (Files, nmstate.Problems) {
 	doc, problems := read(name, data)
 	if doc == nil {
 		return Files{}, problems
 	}
-	mine := Check(doc)
-	profiles, theirs := nmconn.Profiles(doc)
-	if mine.HasErrors() {
-		// How files would be written that are not is of no interest.
-		theirs = theirs.Errors()
+	checked := Check(doc)
+	profiles, rendered := nmconn.Profiles(doc)
+	if checked.HasErrors() {
+		// Warnings about files that are not rendered are of no interest.
+		rendered = rendered.Errors()
 	}
-	problems = append(append(problems, mine...), unsaid(theirs, mine)...)
+	problems = append(append(problems, checked...), withoutRepeated(rendered, checked)...)
 	if problems.HasErrors() {
 		return Files{}, problems.Sorted()
 	}
 	return Files{Document: doc, Profiles: profiles, Links: linkfile.Files(doc)}, problems.Sorted()
 }
 
-// unsaid leaves out what was said already about the same value, or the one around it. What is wrong with an interface whose
-// type is refused does not matter any more.
-func unsaid(problems, said nmstate.Problems) nmstate.Problems {
+// withoutRepeated omits problems of values for which, or for whose parents, there is an earlier problem, and those of interfaces whose type is refused.
+func withoutRepeated(problems, earlier nmstate.Problems) nmstate.Problems {
 	return slices.DeleteFunc(slices.Clone(problems), func(p nmstate.Problem) bool {
-		return slices.ContainsFunc(said, func(s nmstate.Problem) bool {
-			around := strings.TrimSuffix(s.Path, ".type")
-			return p.Path == around || strings.HasPrefix(p.Path, around+".")
+		return slices.ContainsFunc(earlier, func(s nmstate.Problem) bool {
+			parent := strings.TrimSuffix(s.Path, ".type")
+			return p.Path == parent || strings.HasPrefix(p.Path, parent+".")
 		})
 	})
 }
 
-// Config returns the Ignition configuration that puts the files into the initial system, on top of a base configuration;
-// nil if there is none. Of two files with the same path that of the document wins.
+// Config returns the Ignition configuration that writes the files to the initial file system, merged into a base configuration, which may be nil. Files of the
+// document replace files of the base with the same path.
 func Config(files Files, base *types.Config) types.Config {
 	var out []ignition.File
 	for _, f := range files.Profiles {
@@ -81,8 +80,8 @@ func Config(files Files, base *types.Config) types.Config {
 	return config
 }
 
-// EarlyFiles are the same profiles where an initial file system of CoreOS looks for them, for a network that is needed
-// even before Ignition has run: to fetch the root file system, when an initramfs is booted over the network.
+// EarlyFiles returns the same profiles for the network that a CoreOS initial file system configures before Ignition runs, to download the root file system in
+// a network boot.
 func EarlyFiles(files Files) []bootimage.File {
 	var out []bootimage.File
 	for _, f := range files.Profiles {

@@ -9,9 +9,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// policyProblems finds the form of a document that refers to the live host: captures, and templates that use them. It is
-// asked before the document is decoded, because there such a template is no valid address or name, which would say little
-// about why. A document without a value has no such problems.
+// policyProblems reports captures and templates, which refer to the live host. It runs before the document is decoded, because the decoder would only report
+// that a template is not a valid address or name. A document without a value has no such problems.
 func policyProblems(name string, top *yaml.Node) nmstate.Problems {
 	if top == nil {
 		return nil
@@ -53,8 +52,8 @@ func (w *walker) add(line int, path, message string) {
 	w.problems = append(w.problems, nmstate.Problem{File: w.name, Line: line, Path: path, Message: message})
 }
 
-// walk finds templates, and in a document of the policy form also what is of Open vSwitch, so that all reasons are named
-// at once. Aliases are not followed: what they stand for is found where it is written.
+// walk reports templates and, in a document with captures, Open vSwitch settings, so that all reasons are reported at once. It does not follow aliases, whose
+// targets it finds anyway.
 func (w *walker) walk(n *yaml.Node, path string, isPolicy bool) {
 	switch n.Kind {
 	case yaml.MappingNode:

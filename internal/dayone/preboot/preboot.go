@@ -1,9 +1,7 @@
-// Package preboot judges a host's document for the time before its first boot, and packs it for the boot image.
+// Package preboot validates a host's document for the time before its first boot, and packs it for the boot image.
 //
-// At that time there is no host to ask: files are made elsewhere, and NetworkManager of a small initial system reads
-// them. So a document may say only what is known without the host, and use only what that system has. Check refuses the
-// rest, with the reason and the way out: Open vSwitch, captures, and what is found out on the running host. All of it is
-// allowed in a document that a host applies at its first boot.
+// At that time, the host's state is unknown, and only NetworkManager of the initial file system is available. Check refuses Open vSwitch, captures, and other
+// settings that depend on the running host, with the reason and a solution. All of them are allowed in a document that a host applies at its first boot.
 package preboot
 
 import (
@@ -13,14 +11,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Why things are refused, as ends of sentences; each with a way out.
+// Reasons and solutions, as ends of messages.
 const (
 	noOVS = "Open vSwitch is not available before the boot; configure it in the document for the first boot, " +
 		"and give the host here what it needs to reach the cluster (the addresses on the interface below the bridge)"
 	noHost = "before the boot the host's state is not known; set it in the document, or in the document for the first boot"
 )
 
-// Parse reads a document and checks it. The document is nil exactly if a problem is an error.
+// Parse parses and checks a document. The document is nil exactly if a problem is an error.
 func Parse(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
 	doc, problems := read(name, data)
 	if doc == nil {
@@ -33,7 +31,7 @@ func Parse(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
 	return doc, problems.Sorted()
 }
 
-// read reads a document. It is nil if a problem is an error.
+// read parses a document. The document is nil if a problem is an error.
 func read(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
 	root, problems := nmstate.Root(name, data)
 	if problems != nil {
@@ -45,7 +43,7 @@ func read(name string, data []byte) (*nmstate.Document, nmstate.Problems) {
 	return nmstate.Decode(name, root)
 }
 
-// Check returns what of a document cannot be done before the boot.
+// Check returns the settings of a document that cannot be applied before the boot.
 func Check(doc *nmstate.Document) nmstate.Problems {
 	var problems nmstate.Problems
 	if doc.OVSDB != nil {
@@ -84,7 +82,7 @@ func checkInterface(doc *nmstate.Document, face *nmstate.Interface, path string,
 
 func isOVS(kind string) bool { return strings.HasPrefix(kind, "ovs-") }
 
-// knowsMAC reports whether the document itself says the MAC address of an interface.
+// knowsMAC reports whether the document has the MAC address of an interface.
 func knowsMAC(doc *nmstate.Document, name string) bool {
 	for i := range doc.Interfaces {
 		if f := &doc.Interfaces[i]; f.Name == name && f.MACAddress != "" && !isOVS(string(f.Kind())) {

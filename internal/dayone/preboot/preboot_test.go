@@ -20,7 +20,7 @@ func TestWhatNeedsTheLiveHostIsRefusedWithTheReason(t *testing.T) {
 - {name: br-ex, type: ovs-interface, state: up}
 `, []string{"x.yml:2: interfaces[0].type: br-ex is of type ovs-bridge: Open vSwitch is not available before the boot",
 			"x.yml:3: interfaces[1].type: br-ex is of type ovs-interface: Open vSwitch is not available before the boot"}},
-		{"a bridge that is to be gone is gone before the boot", "interfaces: [{name: br-ex, type: ovs-bridge, state: absent}]", nil},
+		{"an absent bridge is not configured before the boot", "interfaces: [{name: br-ex, type: ovs-bridge, state: absent}]", nil},
 		{"settings of Open vSwitch without a bridge", `ovs-db: {external_ids: {a: b}}
 ovn: {bridge-mappings: [{localnet: a, bridge: br-ex}]}
 interfaces: [{name: eth0, type: ethernet, ovs-db: {external_ids: {a: b}}}]

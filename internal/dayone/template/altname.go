@@ -8,8 +8,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// byName returns a document that refers to interfaces by their names, for what moves settings between interfaces. A document without
-// alternative names, and one that cannot be read, which is reported where it is used, is returned as it is.
+// byName returns a document with references to alternative names replaced by names of interfaces. It returns a document without alternative names, or one that
+// cannot be parsed, unchanged; the latter is reported elsewhere.
 func byName(document tree) tree {
 	named := slices.ContainsFunc(list(document["interfaces"]), func(item any) bool {
 		i, ok := item.(tree)

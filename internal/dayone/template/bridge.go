@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// defaultBridge is the bridge that OVN-Kubernetes uses.
+	// defaultBridge is the bridge of OVN-Kubernetes.
 	defaultBridge = "br-ex"
 	defaultBond   = "bond0"
-	// routeMetric makes the default route of the bridge win over one of another card, which has 100 and more. It is
-	// that of configure-ovs.sh.
+	// routeMetric is the metric of the bridge's default route. It is lower than that of other cards, which is 100 or more, and equal to that of
+	// configure-ovs.sh.
 	routeMetric = 48
-	// uplinkFound is the name, on the host, of a card that is known by its address before Open vSwitch is there.
+	// uplinkFound is the name in the document of a card that is identified by its address before the boot.
 	uplinkFound = "uplink"
-	// captured stands for the name of the card that the capture "uplink" finds.
+	// captured is the template for the name of the card of the capture "uplink".
 	captured = "{{ capture.uplink.interfaces.0.name }}"
 )
 
-// builder writes the state of a bridge. All references in the bridge have been replaced.
+// builder builds the state of a bridge, in which all references have been replaced.
 type builder struct {
 	bridge *networkv1.Bridge
 	at     *field.Path
-	// preBoot is set for a document without captures: a card is then named by its address.
+	// preBoot is true for a document without captures, in which a card is identified by its address.
 	preBoot bool
 	errs    field.ErrorList
 }
 
-// build returns the state of a bridge, to be laid over that of a template.
+// build returns the state of a bridge, to be merged into that of a template.
 func (b *builder) build() state {
 	s := state{capture: tree{}, desired: tree{}}
 	uplink, below := b.uplink(s.capture)
@@ -67,7 +67,7 @@ func (b *builder) name() string {
 	return b.bridge.Name
 }
 
-// uplink returns the name of the interface below the bridge, and the interfaces that it consists of.
+// uplink returns the name of the interface below the bridge, and the declarations of its interfaces.
 func (b *builder) uplink(capture tree) (string, []any) {
 	u := &b.bridge.Uplink
 	name, all := b.base(u, capture)
@@ -108,7 +108,7 @@ func (b *builder) base(u *networkv1.Uplink, capture tree) (string, []any) {
 	case u.MACAddress != "" && b.preBoot:
 		return uplinkFound, []any{b.bare(uplinkFound, "ethernet", tree{"identifier": "mac-address", "mac-address": u.MACAddress})}
 	case u.MACAddress != "":
-		// The bridge has the address of its card once it is there: only cards count.
+		// Match only cards, since the existing bridge has the MAC address of its card.
 		capture["cards"] = `interfaces.type=="ethernet"`
 		capture["uplink"] = fmt.Sprintf(`capture.cards | interfaces.mac-address==%q`, strings.ToUpper(u.MACAddress))
 		return captured, []any{b.bare(captured, "ethernet", nil)}
@@ -124,7 +124,7 @@ func (b *builder) base(u *networkv1.Uplink, capture tree) (string, []any) {
 	return u.Interface, []any{b.bare(u.Interface, "ethernet", nil)}
 }
 
-// bare is an interface that is up and has no addresses.
+// bare returns an interface that is up and has no addresses.
 func (b *builder) bare(name, kind string, more tree) tree {
 	out := tree{"name": name, "state": "up", "ipv4": tree{"enabled": false}, "ipv6": tree{"enabled": false}}
 	if kind != "" {
@@ -139,7 +139,7 @@ func (b *builder) bare(name, kind string, more tree) tree {
 	return out
 }
 
-// family returns the addressing of one family, and appends its default route to the routes.
+// family returns the addresses of a family, and appends its default route to the routes.
 func (b *builder) family(a *networkv1.Addressing, version int, through string, routes []any) (tree, []any) {
 	at := b.at.Child(fmt.Sprintf("ipv%d", version))
 	if a == nil || a.Method == networkv1.Disabled {

@@ -1,6 +1,5 @@
-// Package template makes the documents of all hosts of a role of one HostNetworkConfig.
+// Package template renders the documents of all hosts of a role from a HostNetworkConfig.
 //
-// Render is the whole of it: it puts values into the template, writes the part of the bridge, lays a host's own state
-// over both, reads each result as NMState would, and looks at all of them together. It is pure, and the same specification
-// always gives the same bytes, so that nothing is rolled out that did not change.
+// Render replaces values in the template, adds the bridge, merges the state of a host into both, parses each result like NMState, and validates all of them
+// together. The package is pure, and its output is deterministic, so that only changes are rolled out.
 package template

@@ -25,7 +25,7 @@ func (r *renderer) write(at *field.Path, name string, document tree) {
 	r.out.Files = append(r.out.Files, placement.File{Name: name, Content: content})
 }
 
-// writePreBoot adds the document with which a host is booted, if it can be read.
+// writePreBoot adds the document for PreBoot of a host, if it is valid.
 func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document tree) {
 	content, err := encode(document)
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *renderer) writePreBoot(at *field.Path, host *networkv1.Host, document t
 	r.out.PreBoot = append(r.out.PreBoot, HostDocument{Host: short, BareMetalHost: machine, Content: content, Document: doc, Problems: problems})
 }
 
-// finish sorts what was made, adds the index, and looks at all of it together.
+// finish sorts the documents, adds the index, and validates all documents together.
 func (r *renderer) finish() {
 	slices.SortFunc(r.out.PreBoot, func(a, b HostDocument) int { return strings.Compare(a.Host, b.Host) })
 	var roles []placement.Role
@@ -61,7 +61,7 @@ func (r *renderer) finish() {
 		return p
 	}
 	r.out.Documents = &validation.Documents{}
-	// The hosts that are not named are not known; that they share a file with addresses must be said.
+	// Hosts that are not named are unknown, so a shared file with addresses must be reported.
 	for _, p := range validation.Validate(roles, validation.Surroundings{PreBoot: r.preBoot, WithoutBridge: r.spec.WithoutBridge, Documents: r.out.Documents, Locate: withoutLine}) {
 		where := r.at
 		if at, ok := r.places[p.File]; ok {
@@ -75,7 +75,7 @@ func (r *renderer) finish() {
 	}
 }
 
-// addIndex adds the table of MAC addresses, and sorts the files.
+// addIndex adds the index of MAC addresses, and sorts the files.
 func (r *renderer) addIndex() {
 	index := placement.Index{}
 	for _, host := range r.spec.Hosts {

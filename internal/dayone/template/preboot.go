@@ -6,14 +6,13 @@ import (
 	"slices"
 )
 
-// withoutOVS returns a document that connects a host to the same network before Open vSwitch is there: its bridges are left
-// out, and what the interface of the host on a bridge has of addresses, and the routes through it, move to the
-// interface below. The tree is not changed. All reasons why this cannot be done are in the error.
+// withoutOVS returns a document that connects a host to the same network without Open vSwitch: it removes bridges, and moves the addresses of the host's
+// interface on a bridge, and the routes through it, to the interface below. It does not modify the tree. The error has all reasons why this is impossible.
 func withoutOVS(document tree) (tree, error) {
 	if _, ok := document[keyCapture]; ok {
 		return nil, errors.New("it evaluates captures on the running host, which is not available before the boot; give the host a desiredState, or name the uplink by interface or macAddress")
 	}
-	r := remover{heir: map[string]string{}, gone: map[string]bool{}}
+	r := remover{successors: map[string]string{}, bridges: map[string]bool{}}
 	interfaces := list(document["interfaces"])
 	for _, item := range interfaces {
 		if i, ok := item.(tree); ok && word(i, "type") == "ovs-bridge" {
@@ -41,17 +40,17 @@ func withoutOVS(document tree) (tree, error) {
 }
 
 type remover struct {
-	// heir maps the name of an interface on a bridge to that of the interface below.
-	heir map[string]string
-	// gone are the names of bridges.
-	gone map[string]bool
-	errs []error
+	// successors maps the name of an interface on a bridge to that of the interface below.
+	successors map[string]string
+	// bridges are the names of bridges.
+	bridges map[string]bool
+	errs    []error
 }
 
-// bridge finds out which interface inherits from those on a bridge.
+// bridge determines the successor of the interface on a bridge.
 func (r *remover) bridge(bridge tree, all []any) {
 	name := word(bridge, "name")
-	r.gone[name] = true
+	r.bridges[name] = true
 	settings, _ := bridge["bridge"].(tree)
 	var internal, below []string
 	for _, item := range list(settings["port"]) {
@@ -66,7 +65,7 @@ func (r *remover) bridge(bridge tree, all []any) {
 				r.errs = append(r.errs, fmt.Errorf("the port %s of the bridge %s has a VLAN, which only Open vSwitch can do; use an interface of type vlan below the bridge", word(port, "name"), name))
 			}
 		case word(port, "name") == name:
-			// A port of the bridge's own name that no one declares is its interface, without addresses.
+			// An undeclared port with the bridge's name is its internal port, without addresses.
 		default:
 			below = append(below, word(port, "name"))
 		}
@@ -81,13 +80,13 @@ func (r *remover) bridge(bridge tree, all []any) {
 	case !declared(all, below[0]):
 		r.errs = append(r.errs, fmt.Errorf("the bridge %s is on %s, which the document does not declare; add it to interfaces", name, below[0]))
 	default:
-		r.heir[internal[0]] = below[0]
+		r.successors[internal[0]] = below[0]
 	}
 }
 
 func has(all []any, name, kind string) bool { return find(all, tree{"name": name, "type": kind}) >= 0 }
 
-// declared reports whether an interface that is not of Open vSwitch is in the document.
+// declared reports whether the document declares an interface that does not belong to Open vSwitch.
 func declared(all []any, name string) bool {
 	return slices.ContainsFunc(all, func(item any) bool {
 		i, ok := item.(tree)
@@ -109,12 +108,12 @@ func addressed(all []any, name string) bool {
 	return false
 }
 
-// interfaces returns those that are not of Open vSwitch, with what they inherit.
+// interfaces returns the interfaces that do not belong to Open vSwitch, with the addresses that move to them.
 func (r *remover) interfaces(all []any) []any {
 	inherits := map[string]tree{}
 	for _, item := range all {
-		if i, ok := item.(tree); ok && word(i, "type") == "ovs-interface" && r.heir[word(i, "name")] != "" {
-			inherits[r.heir[word(i, "name")]] = i
+		if i, ok := item.(tree); ok && word(i, "type") == "ovs-interface" && r.successors[word(i, "name")] != "" {
+			inherits[r.successors[word(i, "name")]] = i
 		}
 	}
 	var out []any
@@ -129,7 +128,7 @@ func (r *remover) interfaces(all []any) []any {
 		}
 		kept := overlay(i, nil)
 		delete(kept, "ovs-db")
-		if r.gone[word(i, "controller")] {
+		if r.bridges[word(i, "controller")] {
 			delete(kept, "controller")
 		}
 		if from, ok := inherits[word(i, "name")]; ok {
@@ -144,7 +143,7 @@ func (r *remover) interfaces(all []any) []any {
 	return out
 }
 
-// rename returns the routes, or rules, with the interface below in place of the one on the bridge.
+// rename returns the routes or rules with interfaces on bridges replaced by their successors.
 func (r *remover) rename(value any, key string) any {
 	section, ok := value.(tree)
 	if !ok {
@@ -154,8 +153,8 @@ func (r *remover) rename(value any, key string) any {
 	var config []any
 	for _, item := range list(section["config"]) {
 		entry, ok := item.(tree)
-		if heir := r.heir[word(entry, key)]; ok && heir != "" {
-			entry = overlay(entry, tree{key: heir})
+		if successor := r.successors[word(entry, key)]; ok && successor != "" {
+			entry = overlay(entry, tree{key: successor})
 			item = entry
 		}
 		config = append(config, item)

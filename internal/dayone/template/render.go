@@ -15,30 +15,30 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/validation"
 )
 
-// Rendered is what is made of one specification.
+// Rendered is the result of Render.
 type Rendered struct {
-	// Files are those of all nodes of the role, with the index of addresses. Nil if the phase FirstBoot is not asked for.
+	// Files are the files of all nodes of the role, with the index of MAC addresses; nil if the phase FirstBoot is not requested.
 	Files placement.Files
-	// PreBoot are the documents with which hosts are booted, sorted by host. Nil if the phase PreBoot is not asked for.
+	// PreBoot are the documents for PreBoot, sorted by host; nil if the phase PreBoot is not requested.
 	PreBoot []HostDocument
-	// Documents holds what was read of Files, for those who validate the same files together with others.
+	// Documents caches the parsed Files, for a validation of the same files together with others.
 	Documents *validation.Documents
-	// Warnings are sentences about what works and is probably not meant.
+	// Warnings are about valid settings that are probably mistakes.
 	Warnings []string
 }
 
-// HostDocument is a document for one host.
+// HostDocument is the document of a host.
 type HostDocument struct {
-	// Host is the short name, and BareMetalHost the name of the object of its machine.
+	// Host is the short name, and BareMetalHost the name of its BareMetalHost.
 	Host, BareMetalHost string
 	Content             []byte
-	// Document is Content as it was read under the name validation.PreBootName(Host), and Problems are warnings about it.
+	// Document is the parsed Content, with the name validation.PreBootName(Host). Problems are its warnings.
 	Document *nmstate.Document
 	Problems nmstate.Problems
 }
 
-// Render makes the documents of all hosts. cluster.yml is among them if template and bridge need no value that only hosts
-// give. All that is wrong is returned at once, with its place in the object; there are no documents then.
+// Render renders the documents of all hosts, including cluster.yml if template and bridge need no values of hosts. It returns all errors at once, with paths
+// in the object; there are no documents then.
 func Render(spec *networkv1.HostNetworkConfigSpec) (Rendered, field.ErrorList) {
 	r := &renderer{spec: spec, at: field.NewPath("spec")}
 	r.check()
@@ -65,13 +65,13 @@ type renderer struct {
 	template tree
 	errs     field.ErrorList
 	out      Rendered
-	// preBoot are the documents of PreBoot as they were read.
+	// preBoot are the parsed documents for PreBoot.
 	preBoot map[string]*nmstate.Document
-	// places are where in the object each file comes from.
+	// places are the paths in the object of each file.
 	places map[string]*field.Path
 }
 
-// check looks at what does not depend on the host.
+// check checks the parts that do not depend on the host.
 func (r *renderer) check() {
 	r.preBoot, r.places = map[string]*nmstate.Document{}, map[string]*field.Path{}
 	template, err := decode(r.at.Child("template"), r.spec.Template)
@@ -105,7 +105,7 @@ func (r *renderer) check() {
 	}
 }
 
-// common returns the state of template and bridge with values put in.
+// common returns the state of template and bridge with values replaced.
 func (r *renderer) common(e *expansion, preBoot bool) state {
 	t := e.tree(r.at.Child("template"), r.template).(tree)
 	s := split(t)
@@ -115,7 +115,7 @@ func (r *renderer) common(e *expansion, preBoot bool) state {
 	bridge := r.expandBridge(e)
 	b := &builder{bridge: bridge, at: r.at.Child("bridge"), preBoot: preBoot}
 	made := b.build()
-	// An address with a reference that has no value is no address; that is said already.
+	// An address with a missing value is invalid, which is already reported.
 	if len(e.missing) == 0 {
 		e.errs = append(e.errs, b.errs...)
 	}
@@ -140,17 +140,17 @@ func (r *renderer) expandBridge(e *expansion) *networkv1.Bridge {
 	return out
 }
 
-// empty reports whether there is nothing for hosts without a state of their own.
+// empty reports whether hosts without a desiredState have no configuration.
 func (r *renderer) empty() bool { return r.spec.Bridge == nil && len(r.template) == 0 }
 
-// shared makes cluster.yml, if all values are there.
+// shared renders cluster.yml, if no value is missing.
 func (r *renderer) shared() {
 	if r.empty() || !r.asked(networkv1.FirstBoot) {
 		return
 	}
 	e := &expansion{values: values(r.spec.Values)}
 	s := r.common(e, false)
-	// What hosts give is missing here only because it is different for each.
+	// Values of hosts differ, and so are missing here.
 	given := map[string]bool{hostValue: true}
 	for _, host := range r.spec.Hosts {
 		for name := range host.Values {
@@ -163,7 +163,7 @@ func (r *renderer) shared() {
 		perHost = perHost || given[base]
 		return given[base]
 	})
-	r.errs = append(r.errs, e.complain("no host")...)
+	r.errs = append(r.errs, e.missingValues("no host")...)
 	if perHost {
 		return
 	}
@@ -173,7 +173,7 @@ func (r *renderer) shared() {
 	}
 }
 
-// source names the field that documents of all hosts come from.
+// source returns the name of the field that is the source of all documents.
 func (r *renderer) source() string {
 	if len(r.template) == 0 {
 		return "bridge"
@@ -181,7 +181,7 @@ func (r *renderer) source() string {
 	return "template"
 }
 
-// host makes the documents of one host.
+// host renders the documents of a host.
 func (r *renderer) host(i int) {
 	host := &r.spec.Hosts[i]
 	at := r.at.Child("hosts").Index(i)
@@ -210,7 +210,7 @@ func (r *renderer) host(i int) {
 	r.writePreBoot(at, host, before)
 }
 
-// state returns the whole document of one host.
+// state returns the complete document of a host.
 func (r *renderer) state(at *field.Path, host *networkv1.Host, preBoot bool) (tree, bool) {
 	e := &expansion{values: values(r.spec.Values).over(host.Values).over(map[string]string{hostValue: placement.ShortName(host.Name)})}
 	var s state
@@ -226,9 +226,9 @@ func (r *renderer) state(at *field.Path, host *networkv1.Host, preBoot bool) (tr
 		}
 		s = over(s, split(e.tree(at.Child("desiredState"), own).(tree)))
 	}
-	wrong := append(e.complain("host "+host.Name), e.errs...)
+	wrong := append(e.missingValues("host "+host.Name), e.errs...)
 	for _, err := range wrong {
-		// Both phases, and all hosts, find the same.
+		// Both phases, and all hosts, have the same errors.
 		if !slices.ContainsFunc(r.errs, func(have *field.Error) bool { return have.Error() == err.Error() }) {
 			r.errs = append(r.errs, err)
 		}
@@ -236,7 +236,7 @@ func (r *renderer) state(at *field.Path, host *networkv1.Host, preBoot bool) (tr
 	return s.whole(), len(wrong) == 0
 }
 
-// asked reports whether documents for a phase are asked for.
+// asked reports whether a phase is requested.
 func (r *renderer) asked(p networkv1.Phase) bool {
 	if len(r.spec.Phases) == 0 {
 		return p == networkv1.FirstBoot

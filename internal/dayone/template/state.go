@@ -11,17 +11,16 @@ import (
 // tree is a decoded JSON object.
 type tree = map[string]any
 
-// state is a document in parts: what to find out on the host, and what is wanted. It is the plain form if there is
-// nothing to find out.
+// state is a document split into captures and desired state. A document without captures has the plain form.
 type state struct{ capture, desired tree }
 
-// The keys of the form that finds things out on the host.
+// The keys of a document with captures.
 const (
 	keyCapture = "capture"
 	keyDesired = "desiredState"
 )
 
-// decode reads a document that an object holds. Without one, the state is empty.
+// decode decodes a document in an object. Without one, the state is empty.
 func decode(at *field.Path, raw *runtime.RawExtension) (tree, *field.Error) {
 	if raw == nil || len(raw.Raw) == 0 {
 		return tree{}, nil
@@ -33,7 +32,7 @@ func decode(at *field.Path, raw *runtime.RawExtension) (tree, *field.Error) {
 	return all, nil
 }
 
-// split tells the two forms apart.
+// split splits a document of either form.
 func split(all tree) state {
 	capture, hasCapture := all[keyCapture].(tree)
 	desired, hasDesired := all[keyDesired].(tree)
@@ -43,7 +42,7 @@ func split(all tree) state {
 	return state{capture: capture, desired: desired}
 }
 
-// whole is the reverse of split.
+// whole is the inverse of split.
 func (s state) whole() tree {
 	if len(s.capture) == 0 {
 		return s.desired
@@ -51,8 +50,7 @@ func (s state) whole() tree {
 	return tree{keyCapture: s.capture, keyDesired: s.desired}
 }
 
-// over returns a state laid over another: maps key by key, interfaces by name and type, and everything else as a
-// whole. Neither is changed.
+// over merges a state into another: maps by key, interfaces by name and type, and all other values as a whole. It modifies neither.
 func over(below, above state) state {
 	return state{capture: overlay(below.capture, above.capture), desired: overlay(below.desired, above.desired)}
 }
@@ -64,11 +62,11 @@ func overlay(below, above tree) tree {
 	}
 	for key, value := range above {
 		lower, isTree := out[key].(tree)
-		upper, also := value.(tree)
+		upper, upperIsTree := value.(tree)
 		switch {
 		case key == "interfaces":
 			out[key] = overlayInterfaces(list(out[key]), list(value))
-		case isTree && also:
+		case isTree && upperIsTree:
 			out[key] = overlay(lower, upper)
 		default:
 			out[key] = value
@@ -94,8 +92,8 @@ func overlayInterfaces(below, above []any) []any {
 	return out
 }
 
-// find returns the place of the interface with the name and type of another. A type that one of the two leaves out
-// matches, but for those of Open vSwitch, which share their names.
+// find returns the index of the interface with the name and type of another. A missing type matches all types except those of Open vSwitch, where interfaces
+// share names.
 func find(all []any, wanted tree) int {
 	for i, item := range all {
 		have, ok := item.(tree)
@@ -112,19 +110,19 @@ func find(all []any, wanted tree) int {
 
 func isOVS(kind string) bool { return kind == "ovs-bridge" || kind == "ovs-interface" }
 
-// word returns a text of a tree, empty if it is not there or no text.
+// word returns a text of a tree; empty if it is missing or not a text.
 func word(t tree, key string) string {
 	text, _ := t[key].(string)
 	return text
 }
 
-// list returns a value as a list; nil if it is none.
+// list returns a value as a list; nil if it is not a list.
 func list(value any) []any {
 	items, _ := value.([]any)
 	return items
 }
 
-// add appends to a list deep in a tree, which it makes if need be. The tree is changed.
+// add appends to a list at a path of a tree, and creates it if it is missing. It modifies the tree.
 func add(into tree, items []any, path ...string) {
 	if len(items) == 0 {
 		return

@@ -14,19 +14,19 @@ import (
 	"github.com/cluster-network-operator/cno/internal/suggest"
 )
 
-// reference is ${name}, ${name.ip}, ${name.prefix}, or $${, which is a plain ${.
+// reference matches ${name}, ${name.ip}, ${name.prefix}, and $${, which is a literal ${.
 var reference = regexp.MustCompile(`\$\$\{|\$\{([^{}]*)\}`)
 
-// valueName is a name that a value can have.
+// valueName matches valid names of values.
 var valueName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // hostValue is the value that every host has: its short name.
 const hostValue = "host"
 
-// values are what references stand for.
+// values are the values of references by name.
 type values map[string]string
 
-// over returns the values with others in place of those of the same name.
+// over returns the values overridden by others.
 func (v values) over(others map[string]string) values {
 	all := maps.Clone(v)
 	if all == nil {
@@ -36,7 +36,7 @@ func (v values) over(others map[string]string) values {
 	return all
 }
 
-// lookup returns what one reference stands for. ok is false if no value has its name.
+// lookup returns the value of a reference; ok is false if no value has its name.
 func (v values) lookup(name string) (text string, ok bool, err error) {
 	base, part, hasPart := strings.Cut(name, ".")
 	text, ok = v[base]
@@ -56,15 +56,15 @@ func (v values) lookup(name string) (text string, ok bool, err error) {
 	return "", true, fmt.Errorf("${%s}: a value has the parts ip and prefix", name)
 }
 
-// expansion puts values into trees, and collects what is wrong.
+// expansion replaces references in trees, and collects errors.
 type expansion struct {
 	values values
 	errs   field.ErrorList
-	// missing are the names of references that have no value, with the place of the first.
+	// missing are the names of references without a value, with the path of the first.
 	missing map[string]*field.Path
 }
 
-// tree returns a copy of a decoded JSON value with all references in its texts replaced. Keys are left as they are.
+// tree returns a copy of a decoded JSON value with all references in its texts replaced, except in keys.
 func (e *expansion) tree(at *field.Path, node any) any {
 	switch node := node.(type) {
 	case string:
@@ -107,8 +107,8 @@ func (e *expansion) text(at *field.Path, text string) string {
 	})
 }
 
-// complain returns an error for each reference without a value.
-func (e *expansion) complain(whose string) field.ErrorList {
+// missingValues returns an error for each reference without a value.
+func (e *expansion) missingValues(whose string) field.ErrorList {
 	var errs field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(e.missing)) {
 		detail := fmt.Sprintf("%s has no value for it; add one to values, or write $${ for a plain ${", whose)

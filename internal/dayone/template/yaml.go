@@ -11,10 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// first are the keys that people look for first, in their order; all others follow by the alphabet.
+// first are the keys that come first, in their order; all others follow in alphabetical order.
 var first = [...]string{"name", "type", "state", "capture", "desiredState", "interfaces", "destination", "next-hop-interface", "next-hop-address", "enabled", "ip", "prefix-length"}
 
-// encode writes a tree as YAML, always in the same way.
+// encode encodes a tree as YAML. It is deterministic.
 func encode(t tree) ([]byte, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
@@ -58,7 +58,7 @@ func nodeOf(value any) (*yaml.Node, error) {
 	}
 	switch value := value.(type) {
 	case string:
-		// The encoder puts quotes around what would be read as something else.
+		// The encoder quotes texts that would be decoded as another type.
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}, nil
 	case bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(value)}, nil

@@ -11,8 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// checkAddresses complains about addresses that two hosts have, before or after the boot, that belong to no host, or that are
-// outside of the networks of all hosts.
+// checkAddresses reports addresses that two hosts have, before or after the boot, that belong to no host, or that are outside of the machine networks.
 func checkAddresses(documents []document, s Surroundings) nmstate.Problems {
 	c := addressCheck{Surroundings: s, owners: map[netip.Addr][]owner{}, reported: map[reported]bool{}}
 	for _, doc := range documents {
@@ -37,19 +36,19 @@ type addressCheck struct {
 	problems nmstate.Problems
 }
 
-// owner is a document with an address. host is empty for cluster.yml, which may be that of any host.
+// owner is a document with an address. host is empty for cluster.yml, which may apply to any host.
 type owner struct {
 	host    string
 	preBoot bool
 	name    string
 }
 
-// apart reports whether two documents may not have the same address: they are of two hosts, or of one phase.
-func (o owner) apart(other owner) bool {
+// conflicts reports whether two documents must not have the same address: they belong to different hosts, or to the same phase.
+func (o owner) conflicts(other owner) bool {
 	return o.preBoot == other.preBoot || o.host != "" && other.host != "" && o.host != other.host
 }
 
-// reported is what is not repeated in the other phase: two hosts with one address, or a host with a virtual one.
+// reported identifies a problem that is not reported again for the other phase: two hosts with the same address, or a host with a virtual address.
 type reported struct {
 	address     netip.Addr
 	first, next string
@@ -66,7 +65,7 @@ func (c *addressCheck) check(doc *nmstate.Document, by owner) {
 			if slices.Contains(c.VIPs, a.IP) {
 				c.report(reported{a.IP, "", by.host}, by, doc, path, "%s is a virtual address of the cluster, which moves between hosts; give the host another one", a.IP)
 			}
-			at := slices.IndexFunc(c.owners[a.IP], by.apart)
+			at := slices.IndexFunc(c.owners[a.IP], by.conflicts)
 			if at >= 0 {
 				other := c.owners[a.IP][at]
 				c.report(reported{a.IP, other.host, by.host}, by, doc, path, "%s is the address of %s; give each host a different one", a.IP, other.name)
@@ -79,7 +78,7 @@ func (c *addressCheck) check(doc *nmstate.Document, by owner) {
 	}
 }
 
-// report adds an error, unless it is about a document before the boot and was reported for the one after it.
+// report adds an error, unless it was already reported for the document of the other phase.
 func (c *addressCheck) report(what reported, by owner, doc *nmstate.Document, path, format string, args ...any) {
 	if by.preBoot && c.reported[what] {
 		return
@@ -88,7 +87,7 @@ func (c *addressCheck) report(what reported, by owner, doc *nmstate.Document, pa
 	c.problems.Errorf(doc, path, format, args...)
 }
 
-// place is where a value was written, as far as that is known: its line, and its file if that is not the document.
+// place returns the position of a value, as far as it is known: its line, and its file if that differs from the document.
 func (c *addressCheck) place(doc *nmstate.Document, path string) string {
 	p := c.locate(nmstate.Problem{File: doc.Name, Line: doc.Line(path), Path: path})
 	switch here := p.File == doc.Name; {
@@ -103,7 +102,7 @@ func (c *addressCheck) place(doc *nmstate.Document, path string) string {
 	}
 }
 
-// checkMachineNetworks complains about a bridge all of whose addresses are elsewhere. Addresses by DHCP are not known.
+// checkMachineNetworks reports a bridge with all addresses outside of the machine networks. Addresses from DHCP are unknown.
 func checkMachineNetworks(doc document, networks []netip.Prefix) nmstate.Problems {
 	internal := findInterface(doc.Document, placement.Bridge, nmstate.TypeOVSInterface)
 	if len(networks) == 0 || internal < 0 {
@@ -124,8 +123,7 @@ func checkMachineNetworks(doc document, networks []netip.Prefix) nmstate.Problem
 	return problems
 }
 
-// checkPreBoot complains about hosts whose addresses are others than those that they were booted with. The address of
-// a node is chosen before the document is applied.
+// checkPreBoot reports hosts whose addresses all differ from those before the boot, because the address of a node is chosen before the document is applied.
 func checkPreBoot(documents []document, before map[string]*nmstate.Document) nmstate.Problems {
 	var problems nmstate.Problems
 	for _, doc := range documents {

@@ -15,9 +15,8 @@ const mainTable = 254
 
 const noBridge = "there is no ovs-bridge " + placement.Bridge + "; hosts with their own document do not get it automatically, and OVN-Kubernetes does not start without it"
 
-// CheckDocument returns what would leave a host that applies a document without a network that OVN-Kubernetes can use.
-// The document is one that was read without problems. withoutBridge is for other networks, which need no br-ex; one that is
-// there must be right all the same.
+// CheckDocument returns the problems of a valid document that would leave a host without a network that OVN-Kubernetes can use. withoutBridge is true for
+// other networks, which do not need br-ex; an existing br-ex is checked nevertheless.
 func CheckDocument(doc *nmstate.Document, withoutBridge bool) nmstate.Problems {
 	c := &check{doc: doc, bridge: -1, internal: -1, withoutBridge: withoutBridge}
 	c.reserved()
@@ -30,23 +29,23 @@ func CheckDocument(doc *nmstate.Document, withoutBridge bool) nmstate.Problems {
 	return append(c.problems, checkProfiles(doc)...)
 }
 
-// check looks at one document.
+// check is the check of a document.
 type check struct {
 	doc      *nmstate.Document
 	problems nmstate.Problems
-	// bridge and internal are the places of br-ex and of the host's interface on it; -1 if there is none.
+	// bridge and internal are the indexes of br-ex and of the host's interface on it; -1 if there is none.
 	bridge, internal int
 	withoutBridge    bool
 }
 
 func at(i int, rest string) string { return fmt.Sprintf("interfaces[%d]%s", i, rest) }
 
-// findInterface returns the place of an interface that is up; -1 if there is none.
+// findInterface returns the index of an interface that is up; -1 if there is none.
 func findInterface(doc *nmstate.Document, name string, kind nmstate.InterfaceType) int {
 	return slices.IndexFunc(doc.Interfaces, func(i nmstate.Interface) bool { return i.Up() && i.Name == name && i.Type == kind })
 }
 
-// reserved complains about interfaces that the network of the pods makes for itself.
+// reserved reports interfaces with names that the pod network uses.
 func (c *check) reserved() {
 	patterns := []string{"br-ext", "br-int", "br-local", "br-nexthop", "br0", "ext-vxlan", "ext", "int", "genev_sys_*", "k8s-*", "ovn-k8s-*", "patch-br*", "tun0", "vxlan_sys_*"}
 	check := func(where, name string) {
@@ -69,7 +68,7 @@ func (c *check) reserved() {
 	}
 }
 
-// findBridge wants exactly one bridge br-ex, and the interface of the host on it.
+// findBridge requires exactly one bridge br-ex with the interface of the host.
 func (c *check) findBridge() {
 	for i, iface := range c.doc.Interfaces {
 		switch {
@@ -89,7 +88,7 @@ func (c *check) findBridge() {
 	}
 }
 
-// uplinks wants one interface of the host below the bridge, without addresses and with packets as large as the bridge's.
+// uplinks requires an interface of the host below the bridge, without addresses and with an MTU of at least that of the bridge.
 func (c *check) uplinks() {
 	bridge := c.doc.Interfaces[c.bridge]
 	var ports []nmstate.OVSPort
@@ -145,7 +144,7 @@ func (c *check) uplink(name, listed string) {
 	}
 }
 
-// mtuOf is the MTU that an interface will have: what the document says, or else that of the interface a VLAN is made on.
+// mtuOf returns the MTU of an interface: that of the document, or else that of a VLAN's parent.
 func mtuOf(doc *nmstate.Document, iface *nmstate.Interface) uint64 {
 	const usual = 1500         // bytes, what a network card has if no one says anything
 	for range doc.Interfaces { // no chain of VLANs is longer
@@ -165,7 +164,7 @@ func mtuOf(doc *nmstate.Document, iface *nmstate.Interface) uint64 {
 	return usual
 }
 
-// host wants addresses on the bridge, the hardware address of a card, and a way out.
+// host requires addresses on the bridge, a fixed MAC address, and a default route.
 func (c *check) host() {
 	if c.internal < 0 {
 		c.problems.Errorf(c.doc, at(c.bridge, ""), "there is no ovs-interface %s, so that the host itself has no address on the bridge; add it", placement.Bridge)
@@ -199,13 +198,13 @@ func (c *check) hasDefaultRoute(iface *nmstate.Interface) bool {
 	}
 	return slices.ContainsFunc(c.doc.Routes.Config, func(r nmstate.Route) bool {
 		prefix, err := netip.ParsePrefix(r.Destination)
-		// A route of another table is only for those whom a rule sends there.
+		// A route of another table is only used by packets of a rule.
 		main := r.TableID == nil || *r.TableID == 0 || *r.TableID == mainTable
 		return err == nil && prefix.Bits() == 0 && r.NextHopInterface == placement.Bridge && main && !r.Absent()
 	})
 }
 
-// dns wants a name server that can be reached.
+// dns requires a reachable name server.
 func (c *check) dns() {
 	v4, v6, automatic := false, false, false
 	for i := range c.doc.Interfaces {

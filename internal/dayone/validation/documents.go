@@ -7,13 +7,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// Documents holds files that were read and checked. A validation that is given those of an earlier one reads no file again that is the
-// same. The zero value is empty; it is not for concurrent use.
+// Documents caches files that were parsed and checked, so that a later validation does not process unchanged files again. The zero value is empty. It is not
+// safe for concurrent use.
 type Documents struct {
 	checked map[checkedFile]checkedDocument
 }
 
-// checkedFile is all that the result of reading and checking a file depends on.
+// checkedFile is the cache key: all inputs of parsing and checking a file.
 type checkedFile struct {
 	name, content string
 	withoutBridge bool
@@ -24,7 +24,7 @@ type checkedDocument struct {
 	problems nmstate.Problems
 }
 
-// Add adds what other documents hold, which may be nil.
+// Add adds the content of other documents, which may be nil.
 func (d *Documents) Add(other *Documents) {
 	if other == nil {
 		return
@@ -39,8 +39,7 @@ func (d *Documents) init() {
 	}
 }
 
-// check reads and checks a file, or returns what was found before. The document is nil if it cannot be read, or finds things out on the host.
-// Neither the document nor the problems may be changed.
+// check parses and checks a file, or returns the cached result. The document is nil if it is invalid or has captures. Callers must not modify the results.
 func (d *Documents) check(file placement.File, withoutBridge bool) (*nmstate.Document, nmstate.Problems) {
 	key := checkedFile{name: file.Name, content: string(file.Content), withoutBridge: withoutBridge}
 	known, ok := d.checked[key]

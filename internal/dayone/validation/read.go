@@ -12,8 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/policy"
 )
 
-// read reads a file as NMState would. The document is nil if it cannot be read, which is a problem, or if it finds things
-// out on the host, which is none.
+// read parses a file like NMState. The document is nil if it is invalid, which is a problem, or if it has captures, which is none.
 func read(file placement.File, withoutBridge bool) (*nmstate.Document, nmstate.Problems) {
 	if len(bytes.TrimSpace(file.Content)) == 0 {
 		return nil, nmstate.Problems{{File: file.Name, Message: "is empty; write the configuration into it, or remove it so that " + placement.ClusterFile + " counts"}}
@@ -35,10 +34,9 @@ func read(file placement.File, withoutBridge bool) (*nmstate.Document, nmstate.P
 	return doc, append(problems, more...)
 }
 
-// isPolicy reports whether a document is of the form that finds things out on the host: captures, and the state that is
-// wanted of what they find.
+// isPolicy reports whether a document has the form with captures and a desired state.
 func isPolicy(content []byte) bool {
-	// Most documents need no second reading to know that they are not.
+	// Avoid parsing most documents twice.
 	if !bytes.Contains(content, []byte("capture")) && !bytes.Contains(content, []byte("desired")) {
 		return false
 	}
@@ -54,18 +52,18 @@ func isPolicy(content []byte) bool {
 	return false
 }
 
-// checkPolicy looks at the little of a policy that is known without the host: that it makes br-ex.
+// checkPolicy checks the part of a policy that does not depend on the host: whether it defines br-ex.
 func checkPolicy(file placement.File) nmstate.Problems {
 	var top map[string]yaml.Node
 	if yaml.Unmarshal(file.Content, &top) != nil {
-		return nil // said by who read it
+		return nil // reported by the parser
 	}
 	for _, key := range []string{"desiredState", "desired"} {
 		var state struct {
 			Interfaces []struct{ Name, Type, State string }
 		}
 		node := top[key]
-		// Interfaces that are taken from the host as a whole are not known.
+		// Interfaces that are copied from the host are unknown.
 		if node.Decode(&state) != nil || slices.ContainsFunc(state.Interfaces, func(i struct{ Name, Type, State string }) bool {
 			return i.Name == placement.Bridge && i.Type == string(nmstate.TypeOVSBridge) && i.State != string(nmstate.StateAbsent)
 		}) {
@@ -75,8 +73,7 @@ func checkPolicy(file placement.File) nmstate.Problems {
 	return nmstate.Problems{{File: file.Name, Path: "desiredState.interfaces", Message: noBridge}}
 }
 
-// checkProfiles returns what no profile of NetworkManager can be made of. Which card an address is copied from is found out on the
-// host, and does not matter here.
+// checkProfiles returns the problems of a conversion to profiles of NetworkManager. It ignores copy-mac-from, which is resolved on the host.
 func checkProfiles(doc *nmstate.Document) nmstate.Problems {
 	plain := *doc
 	plain.Interfaces = slices.Clone(doc.Interfaces)

@@ -1,5 +1,5 @@
-// Package validation finds what would leave a host without a network that the cluster can use: documents by themselves, the files of a role, and
-// the files of all roles together. It is pure.
+// Package validation reports problems that would leave a host without a network that the cluster can use: of single documents, of the files of a role, and of
+// the files of all roles. It is pure.
 package validation
 
 import (
@@ -13,27 +13,25 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// Surroundings are what is known of a cluster besides the files. All of it may be missing; what needs it is not
-// checked then.
+// Surroundings have known properties of a cluster. All fields are optional; checks that need a missing field are skipped.
 type Surroundings struct {
-	// MachineNetworks are those in which all hosts have an address.
+	// MachineNetworks are the networks in which all hosts have an address.
 	MachineNetworks []netip.Prefix
-	// VIPs are addresses that move between hosts, and that no document may give to one.
+	// VIPs are virtual addresses, which documents must not assign to a host.
 	VIPs []netip.Addr
-	// Hosts are the names of the hosts of each role, short or full. Nil if they are not known.
+	// Hosts are the names of the hosts of each role, short or full; nil if unknown.
 	Hosts map[string][]string
-	// WithoutBridge says that the cluster's network needs no br-ex: documents may leave it out.
+	// WithoutBridge is true if the cluster's network does not need br-ex, which documents may then omit.
 	WithoutBridge bool
-	// PreBoot are the documents with which hosts are booted before these, by short name.
+	// PreBoot are the documents of hosts before the boot, by short name.
 	PreBoot map[string]*nmstate.Document
-	// Documents holds what was read by earlier validations, and gets what this one reads. Nil if there are none.
+	// Documents is a cache of parsed files, which the validation uses and extends; it may be nil.
 	Documents *Documents
-	// Locate returns a problem at the place where its document was written; nil if that is the document itself. A place
-	// without a line has none.
+	// Locate converts the position of a problem to that in the original file of the document; nil if the document is a separate file.
 	Locate func(nmstate.Problem) nmstate.Problem
 }
 
-// locate returns a problem at its place.
+// locate returns a problem at its original position.
 func (s Surroundings) locate(p nmstate.Problem) nmstate.Problem {
 	if s.Locate == nil {
 		return p
@@ -41,17 +39,16 @@ func (s Surroundings) locate(p nmstate.Problem) nmstate.Problem {
 	return s.Locate(p)
 }
 
-// PreBootName is the name of a host's document for the time before the boot, in problems.
+// PreBootName returns the name of a host's document for PreBoot in problems.
 func PreBootName(host string) string { return "before the boot of " + host }
 
-// document is one file that could be read.
+// document is a valid file.
 type document struct {
 	role, file string
 	*nmstate.Document
 }
 
-// Validate returns everything that is wrong with the files of all roles of a cluster: each by itself, and all
-// together. Files that find things out on the host are only read: what they will say is not known.
+// Validate returns all problems of the files of all roles of a cluster, of each file and of all together. Files with captures are only parsed.
 func Validate(roles []placement.Role, s Surroundings) nmstate.Problems {
 	var problems nmstate.Problems
 	var documents []document
@@ -69,7 +66,7 @@ func Validate(roles []placement.Role, s Surroundings) nmstate.Problems {
 				continue
 			}
 			documents = append(documents, document{role: role.Name, file: file.Name, Document: doc})
-			if file.Name == placement.ClusterFile && sharers(role, s.Hosts) > 1 {
+			if file.Name == placement.ClusterFile && sharedBy(role, s.Hosts) > 1 {
 				problems = append(problems, checkShared(doc)...)
 			}
 		}
@@ -83,8 +80,7 @@ func Validate(roles []placement.Role, s Surroundings) nmstate.Problems {
 	return problems.Sorted()
 }
 
-// CheckFiles returns what keeps the files of a role from being used at all: names that are for no host, content that is
-// no document, and sizes. Validate finds the same, and more.
+// CheckFiles returns problems that prevent the use of the files of a role: names of no host, invalid documents, and sizes. Validate includes them.
 func CheckFiles(role placement.Role) nmstate.Problems {
 	problems := append(checkNames(role.Files), checkSize(role)...)
 	for _, file := range role.Files.Documents() {
@@ -94,7 +90,7 @@ func CheckFiles(role placement.Role) nmstate.Problems {
 	return append(problems, checkCollisions([]placement.Role{role})...).Sorted()
 }
 
-// checkNames complains about names that no host can have, and about files that are not read.
+// checkNames reports names that no host can have, and files that are ignored.
 func checkNames(files placement.Files) nmstate.Problems {
 	var problems nmstate.Problems
 	for _, file := range files {
@@ -118,7 +114,7 @@ func checkNames(files placement.Files) nmstate.Problems {
 	return problems
 }
 
-// checkCollisions complains about files that are for the same host, in one role or in two.
+// checkCollisions reports files for the same host, in one role or in two.
 func checkCollisions(roles []placement.Role) nmstate.Problems {
 	var problems nmstate.Problems
 	seen := map[string]string{}
@@ -149,8 +145,8 @@ func checkSize(role placement.Role) nmstate.Problems {
 	return nil
 }
 
-// sharers returns how many hosts get cluster.yml. It is many if the hosts are not known.
-func sharers(role placement.Role, hosts map[string][]string) int {
+// sharedBy returns the number of hosts that use cluster.yml; a large number if the hosts are unknown.
+func sharedBy(role placement.Role, hosts map[string][]string) int {
 	names, known := hosts[role.Name]
 	if !known {
 		return len(role.Files) + 2
@@ -162,7 +158,7 @@ func sharers(role placement.Role, hosts map[string][]string) int {
 	return len(without)
 }
 
-// checkShared complains about what only one host can have.
+// checkShared reports settings that only one host can have.
 func checkShared(doc *nmstate.Document) nmstate.Problems {
 	var problems nmstate.Problems
 	for i := range doc.Interfaces {

@@ -11,20 +11,20 @@ import (
 	"github.com/cluster-network-operator/cno/internal/neighbor"
 )
 
-// How another machine is asked for an address before it is used: for 0.7 seconds, if no machine has it.
+// The number and intervals of the probes before an address is used. They take 0.7 seconds if no machine has the address.
 const (
-	questions     = 3
-	questionEvery = 200 * time.Millisecond
-	lastWait      = 300 * time.Millisecond
+	probes           = 3
+	probeInterval    = 200 * time.Millisecond
+	lastProbeTimeout = 300 * time.Millisecond
 )
 
-// Holder returns the other machine that has the address. No machine learns anything from the questions.
+// Holder returns the MAC address of another machine that has the address. Its probes do not change other machines' neighbor tables.
 func (l *Listener) Holder() (holder net.HardwareAddr, found bool, err error) {
-	return l.Ask(netip.Addr{}, questions, questionEvery, lastWait)
+	return l.Probe(netip.Addr{}, probes, probeInterval, lastProbeTimeout)
 }
 
-// Holder returns the machine that has an address on the link of an interface of this network namespace, besides the interface itself. On links
-// without Ethernet addresses there is none. It asks for up to 0.7 seconds, and no machine learns anything from the questions.
+// Holder returns the MAC address of another machine that has an address on the link of an interface of this network namespace. On links without Ethernet
+// addresses it finds none. It takes up to 0.7 seconds, and its probes do not change other machines' neighbor tables.
 func Holder(name string, address netip.Addr) (holder net.HardwareAddr, found bool, err error) {
 	link, err := netlink.LinkByName(name)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package cniconf writes the configuration with which container runtimes attach pods to a network.
+// Package cniconf writes the CNI configuration of container runtimes.
 package cniconf
 
 import (
@@ -22,11 +22,11 @@ type List struct {
 	Name       string `json:"name"`
 	// Plugins are the configurations of the plugins in the order in which they are called.
 	Plugins []any `json:"plugins"`
-	// MultiNetwork is true if pods may have further networks: the list is then inside the configuration of the shim that attaches them.
+	// MultiNetwork is true if pods may have further networks. Encode then wraps the list in the configuration of multus-shim.
 	MultiNetwork bool `json:"-"`
 }
 
-// Programs returns those that the content of the file names besides the plugins.
+// Programs returns the binaries that the file needs in addition to the plugins.
 func (l List) Programs() []string {
 	if l.MultiNetwork {
 		return []string{delegate.Shim}
@@ -34,7 +34,7 @@ func (l List) Programs() []string {
 	return nil
 }
 
-// PortMap is the configuration of the standard plugin that serves the host ports of pods.
+// PortMap is the configuration of the plugin portmap, which implements host ports of pods.
 type PortMap struct {
 	Type         string          `json:"type"`
 	Capabilities map[string]bool `json:"capabilities"`
@@ -57,14 +57,14 @@ func (l List) Encode() ([]byte, error) {
 	return append(data, '\n'), nil
 }
 
-// Extensions are those of the files that runtimes read.
+// Extensions are the extensions of the files that runtimes read.
 var Extensions = []string{".conf", ".conflist", ".json"}
 
-// File is a network's file in the directory of network configurations. Runtimes use the first by name.
+// File is the file of a network in the directory of CNI configurations. Runtimes use the first file by name.
 type File struct{ Dir, Name string }
 
-// Write writes the file if its content differs. It refuses to while programs that the list needs are missing in the directory binDir:
-// with the file, the node counts as ready for pods. With an empty binDir they are not looked for.
+// Write writes the file if its content differs. It fails while binaries that the list needs are missing in the directory binDir, because the runtime
+// reports the node as ready when the file exists. If binDir is empty, it does not check binaries.
 func (f File) Write(list []byte, binDir string, programs ...string) error {
 	if binDir != "" {
 		if missing := cniplugins.Missing(binDir, programs...); len(missing) > 0 {
@@ -78,7 +78,7 @@ func (f File) Write(list []byte, binDir string, programs ...string) error {
 	return nil
 }
 
-// Remove removes the file. That there is none is no error.
+// Remove removes the file. A missing file is no error.
 func (f File) Remove() error {
 	if err := os.Remove(filepath.Join(f.Dir, f.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove CNI configuration: %w", err)
@@ -86,7 +86,7 @@ func (f File) Remove() error {
 	return nil
 }
 
-// Conflicting returns the files that runtimes read before this one, sorted. A directory that does not exist has none.
+// Conflicting returns the files that runtimes prefer to this one, sorted. It returns none if the directory does not exist.
 func (f File) Conflicting() ([]string, error) {
 	entries, err := os.ReadDir(f.Dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,4 +1,4 @@
-// Package cniplugins puts the plugins of the container network interface in place on a node.
+// Package cniplugins installs CNI plugins on a node.
 package cniplugins
 
 import (
@@ -14,10 +14,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/durable"
 )
 
-// Install copies every file of the directory from to the directory to, as programs. A file that is there with the same
-// content is not changed; any other is replaced in one step, so that the container runtime may start it at any
-// moment, and one that is running goes on. Nothing is ever removed. All failures are reported, not only the
-// first.
+// Install copies all files of the directory from to the directory to, as executables. It does not change files with the same content. It replaces other
+// files atomically, so that the container runtime can start them at any time, and running plugins continue. It never removes files. It returns all
+// errors, not only the first.
 func Install(from, to string, log *slog.Logger) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -38,7 +37,7 @@ func Install(from, to string, log *slog.Logger) error {
 			errs = append(errs, fmt.Errorf("install plugin %s: %w", entry.Name(), err))
 			continue
 		}
-		log.Info("plugin is in place", "plugin", target, "replaced", written)
+		log.Info("plugin installed", "plugin", target, "replaced", written)
 	}
 	if !found {
 		errs = append(errs, fmt.Errorf("directory %s contains no plugins", from))
@@ -64,17 +63,17 @@ func install(source, target string) (written bool, err error) {
 	return true, durable.Copy(target, in, 0o755)
 }
 
-// sameContent reports whether target is a program with the content of in.
+// sameContent reports whether target is an executable with the content of in.
 func sameContent(in io.Reader, target string) (bool, error) {
-	have, err := os.Open(target)
+	existing, err := os.Open(target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	defer have.Close()
-	info, err := have.Stat()
+	defer existing.Close()
+	info, err := existing.Stat()
 	if err != nil {
 		return false, err
 	}
@@ -84,7 +83,7 @@ func sameContent(in io.Reader, target string) (bool, error) {
 	a, b := make([]byte, 64<<10), make([]byte, 64<<10)
 	for {
 		n, errA := io.ReadFull(in, a)
-		m, errB := io.ReadFull(have, b)
+		m, errB := io.ReadFull(existing, b)
 		if !bytes.Equal(a[:n], b[:m]) {
 			return false, nil
 		}

@@ -1,4 +1,4 @@
-// Package cniresults reads what container runtimes remember of the networks of pods.
+// Package cniresults reads the CNI results that container runtimes cache.
 package cniresults
 
 import (
@@ -11,13 +11,13 @@ import (
 	"path/filepath"
 )
 
-// Dir is where containerd and CRI-O keep results: it is the default of libcni, the library that both call plugins with.
+// Dir is the directory of the results of containerd and CRI-O, which is the default of libcni.
 const Dir = "/var/lib/cni/results"
 
-// mostBytes bounds a file: a result has some hundred bytes, and the configuration that is kept beside it some thousand.
-const mostBytes = 1 << 20
+// maxFileSize is the maximum size of a file in bytes. A result has some hundred bytes, and the configuration in the same file some thousand.
+const maxFileSize = 1 << 20
 
-// cached is a file of libcni, as far as it is read here.
+// cached has the fields of a libcni file that this package reads.
 type cached struct {
 	Kind    string      `json:"kind"`
 	CNIArgs [][2]string `json:"cniArgs"`
@@ -30,11 +30,11 @@ type cached struct {
 	} `json:"result"`
 }
 
-// kind is that of the files of libcni 0.8 and later.
+// kind is the kind of files of libcni 0.8 and later.
 const kind = "cniCacheV1"
 
-// Pods returns the pods of a directory of results, as namespace/name, by the names of the node's interfaces that plugins made for them. A directory that
-// does not exist has none. Files that are of another kind, or that cannot be read, are left out; those that cannot be read are in the error.
+// Pods returns the pods of a directory of results, as namespace/name, by the names of the node's interfaces that plugins created for them. A missing
+// directory has none. Pods skips files of another kind; its error names the files that cannot be read.
 func Pods(dir string) (map[string]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,7 +51,7 @@ func Pods(dir string) (map[string]string, error) {
 		}
 		c, err := read(filepath.Join(dir, e.Name()))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // the pod has ended meanwhile
+			continue // the pod has ended in the meantime
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("read a result of the container runtime: %w", err))
@@ -76,7 +76,7 @@ func read(path string) (*cached, error) {
 		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	text, err := io.ReadAll(io.LimitReader(f, maxFileSize))
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func read(path string) (*cached, error) {
 	return &c, nil
 }
 
-// pod is namespace/name; empty for what is not of a pod.
+// pod returns namespace/name of the pod; empty if the file does not belong to a pod.
 func (c *cached) pod() string {
 	if c.Kind != kind {
 		return ""

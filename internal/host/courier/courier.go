@@ -1,5 +1,5 @@
-// Package courier brings the files of host network configuration to the node it runs on, and what the node says of them
-// to the cluster. It applies nothing: that is done by the program on the host, at the next boot or when the courier passes a request to it.
+// Package courier implements host-network-courier, which copies the files of host network configuration to its node, and publishes the node's report to
+// the cluster. It does not apply the files: the service on the host does, at the next boot or when the courier passes a request to it.
 package courier
 
 import (
@@ -14,31 +14,31 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 )
 
-// Publisher takes reports to the cluster.
+// Publisher publishes reports to the cluster.
 type Publisher interface {
 	Publish(ctx context.Context, report nodereport.Report) error
 }
 
-// Courier works on one node. All fields but From must be set.
+// Courier syncs the files and the report of one node. All fields except From and Requests must be set.
 type Courier struct {
 	// Node is the name of the Node object.
 	Node string
-	// From is the directory of files to bring, and To the one on the host. Without From nothing is brought: a third party does.
+	// From is the directory of files to copy, and To the directory on the host. If From is empty, no files are copied.
 	From, To string
-	// Withdraw removes what was brought, and brings nothing.
+	// Withdraw is true to remove the copied files instead of copying.
 	Withdraw bool
-	// Report is the file in which the program on the host reports its last run. It may be missing.
+	// Report is the file with the report of the service on the host. It may be missing.
 	Report string
-	// Requests is the file with the requests to nodes; empty for none. Request is the file on the host to which this node's is
-	// written, and Again after how long it is written again while it is not answered.
+	// Requests is the file with the requests to all nodes; empty for none. Request is the file on the host for this node's request, and
+	// RequestInterval the time after which an unanswered request is written again.
 	Requests, Request string
-	Again             time.Duration
-	// Interval is between two looks, and Repeat after how long a report is published again though nothing changed, in case it
-	// was deleted.
-	Interval, Repeat time.Duration
-	Publisher        Publisher
-	Now              func() time.Time
-	Log              *slog.Logger
+	RequestInterval   time.Duration
+	// Interval is the time between two syncs. PublishInterval is the time after which an unchanged report is published again, in case it was
+	// deleted.
+	Interval, PublishInterval time.Duration
+	Publisher                 Publisher
+	Now                       func() time.Time
+	Log                       *slog.Logger
 
 	last      nodereport.Report
 	published time.Time
@@ -46,13 +46,13 @@ type Courier struct {
 	passedAt  time.Time
 }
 
-// Run works until the context ends. What goes wrong is logged, reported if possible, and tried again.
+// Run syncs until the context ends. It logs errors, reports them if possible, and retries.
 func (c *Courier) Run(ctx context.Context) {
 	ticks := time.NewTicker(c.Interval)
 	defer ticks.Stop()
 	for {
 		if err := c.Once(ctx); err != nil && ctx.Err() == nil {
-			c.Log.Warn("pass failed; it is repeated", "error", err)
+			c.Log.Warn("sync failed, retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -62,32 +62,32 @@ func (c *Courier) Run(ctx context.Context) {
 	}
 }
 
-// Once brings the files, passes a request to the host, and publishes the report if it has changed.
+// Once copies the files, passes a request to the host, and publishes the report if it has changed.
 func (c *Courier) Once(ctx context.Context) error {
-	delivery := c.deliver()
+	syncErr := c.sync()
 	content, err := os.ReadFile(c.Report)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(delivery, fmt.Errorf("read report of the host: %w", err))
+		return errors.Join(syncErr, fmt.Errorf("read report of the host: %w", err))
 	}
 	report, err := nodereport.FromHost(c.Node, content)
 	if err != nil {
-		return errors.Join(delivery, err)
+		return errors.Join(syncErr, err)
 	}
-	if delivery != nil {
-		report.Delivery = delivery.Error()
+	if syncErr != nil {
+		report.Delivery = syncErr.Error()
 	}
-	report.Withdrawn = c.Withdraw && delivery == nil
-	if err := c.pass(report); err != nil && delivery == nil {
-		delivery = err
+	report.Withdrawn = c.Withdraw && syncErr == nil
+	if err := c.passRequest(report); err != nil && syncErr == nil {
+		syncErr = err
 		report.Delivery = err.Error()
 	}
-	if report == c.last && c.Now().Sub(c.published) < c.Repeat {
-		return delivery
+	if report == c.last && c.Now().Sub(c.published) < c.PublishInterval {
+		return syncErr
 	}
 	if err := c.Publisher.Publish(ctx, report); err != nil {
-		return errors.Join(delivery, fmt.Errorf("publish report: %w", err))
+		return errors.Join(syncErr, fmt.Errorf("publish report: %w", err))
 	}
 	c.last, c.published = report, c.Now()
 	c.Log.Info("reported", "result", report.Result, "file", report.File)
-	return delivery
+	return syncErr
 }

@@ -41,7 +41,7 @@ func newNode(t *testing.T) *node {
 	n := &node{box: &box{}, now: time.Unix(1e9, 0), t: t}
 	n.Courier = &Courier{
 		Node: "w-0", From: filepath.Join(dir, "from"), To: filepath.Join(dir, "host", "etc"), Report: filepath.Join(dir, "report.json"), Interval: time.Second,
-		Repeat: time.Minute, Publisher: n.box, Now: func() time.Time { return n.now }, Log: slog.New(slog.DiscardHandler),
+		PublishInterval: time.Minute, Publisher: n.box, Now: func() time.Time { return n.now }, Log: slog.New(slog.DiscardHandler),
 	}
 	return n
 }
@@ -128,7 +128,7 @@ func TestWithdrawnIsWhatWasBroughtAndNothingElse(t *testing.T) {
 	if r := n.box.reports; len(r) != 2 || r[0].Withdrawn || !r[1].Withdrawn {
 		t.Errorf("reports are %+v", r)
 	}
-	n.write(filepath.Join(n.To, broughtFile), `["../precious"]`)
+	n.write(filepath.Join(n.To, copiedFile), `["../precious"]`)
 	if err := n.Once(t.Context()); err == nil || n.box.reports[2].Withdrawn {
 		t.Errorf("what could not be removed counts as withdrawn: %v, %+v", err, n.box.reports[2])
 	}
@@ -154,7 +154,7 @@ func TestACourierThatDiedForgetsNothing(t *testing.T) {
 	n.files(map[string]string{"a.yml": "1", "b.yml": "2"})
 	n.once()
 	// It dies after it has listed what may come, and before it comes.
-	if err := n.remember([]string{"a.yml", "b.yml", "c.yml"}); err != nil {
+	if err := n.saveCopied([]string{"a.yml", "b.yml", "c.yml"}); err != nil {
 		t.Fatal(err)
 	}
 	again := *n.Courier
@@ -169,7 +169,7 @@ func TestACourierThatDiedForgetsNothing(t *testing.T) {
 func TestAListThatLeadsElsewhereRemovesNothing(t *testing.T) {
 	n := newNode(t)
 	n.write(filepath.Join(n.To, "..", "precious"), "x")
-	n.write(filepath.Join(n.To, broughtFile), `["../precious"]`)
+	n.write(filepath.Join(n.To, copiedFile), `["../precious"]`)
 	n.files(nil)
 	if err := n.Once(t.Context()); err == nil {
 		t.Error("the list was believed")

@@ -13,7 +13,7 @@ import (
 // ConfigMaps publishes reports as ConfigMaps.
 type ConfigMaps struct{ Client corev1.ConfigMapsGetter }
 
-// Publish writes the ConfigMap of the node, also if another client wrote it before.
+// Publish applies the ConfigMap of the node, and takes over fields of other clients.
 func (p ConfigMaps) Publish(ctx context.Context, report nodereport.Report) error {
 	data, err := report.Encode()
 	if err != nil {

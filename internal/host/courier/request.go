@@ -14,10 +14,9 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nodereport"
 )
 
-// pass gives the request for this node, if there is one that the host has not answered, to the program on the host, as a file for which a unit of
-// systemd waits. It does so when the host has the document, and again after Again, in case the unit missed it: the program answers a
-// request twice without applying anything twice.
-func (c *Courier) pass(report nodereport.Report) error {
+// passRequest writes this node's unanswered request, if there is one, to the file that a systemd path unit on the host watches. It waits until the host has
+// the document, and repeats after RequestInterval in case the unit missed the file. The service on the host applies a repeated request only once.
+func (c *Courier) passRequest(report nodereport.Report) error {
 	if c.Requests == "" {
 		return nil
 	}
@@ -37,7 +36,7 @@ func (c *Courier) pass(report nodereport.Report) error {
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
-	if bytes.Equal(c.passed, content) && c.Now().Sub(c.passedAt) < c.Again {
+	if bytes.Equal(c.passed, content) && c.Now().Sub(c.passedAt) < c.RequestInterval {
 		return nil
 	}
 	if err := replace(c.Request, content); err != nil {

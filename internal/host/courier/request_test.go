@@ -47,7 +47,7 @@ func (n *node) passedOn() (r nodereport.Request, ok bool) {
 
 func TestARequestGoesToTheHostWhenItHasTheDocument(t *testing.T) {
 	n := newNode(t)
-	n.Requests, n.Request, n.Again = filepath.Join(t.TempDir(), "requests.json"), filepath.Join(t.TempDir(), "request.json"), time.Minute
+	n.Requests, n.Request, n.RequestInterval = filepath.Join(t.TempDir(), "requests.json"), filepath.Join(t.TempDir(), "request.json"), time.Minute
 	want := nodereport.Request{File: "w-0.yml", SHA256: digestOf("new"), Attempt: 2}
 	n.files(map[string]string{"w-0.yml": "old"})
 	n.once()

@@ -1,5 +1,4 @@
-// Package defaultroute reports what the host's default routes allow, and which interfaces have addresses. It reads the routes, links and addresses of the network
-// namespace that it runs in, and changes nothing.
+// Package defaultroute reads the MTU and the links of the host's default routes, and the interfaces with addresses, in the current network namespace.
 package defaultroute
 
 import (
@@ -13,15 +12,14 @@ import (
 // ErrNoRoute is returned by MTU on a host without a default route.
 var ErrNoRoute = errors.New("no default route, neither IPv4 nor IPv6")
 
-// Host is what is read of the host: a *netlink.Handle, or a fake.
+// Host reads routes and links of the host. It is a *netlink.Handle, or a fake.
 type Host interface {
 	RouteList(link netlink.Link, family int) ([]netlink.Route, error)
 	LinkByIndex(index int) (netlink.Link, error)
 }
 
-// MTU returns the least MTU in bytes of the links of all default routes, IPv4 and IPv6, every next hop of a
-// multipath route included, and the names of those links in order. Traffic between nodes may leave by any of
-// them.
+// MTU returns the smallest MTU in bytes of the links of all IPv4 and IPv6 default routes, including all next hops of multipath routes, and the names of
+// these links in order. Traffic between nodes may use any of them.
 func MTU(host Host) (int, []string, error) {
 	indexes, err := links(host)
 	if err != nil {
@@ -44,14 +42,13 @@ func MTU(host Host) (int, []string, error) {
 	return least, names, nil
 }
 
-// Addresses is what is read of the host's addresses: a *netlink.Handle, or a fake.
+// Addresses reads links and addresses of the host. It is a *netlink.Handle, or a fake.
 type Addresses interface {
 	LinkList() ([]netlink.Link, error)
 	AddrList(link netlink.Link, family int) ([]netlink.Addr, error)
 }
 
-// Addressed returns the names of the interfaces that have an address by which other hosts may reach this one: neither of loopback
-// nor of the link alone. They are sorted, each once. Pods' ends of links have none, and are not among them.
+// Addressed returns the names of the interfaces with a global unicast address, sorted and without duplicates. The node's ends of pod links have none.
 func Addressed(host Addresses) ([]string, error) {
 	all, err := host.LinkList()
 	if err != nil {
@@ -75,8 +72,7 @@ func Addressed(host Addresses) ([]string, error) {
 	return slices.Compact(found), nil
 }
 
-// Link returns the index of the link of a family's default route, of several the one with the least metric. The error is ErrNoRoute if there is
-// none.
+// Link returns the index of the link of a family's default route with the lowest metric. The error is ErrNoRoute if there is none.
 func Link(host Host, family int) (int, error) {
 	routes, err := host.RouteList(nil, family)
 	if err != nil {
@@ -122,8 +118,7 @@ func links(host Host) ([]int, error) {
 	return slices.Compact(indexes), nil
 }
 
-// IsDefault reports whether a route is for all addresses. Unreachable and blackhole defaults, which every IPv6
-// host has, go nowhere.
+// IsDefault reports whether a route is a unicast default route. It is false for unreachable and blackhole routes, which every IPv6 host has.
 func IsDefault(route netlink.Route) bool {
 	if route.Type != 0 && route.Type != unicast {
 		return false

@@ -1,5 +1,4 @@
-// Package durable writes files so that a reader, also one after a power failure, sees the old content or the new
-// one, never a part.
+// Package durable writes files atomically: a reader, even after a power failure, sees either the old or the new content.
 package durable
 
 import (
@@ -12,16 +11,15 @@ import (
 	"path/filepath"
 )
 
-// temporary is what the names of unfinished files contain. They begin with a dot, so that programs that read
-// whole directories skip them.
+// temporary is part of the names of temporary files. These names begin with a dot, so that readers of directories skip them.
 const temporary = ".unfinished-"
 
-// WriteFile replaces a file. Directories above it are made as needed. The file has exactly the given permissions.
+// WriteFile replaces a file, and creates its parent directories. The file has exactly the given permissions.
 func WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return Copy(name, bytes.NewReader(data), perm)
 }
 
-// Copy replaces a file with what it reads.
+// Copy replaces a file with the content of a reader.
 func Copy(name string, from io.Reader, perm fs.FileMode) error {
 	dir := filepath.Dir(name)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -35,7 +33,7 @@ func Copy(name string, from io.Reader, perm fs.FileMode) error {
 		return errors.Join(fmt.Errorf("write %s: %w", f.Name(), err), os.Remove(f.Name()))
 	}
 	if err := os.Rename(f.Name(), name); err != nil {
-		return errors.Join(fmt.Errorf("put file in place: %w", err), os.Remove(f.Name()))
+		return errors.Join(fmt.Errorf("rename file: %w", err), os.Remove(f.Name()))
 	}
 	return syncDir(dir)
 }
@@ -63,7 +61,7 @@ func syncDir(dir string) error {
 	return nil
 }
 
-// WriteIfChanged replaces a file unless it has the given content already, and reports whether it did.
+// WriteIfChanged replaces a file unless it has the given content, and reports whether it wrote the file.
 func WriteIfChanged(name string, data []byte, perm fs.FileMode) (bool, error) {
 	if have, err := os.ReadFile(name); err == nil && bytes.Equal(have, data) {
 		return false, nil
@@ -71,7 +69,7 @@ func WriteIfChanged(name string, data []byte, perm fs.FileMode) (bool, error) {
 	return true, WriteFile(name, data, perm)
 }
 
-// Clean removes what a crash left unfinished beside name.
+// Clean removes temporary files of name that a crash left.
 func Clean(name string) error {
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+temporary+"*"))
 	if err != nil {

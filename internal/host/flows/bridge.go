@@ -1,6 +1,5 @@
-// Package flows makes a bridge of Open vSwitch have the flows of a set (package openflow), and keeps them there: it applies a set in one bundle,
-// so that no packet sees half of a change, and again when ovs-vswitchd has lost it. Flows that a bridge has already are not touched, so that
-// applying a set again disturbs nothing.
+// Package flows applies sets of OpenFlow flows (package openflow) to an Open vSwitch bridge. It applies a set atomically in one bundle, and again when
+// ovs-vswitchd has lost it. It does not change flows that exist, so that applying a set again does not interrupt traffic.
 package flows
 
 import (
@@ -19,7 +18,7 @@ import (
 // protocol is the version of OpenFlow that has bundles and the fields that this package writes.
 const protocol = "OpenFlow15"
 
-// Bridge is a bridge of a running ovs-vswitchd. Its methods run ovs-ofctl, or call the daemon.
+// Bridge is a bridge of a running ovs-vswitchd. Its methods run ovs-ofctl, or call ovs-vswitchd.
 type Bridge struct {
 	Name string
 	// RunDir has the daemon's sockets, as in ovs.Switch.
@@ -28,21 +27,20 @@ type Bridge struct {
 
 func (b Bridge) management() string { return filepath.Join(b.RunDir, b.Name+".mgmt") }
 
-// Replace makes the bridge have the flows of a set and no others, all at once or, with an error, none. Flows that it has already are not
-// touched.
+// Replace replaces the flows of the bridge by those of a set, atomically. It does not change flows that exist.
 func (b Bridge) Replace(ctx context.Context, s openflow.Set) error {
 	_, err := b.ofctl(ctx, s.String(), "--bundle", "replace-flows", "unix:"+b.management(), "-")
 	return err
 }
 
-// MatchFragments has flows see the ports of the first fragment of a packet, until ovs-vswitchd ends. Without it all fragments have port 0.
+// MatchFragments makes flows match the ports of a packet's first fragment, until ovs-vswitchd ends. By default, all fragments have port 0.
 func (b Bridge) MatchFragments(ctx context.Context) error {
 	_, err := b.ofctl(ctx, "", "set-frags", "unix:"+b.management(), "nx-match")
 	return err
 }
 
-// Differences compares the bridge with a set by meaning. Each line is a flow that only one of them has: it begins with "-" if the bridge
-// lacks it, and with "+" if the bridge has it in addition.
+// Differences compares the flows of the bridge with a set. Each line is a flow that only one of them has: it begins with "-" if the bridge lacks it, and
+// with "+" if the set does.
 func (b Bridge) Differences(ctx context.Context, s openflow.Set) ([]string, error) {
 	out, err := b.ofctl(ctx, s.String(), "diff-flows", "/dev/stdin", "unix:"+b.management())
 	var exit *exec.ExitError
@@ -56,9 +54,9 @@ func (b Bridge) Differences(ctx context.Context, s openflow.Set) ([]string, erro
 	return lines, nil
 }
 
-// Trace reports what the flows of the bridge do with a packet that does not exist, in the notation of ovs-fields(7):
-// "in_port=3,tcp,nw_src=10.128.0.5,nw_dst=10.128.0.9,tp_dst=80". The notes are those of a set. Tracked are the states that connection
-// tracking finds, "trk,est,rpl", one for each time that it is asked; without one a connection is new.
+// Trace simulates the flows of the bridge for a packet in the notation of ovs-fields(7): "in_port=3,tcp,nw_src=10.128.0.5,nw_dst=10.128.0.9,tp_dst=80".
+// The trace has the notes of the set. tracked are the results of successive connection tracking lookups, such as "trk,est,rpl"; without one, the
+// connection is new.
 func (b Bridge) Trace(ctx context.Context, daemon ovs.Control, packet string, s openflow.Set, tracked ...string) (openflow.Trace, error) {
 	arguments := []string{b.Name, packet}
 	for _, state := range tracked {

@@ -131,8 +131,8 @@ func TestBridgeHasTheSet(t *testing.T) {
 // TestKeeper: a bridge has the set that was given last, also after its flows were edited and after ovs-vswitchd was killed.
 func TestKeeper(t *testing.T) {
 	vsw, bridge := vswitch(t)
-	var applied, failed atomic.Int32
-	k := flows.Keeper{Bridge: bridge, Resync: time.Second, MatchFragments: true, Applied: func(_ openflow.Set, err error) {
+	var applied, failed, restored atomic.Int32
+	k := flows.Keeper{Bridge: bridge, Resync: time.Second, MatchFragments: true, Restored: func() { restored.Add(1) }, Applied: func(_ openflow.Set, err error) {
 		if err != nil {
 			failed.Add(1)
 		} else {
@@ -175,6 +175,7 @@ func TestKeeper(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(second)
+	eventually.Holds(t, "it is a repair", func() (string, bool) { return fmt.Sprint(restored.Load()), restored.Load() == 1 })
 	before := pid(t, vsw)
 	netns.Run(t, "kill", "-9", before)
 	eventually.Holds(t, "another ovs-vswitchd runs", func() (string, bool) {
@@ -182,6 +183,9 @@ func TestKeeper(t *testing.T) {
 		return now, now != "" && now != before
 	})
 	holds(second)
+	if n := restored.Load(); n != 1 {
+		t.Errorf("the restart of ovs-vswitchd is a repair: %d", n)
+	}
 	if applied.Load() < 4 {
 		t.Errorf("the set was applied %d times (and not %d times)", applied.Load(), failed.Load())
 	}

@@ -8,43 +8,45 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
-// Keeper keeps a bridge at the set that it was given last. Bridge must be set. Its methods may be called at the same time.
+// Keeper keeps the flows of a bridge equal to the last set that Set received. Bridge must be set. It is safe for concurrent use.
 type Keeper struct {
 	Bridge Bridge
-	// Resync is how often the set is applied although nothing is known to have changed, in case someone has changed the flows. Default:
-	// 1 minute.
+	// Resync is the interval at which the set is applied again, in case a third party has changed the flows. Default: 1 minute.
 	Resync time.Duration
-	// MatchFragments has flows see the ports of the first fragment of a packet, which Open vSwitch hides otherwise.
+	// MatchFragments calls Bridge.MatchFragments for each ovs-vswitchd.
 	MatchFragments bool
+	// Restored is called after flows that a third party had changed were restored. It may be nil.
+	Restored func()
 	// Applied is called after each attempt with the set and, if it failed, the reason. It may be nil.
 	Applied func(openflow.Set, error)
 
 	mu      sync.Mutex
 	desired *openflow.Set
 	changed chan struct{}
-	// waiting are closed once the desired set is applied, certain is the text of the set that the bridge has; empty if that is not known.
+	// waiting are closed when the desired set is applied. applied is the text of the set that the bridge has; empty if unknown.
 	waiting []chan struct{}
-	certain string
+	applied string
+	// lastSet is the text of the set that was last applied to the running ovs-vswitchd, even if its flows may have changed since; empty for none.
+	lastSet string
 	// metered is true if the bridge may have meters.
 	metered bool
-	// doubts counts how often the bridge may have lost its flows.
-	doubts int
+	// invalidations counts how often applied became unknown.
+	invalidations int
 }
 
-// The pauses after a failure: doubled from the first to the longest one.
+// The first and the maximum pause after a failure. The pause doubles with each failure.
 const (
-	firstPause   = 50 * time.Millisecond
-	longestPause = 5 * time.Second
+	minPause = 50 * time.Millisecond
+	maxPause = 5 * time.Second
 )
 
-// Set changes the desired set. It does not wait until the bridge has it: the channel is closed once it has this set, or one that was given
-// later.
+// Set changes the desired set. It does not wait until the set is applied: the channel is closed when the bridge has this set or a later one.
 func (k *Keeper) Set(s openflow.Set) <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	done := make(chan struct{})
 	k.desired = &s
-	if k.certain != "" && k.certain == s.String() {
+	if k.applied != "" && k.applied == s.String() {
 		close(done)
 		return done
 	}
@@ -53,7 +55,7 @@ func (k *Keeper) Set(s openflow.Set) <-chan struct{} {
 	return done
 }
 
-// signal lets Run apply the set. k.mu is held.
+// signal makes Run apply the set. The caller holds k.mu.
 func (k *Keeper) signal() {
 	if k.changed == nil {
 		k.changed = make(chan struct{}, 1)
@@ -64,25 +66,33 @@ func (k *Keeper) signal() {
 	}
 }
 
-// again has the set applied as if nothing was known about the bridge.
-func (k *Keeper) again() {
-	k.doubt()
+// invalidate makes Run apply the set to a new ovs-vswitchd.
+func (k *Keeper) invalidate() {
+	k.lost()
+	k.forgetApplied()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.signal()
 }
 
-// doubt notes that the flows of the bridge are not known.
-func (k *Keeper) doubt() {
+// lost records that the connection to the ovs-vswitchd that received the set has ended.
+func (k *Keeper) lost() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.certain = ""
-	k.doubts++
+	k.lastSet = ""
 }
 
-// Run applies sets until the context ends: each that is given, the last one again after every connection to the bridge, since a new
-// ovs-vswitchd has no flows, and again with back-off after a failure. Until the first set is given, it leaves the flows of the bridge
-// alone, which are those of an earlier process.
+// forgetApplied records that the flows of the bridge are unknown.
+func (k *Keeper) forgetApplied() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.applied = ""
+	k.invalidations++
+}
+
+// Run applies sets until the context ends: each new set, the last set again after each connection to the bridge, since a new ovs-vswitchd has no flows,
+// and again with back-off after a failure. Before the first call of Set, it does not change the flows of the bridge, which are those of an earlier
+// process.
 func (k *Keeper) Run(ctx context.Context) {
 	k.mu.Lock()
 	if k.changed == nil {
@@ -97,19 +107,19 @@ func (k *Keeper) Run(ctx context.Context) {
 	if resync == 0 {
 		resync = time.Minute
 	}
-	next, pause := resync, firstPause
+	next, pause := resync, minPause
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-changed:
 		case <-time.After(next):
-			k.doubt()
+			k.forgetApplied()
 		}
 		if err := k.apply(ctx); err != nil {
-			next, pause = pause, min(2*pause, longestPause)
+			next, pause = pause, min(2*pause, maxPause)
 		} else {
-			next, pause = resync, firstPause
+			next, pause = resync, minPause
 		}
 	}
 }
@@ -121,35 +131,51 @@ func (k *Keeper) apply(ctx context.Context) error {
 		k.mu.Unlock()
 		return nil
 	}
-	certain, doubts := k.certain, k.doubts
-	k.certain, k.waiting = "", nil
+	applied, invalidations, lastSet := k.applied, k.invalidations, k.lastSet
+	k.applied, k.waiting = "", nil
 	k.mu.Unlock()
 	var err error
-	if k.MatchFragments && certain == "" {
+	if k.MatchFragments && applied == "" {
 		err = k.Bridge.MatchFragments(ctx)
 	}
 	rates := desired.Rates()
-	// Flows name meters, which must exist before and may go afterwards.
+	// Flows refer to meters: new meters must exist before, and obsolete ones are removed afterwards.
 	if err == nil && len(rates) > 0 {
 		k.metered = true
 		err = k.Bridge.addMeters(ctx, rates)
 	}
+	restored := false
 	if err == nil {
-		err = k.Bridge.Replace(ctx, *desired)
+		restored, err = k.replace(ctx, *desired, lastSet)
 	}
-	if err == nil && (k.metered || certain == "") {
+	if err == nil && (k.metered || applied == "") {
 		err = k.Bridge.removeMeters(ctx, rates)
 		k.metered = len(rates) > 0
 	}
-	k.finish(*desired, waiting, doubts, err)
+	k.finish(*desired, waiting, invalidations, err)
+	if restored && ctx.Err() == nil {
+		k.Restored()
+	}
 	if k.Applied != nil && ctx.Err() == nil {
 		k.Applied(*desired, err)
 	}
 	return err
 }
 
-// finish notes what the bridge has.
-func (k *Keeper) finish(applied openflow.Set, waiting []chan struct{}, doubts int, err error) {
+// replace applies a set, and reports whether a third party had changed the flows since the same set was applied.
+func (k *Keeper) replace(ctx context.Context, set openflow.Set, lastSet string) (restored bool, err error) {
+	if k.Restored == nil || lastSet == "" || lastSet != set.String() {
+		return false, k.Bridge.Replace(ctx, set)
+	}
+	differences, err := k.Bridge.Differences(ctx, set)
+	if err != nil || len(differences) == 0 {
+		return false, err
+	}
+	return true, k.Bridge.Replace(ctx, set)
+}
+
+// finish records the result of applying a set.
+func (k *Keeper) finish(applied openflow.Set, waiting []chan struct{}, invalidations int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if err != nil {
@@ -159,16 +185,18 @@ func (k *Keeper) finish(applied openflow.Set, waiting []chan struct{}, doubts in
 	for _, w := range waiting {
 		close(w)
 	}
-	if doubts == k.doubts {
-		k.certain = applied.String()
+	if k.lastSet = ""; invalidations == k.invalidations {
+		k.applied = applied.String()
+		k.lastSet = k.applied
 	}
 }
 
-// watch keeps a session with the bridge, whose end means that the flows are lost.
+// watch maintains a session with the bridge. When the session ends, the flows are lost.
 func (k *Keeper) watch(ctx context.Context) {
-	pause := firstPause
+	pause := minPause
 	for {
-		_ = k.Bridge.Session(ctx, func() { pause = firstPause; k.again() })
+		_ = k.Bridge.Session(ctx, func() { pause = minPause; k.invalidate() })
+		k.lost()
 		select {
 		case <-ctx.Done():
 			return

@@ -11,13 +11,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/openflow"
 )
 
-// meterText is a meter as ovs-ofctl prints it, with one band.
+// meterText matches a meter with one band in the output of ovs-ofctl.
 var meterText = regexp.MustCompile(`meter=(\d+) kbps burst[^\n]*\n\s*type=drop rate=(\d+) burst_size=(\d+)`)
 
-// anyMeter is a meter of any kind.
+// anyMeter matches a meter of any kind.
 var anyMeter = regexp.MustCompile(`(?m)^meter=(\d+) `)
 
-// meters returns the meters of the bridge by ID. Those of another kind than this package makes have no rate.
+// meters returns the meters of the bridge by ID. Meters of a kind that this package does not create have no rate.
 func (b Bridge) meters(ctx context.Context) (map[uint32]openflow.Rate, error) {
 	out, err := b.ofctl(ctx, "", "dump-meters", "unix:"+b.management())
 	if err != nil {
@@ -25,7 +25,7 @@ func (b Bridge) meters(ctx context.Context) (map[uint32]openflow.Rate, error) {
 	}
 	all := map[uint32]openflow.Rate{}
 	number := func(text string) uint32 {
-		n, _ := strconv.ParseUint(text, 10, 32) // it consists of digits; one that is too long is no rate of this package
+		n, _ := strconv.ParseUint(text, 10, 32) // the text has only digits; a number that is too large becomes the maximum
 		return uint32(n)
 	}
 	for _, m := range anyMeter.FindAllStringSubmatch(out, -1) {
@@ -37,32 +37,32 @@ func (b Bridge) meters(ctx context.Context) (map[uint32]openflow.Rate, error) {
 	return all, nil
 }
 
-// MeterDifferences compares the meters of the bridge with those of a set. Each is a clause.
+// MeterDifferences compares the meters of the bridge with those of a set. Each difference is a clause.
 func (b Bridge) MeterDifferences(ctx context.Context, s openflow.Set) ([]string, error) {
-	have, err := b.meters(ctx)
+	live, err := b.meters(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []string
 	for _, r := range s.Rates() {
-		switch other, exists := have[r.ID]; {
+		switch other, exists := live[r.ID]; {
 		case !exists:
 			all = append(all, fmt.Sprintf("meter %d is missing", r.ID))
 		case other != r:
 			all = append(all, fmt.Sprintf("meter %d has %d kbit/s, not %d", r.ID, other.Kilobits, r.Kilobits))
 		}
-		delete(have, r.ID)
+		delete(live, r.ID)
 	}
-	for _, id := range slices.Sorted(maps.Keys(have)) {
+	for _, id := range slices.Sorted(maps.Keys(live)) {
 		all = append(all, fmt.Sprintf("meter %d is one that no flow uses", id))
 	}
 	return all, nil
 }
 
-// groupText is a group as ovs-ofctl prints it.
+// groupText matches a group in the output of ovs-ofctl.
 var groupText = regexp.MustCompile(`group_id=(\d+)`)
 
-// Groups returns the IDs of the groups of the bridge. A set has none.
+// Groups returns the IDs of the groups of the bridge. Sets have no groups.
 func (b Bridge) Groups(ctx context.Context) ([]string, error) {
 	out, err := b.ofctl(ctx, "", "dump-groups", "unix:"+b.management())
 	if err != nil {
@@ -75,15 +75,15 @@ func (b Bridge) Groups(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// addMeters makes the bridge have meters. Those that it has already are not touched, and go on to measure.
+// addMeters adds or changes meters of the bridge. It does not change equal meters, which keep their state.
 func (b Bridge) addMeters(ctx context.Context, want []openflow.Rate) error {
-	have, err := b.meters(ctx)
+	live, err := b.meters(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range want {
 		verb := "add-meter"
-		if other, exists := have[r.ID]; exists {
+		if other, exists := live[r.ID]; exists {
 			if other == r {
 				continue
 			}
@@ -96,16 +96,16 @@ func (b Bridge) addMeters(ctx context.Context, want []openflow.Rate) error {
 	return nil
 }
 
-// removeMeters removes all meters but those that are wanted. Open vSwitch removes flows that name them, too.
+// removeMeters removes all meters except the desired ones. Open vSwitch also removes flows that refer to them.
 func (b Bridge) removeMeters(ctx context.Context, want []openflow.Rate) error {
-	have, err := b.meters(ctx)
+	live, err := b.meters(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range want {
-		delete(have, r.ID)
+		delete(live, r.ID)
 	}
-	for id := range have {
+	for id := range live {
 		if _, err := b.ofctl(ctx, "", "del-meter", "unix:"+b.management(), "meter="+strconv.FormatUint(uint64(id), 10)); err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 	"net"
 )
 
-// What a session needs of OpenFlow 1.5 (section 7.1 and 7.5 of the specification): messages have a header of 8 bytes with the version, a
-// type, the length and an identifier.
+// Constants of OpenFlow 1.5 (sections 7.1 and 7.5 of the specification): messages have a header of 8 bytes with the version, the type, the length and an
+// identifier.
 const (
 	version     = 0x06
 	headerSize  = 8
@@ -21,8 +21,8 @@ const (
 	helloBitmap = 1 // type of the element of a hello that lists versions
 )
 
-// Session connects to the bridge, calls connected, and returns when the connection ends: with the reason, since then ovs-vswitchd has ended
-// and lost the flows, or the bridge was removed; or with nil when the context ends.
+// Session connects to the bridge, calls connected, and returns when the connection ends: ovs-vswitchd has then ended and lost the flows, or the bridge was
+// removed. The error is the reason; nil if the context ended.
 func (b Bridge) Session(ctx context.Context, connected func()) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", b.management())
 	if err != nil {
@@ -30,7 +30,7 @@ func (b Bridge) Session(ctx context.Context, connected func()) error {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	// A hello that lists the one version: without the list, the version of the header would be the highest of several.
+	// The hello lists its only version: without the list, the version of the header would be the highest supported one.
 	element := []byte{0, helloBitmap, 0, 8, 0, 0, 0, 1 << version}
 	if err := send(conn, typeHello, 1, element); err != nil {
 		return b.sessionError(ctx, err)

@@ -1,4 +1,4 @@
-// Package kernelwatch reports when the kernel's routes, interfaces or addresses change.
+// Package kernelwatch watches the kernel's routes, interfaces and addresses.
 package kernelwatch
 
 import (
@@ -12,16 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Filter says which changes matter. The zero value is only the default routes.
+// Filter selects changes. The zero value selects only default routes.
 type Filter struct {
 	// Links are the indexes of interfaces.
 	Links []int
-	// Route reports whether a route to a destination matters; nil means that none does. Default routes always do.
+	// Route selects routes by their destination; nil selects none. Default routes are always selected.
 	Route func(netip.Prefix) bool
 }
 
-// Watch calls changed whenever the kernel reports a change that matters, until the context ends. It may call it without need, but never
-// misses a change: it also calls it when reports were lost.
+// Watch calls changed for each selected change until the context ends. It never misses a change, but may call changed without one, for example when
+// messages were lost.
 func Watch(ctx context.Context, f Filter, changed func()) error {
 	socket, err := nl.Subscribe(unix.NETLINK_ROUTE, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE,
 		unix.RTNLGRP_LINK, unix.RTNLGRP_IPV4_IFADDR, unix.RTNLGRP_IPV6_IFADDR)
@@ -57,7 +57,7 @@ func Watch(ctx context.Context, f Filter, changed func()) error {
 	}
 }
 
-// concerns reports whether a message of the kernel matters. One that cannot be read does.
+// concerns reports whether a message of the kernel is selected. Messages that cannot be read are.
 func (f Filter) concerns(kind uint16, data []byte) bool {
 	switch kind {
 	case unix.RTM_NEWROUTE, unix.RTM_DELROUTE:

@@ -1,4 +1,4 @@
-// Package links makes interfaces of the node have exactly the addresses and routes that an agent wants.
+// Package links sets the addresses and routes of interfaces of the node.
 package links
 
 import (
@@ -14,32 +14,32 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// SetAddresses gives an interface exactly these addresses, besides link-local ones.
-func SetAddresses(link netlink.Link, want []netip.Prefix) error {
-	have, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
+// SetAddresses replaces the addresses of an interface, except link-local ones, and reports whether it changed any.
+func SetAddresses(link netlink.Link, desired []netip.Prefix) (changed bool, err error) {
+	live, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_ALL) })
 	if err != nil {
-		return fmt.Errorf("list addresses: %w", err)
+		return false, fmt.Errorf("list addresses: %w", err)
 	}
 	var errs []error
-	right := map[netip.Prefix]bool{}
-	for i := range have {
-		p, ok := netaddr.FromIPNet(have[i].IPNet)
+	kept := map[netip.Prefix]bool{}
+	for i := range live {
+		p, ok := netaddr.FromIPNet(live[i].IPNet)
 		if !ok || p.Addr().IsLinkLocalUnicast() {
 			continue
 		}
-		if right[p] = slices.Contains(want, p); !right[p] {
-			errs = append(errs, netlink.AddrDel(link, &have[i]))
+		if kept[p] = slices.Contains(desired, p); !kept[p] {
+			errs = append(errs, netlink.AddrDel(link, &live[i]))
 		}
 	}
-	for _, p := range want {
-		if !right[p] {
+	for _, p := range desired {
+		if !kept[p] {
 			errs = append(errs, netlink.AddrReplace(link, &netlink.Addr{IPNet: netaddr.IPNet(p), Flags: noDAD(p)}))
 		}
 	}
-	return errors.Join(errs...)
+	return len(errs) > 0, errors.Join(errs...)
 }
 
-// noDAD skips the detection of duplicate addresses: agents have each address once.
+// noDAD returns the flag that disables duplicate address detection, which IPv6 addresses of agents do not need.
 func noDAD(p netip.Prefix) int {
 	if p.Addr().Is6() {
 		return unix.IFA_F_NODAD
@@ -47,18 +47,18 @@ func noDAD(p netip.Prefix) int {
 	return 0
 }
 
-// Protocol marks the routes of agents. The kernel gives it no meaning.
+// Protocol is the protocol number of agents' routes. It has no meaning for the kernel.
 const Protocol = 118
 
-// standard is the priority that the kernel gives routes without one.
-func standard(to netip.Prefix) int {
+// defaultPriority returns the priority that the kernel assigns to routes without one.
+func defaultPriority(to netip.Prefix) int {
 	if to.Addr().Is6() {
 		return 1024
 	}
 	return 0
 }
 
-// Routes returns the routes of agents by an interface.
+// Routes returns the routes of agents through an interface.
 func Routes(link netlink.Link) ([]netlink.Route, error) {
 	all, err := netlinkdump.All(func() ([]netlink.Route, error) {
 		return netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: Protocol, LinkIndex: link.Attrs().Index}, netlink.RT_FILTER_PROTOCOL|netlink.RT_FILTER_OIF)
@@ -69,36 +69,36 @@ func Routes(link netlink.Link) ([]netlink.Route, error) {
 	return all, nil
 }
 
-// SetRoutes gives an interface exactly these routes, by destination, besides those of the kernel and of third parties. Without a next hop a
-// destination is on the link. With an MTU of 0 it is that of the link.
-func SetRoutes(link netlink.Link, want map[netip.Prefix]netip.Addr, mtu int) error {
-	have, err := Routes(link)
+// SetRoutes replaces the routes of agents through an interface. desired maps destinations to next hops; a destination with the zero address is on the
+// link. With an MTU of 0, the MTU of the link is used. SetRoutes reports whether it changed any route.
+func SetRoutes(link netlink.Link, desired map[netip.Prefix]netip.Addr, mtu int) (changed bool, err error) {
+	live, err := Routes(link)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var errs []error
-	right, replaced := map[netip.Prefix]bool{}, map[netip.Prefix]*netlink.Route{}
-	for i := range have {
-		to, ok := netaddr.FromIPNet(have[i].Dst)
-		via, _ := netip.AddrFromSlice(have[i].Gw) // the zero value without a next hop
-		next, wanted := want[to]
+	kept, replaced := map[netip.Prefix]bool{}, map[netip.Prefix]*netlink.Route{}
+	for i := range live {
+		to, ok := netaddr.FromIPNet(live[i].Dst)
+		via, _ := netip.AddrFromSlice(live[i].Gw) // the zero value without a next hop
+		next, wanted := desired[to]
 		wanted = ok && wanted && next == via.Unmap()
 		switch {
-		case wanted && have[i].MTU == mtu:
-			right[to] = true
-		case wanted && have[i].Priority == standard(to):
-			replaced[to] = &have[i] // packets have a route all the time
+		case wanted && live[i].MTU == mtu:
+			kept[to] = true
+		case wanted && live[i].Priority == defaultPriority(to):
+			replaced[to] = &live[i] // replaced without a gap
 		default:
-			errs = append(errs, remove(to, &have[i]))
+			errs = append(errs, remove(to, &live[i]))
 		}
 	}
 	for to, old := range replaced {
-		if right[to] {
+		if kept[to] {
 			errs = append(errs, remove(to, old))
 		}
 	}
-	for to, via := range want {
-		if right[to] {
+	for to, via := range desired {
+		if kept[to] {
 			continue
 		}
 		route := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: netaddr.IPNet(to), Protocol: Protocol, MTU: mtu}
@@ -107,11 +107,13 @@ func SetRoutes(link netlink.Link, want map[netip.Prefix]netip.Addr, mtu int) err
 		} else {
 			route.Scope = netlink.SCOPE_LINK
 		}
-		if err := netlink.RouteReplace(route); err != nil {
-			errs = append(errs, fmt.Errorf("route %s via %s: %w", to, via, err))
+		err := netlink.RouteReplace(route)
+		if err != nil {
+			err = fmt.Errorf("route %s via %s: %w", to, via, err)
 		}
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return len(errs) > 0, errors.Join(errs...)
 }
 
 func remove(to netip.Prefix, route *netlink.Route) error {

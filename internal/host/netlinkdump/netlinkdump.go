@@ -1,4 +1,4 @@
-// Package netlinkdump lists what the kernel has, also while it changes.
+// Package netlinkdump lists objects of the kernel consistently while they change.
 package netlinkdump
 
 import (
@@ -7,11 +7,11 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// attempts bounds how often a list is read.
+// attempts is the maximum number of attempts to read a list.
 const attempts = 100
 
-// All calls list until nothing has changed while the kernel answered, at most a hundred times: a list that was interrupted
-// (netlink.ErrDumpInterrupted) may lack entries that exist. It is then the error, without a list.
+// All calls list, and repeats it up to a hundred times while a concurrent change interrupts the dump (netlink.ErrDumpInterrupted), because an interrupted
+// list may be incomplete. After the last attempt it returns that error without a list.
 func All[T any](list func() ([]T, error)) (all []T, err error) {
 	for range attempts {
 		if all, err = list(); !errors.Is(err, netlink.ErrDumpInterrupted) {

@@ -1,4 +1,4 @@
-// Package nflog reads the packets that rules of nftables log to a group, in the network namespace of the process.
+// Package nflog reads the packets that nftables rules log to a group, in the network namespace of the process.
 package nflog
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What is used of the kernel's include/uapi/linux/netfilter/nfnetlink_log.h. Numbers are in network byte order.
+// Constants of linux/netfilter/nfnetlink_log.h. Numbers are in network byte order.
 const (
 	subsystem     = 4 // NFNL_SUBSYS_ULOG
 	messagePacket = subsystem << 8
@@ -23,13 +23,13 @@ const (
 	commandBind   = 1
 	copyPacket    = 2
 	payload       = 9 // NFULA_PAYLOAD
-	// headers is how much of a packet is copied: the longest IPv4 header, and the ports.
+	// headers is the number of bytes of a packet that are copied: the longest IPv4 header, and the ports.
 	headers = 64
 	// genericHeader is the length of struct nfgenmsg: family, version, and the group.
 	genericHeader = 4
 )
 
-// Packet is what is read of an IPv4 packet.
+// Packet has header fields of an IPv4 packet.
 type Packet struct {
 	Source, Destination netip.Addr
 	// Protocol is the number of the protocol above IP, DestinationPort its port; 0 for one that has no ports.
@@ -37,8 +37,8 @@ type Packet struct {
 	DestinationPort uint16
 }
 
-// Listen calls packet for each IPv4 packet that is logged to the group, until the context ends; it returns nil then. A packet that is logged
-// while too many wait is not reported. Two processes cannot listen to a group.
+// Listen calls packet for each IPv4 packet that is logged to the group, and returns nil when the context ends. Packets are lost if too many wait. Only one
+// process can listen to a group.
 func Listen(ctx context.Context, group uint16, packet func(Packet)) error {
 	conn, err := netlink.Dial(unix.NETLINK_NETFILTER, nil)
 	if err != nil {

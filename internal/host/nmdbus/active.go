@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ActiveState is how far an active connection is. The numbers are those of NMActiveConnectionState.
+// ActiveState is the state of an active connection. The numbers are those of NMActiveConnectionState.
 type ActiveState uint32
 
 // The states of an active connection.
@@ -18,20 +18,20 @@ const (
 	Deactivated  ActiveState = 4
 )
 
-// Active is a profile at work on its devices.
+// Active is an active connection: a profile that is activated on devices.
 type Active struct {
 	Path    Path
 	UUID    string
 	State   ActiveState
 	Devices []Path
-	// External marks one that NetworkManager made up for a device that a third party has configured.
+	// External is true if NetworkManager created the profile in memory for a device that a third party configured.
 	External bool
 }
 
 // flagExternal is NM_ACTIVATION_STATE_FLAG_EXTERNAL.
 const flagExternal = 0x80
 
-// ActiveConnections lists what is active, or on the way to it.
+// ActiveConnections lists the active and activating connections.
 func (c *Client) ActiveConnections(ctx context.Context) ([]Active, error) {
 	p, err := c.properties(ctx, managerPath, service)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *Client) Active(ctx context.Context, path Path) (Active, error) {
 	}, nil
 }
 
-// Activate activates a profile, on a device or, with None, on the one that the profile is bound to. It returns at once.
+// Activate activates a profile on a device, or with None on the device that the profile is bound to. It does not wait for the activation.
 func (c *Client) Activate(ctx context.Context, profile, device Path) (Path, error) {
 	var active Path
 	if err := c.call(ctx, managerPath, service+".ActivateConnection", []any{&active}, profile, device, None); err != nil {
@@ -72,9 +72,8 @@ func (c *Client) Activate(ctx context.Context, profile, device Path) (Path, erro
 	return active, nil
 }
 
-// Checkpoint makes NetworkManager remember all devices and the profiles that are active on them. It goes back to them
-// after the timeout, and then deletes profiles and disconnects devices that are new. Checkpoints that were there are
-// forgotten. Seconds are its finest unit.
+// Checkpoint creates a checkpoint of all devices and their active profiles, and destroys earlier checkpoints. After the timeout, which is rounded up to
+// seconds, NetworkManager rolls back to the checkpoint, deletes new profiles and disconnects new devices.
 func (c *Client) Checkpoint(ctx context.Context, timeout time.Duration) (Path, error) {
 	const destroyAll, deleteNewConnections, disconnectNewDevices = 1, 2, 4
 	seconds := max(1, uint32((timeout+time.Second-1)/time.Second))
@@ -87,7 +86,7 @@ func (c *Client) Checkpoint(ctx context.Context, timeout time.Duration) (Path, e
 	return path, nil
 }
 
-// HasCheckpoint reports whether a checkpoint is still armed.
+// HasCheckpoint reports whether a checkpoint exists.
 func (c *Client) HasCheckpoint(ctx context.Context, path Path) (bool, error) {
 	p, err := c.properties(ctx, managerPath, service)
 	if err != nil {
@@ -96,7 +95,7 @@ func (c *Client) HasCheckpoint(ctx context.Context, path Path) (bool, error) {
 	return slices.Contains(get[[]Path](p, "Checkpoints"), path), nil
 }
 
-// DestroyCheckpoint disarms a checkpoint; what was changed since stays.
+// DestroyCheckpoint destroys a checkpoint, and keeps the changes since its creation.
 func (c *Client) DestroyCheckpoint(ctx context.Context, path Path) error {
 	if err := c.call(ctx, managerPath, service+".CheckpointDestroy", nil, path); err != nil {
 		return fmt.Errorf("destroy a checkpoint: %w", err)
@@ -104,7 +103,7 @@ func (c *Client) DestroyCheckpoint(ctx context.Context, path Path) error {
 	return nil
 }
 
-// Rollback goes back to a checkpoint. Devices that could not be brought back are named with a number that says why.
+// Rollback rolls back to a checkpoint. failed has the devices that could not be restored, with NetworkManager's result code.
 func (c *Client) Rollback(ctx context.Context, path Path) (failed map[string]uint32, err error) {
 	results := map[string]uint32{}
 	if err := c.call(ctx, managerPath, service+".CheckpointRollback", []any{&results}, path); err != nil {

@@ -1,6 +1,5 @@
-// Package nmdbus is a client of NetworkManager on the message bus: devices, profiles, what is active, and checkpoints.
-// It decides nothing. Objects go away at any time; a call on one that is gone fails with an error that Gone recognizes.
-// A Client is safe for use by several goroutines, and outlives a restart of NetworkManager, but not of the bus.
+// Package nmdbus is a D-Bus client of NetworkManager: devices, profiles, active connections and checkpoints. Objects may be removed at any time; Gone
+// recognizes the resulting errors. A Client is safe for concurrent use. It survives a restart of NetworkManager, but not of the bus.
 package nmdbus
 
 import (
@@ -11,10 +10,10 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Path names an object of NetworkManager. None is the absence of one.
+// Path is the path of an object of NetworkManager, or None.
 type Path = dbus.ObjectPath
 
-// None stands for no object.
+// None means no object.
 const None Path = "/"
 
 const (
@@ -50,10 +49,10 @@ func Dial(address string) (*Client, error) {
 	return &Client{conn: conn}, nil
 }
 
-// Close ends the connection. Checkpoints stay.
+// Close closes the connection. Checkpoints remain.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// Gone reports whether an error says that an object, or NetworkManager itself, is not there, or not active any more.
+// Gone reports whether an error means that an object or NetworkManager itself does not exist, or is no longer active.
 func Gone(err error) bool {
 	var e dbus.Error
 	if !errors.As(err, &e) {
@@ -78,16 +77,16 @@ func (c *Client) Running(ctx context.Context) (bool, error) {
 	return there, nil
 }
 
-// Info is what NetworkManager says of itself.
+// Info has properties of NetworkManager.
 type Info struct {
 	Version string
 	// OVS reports whether profiles of Open vSwitch can be activated.
 	OVS bool
-	// Startup is true while NetworkManager still activates what it found at its own start.
+	// Startup is true while NetworkManager activates connections after its own start.
 	Startup bool
 }
 
-// Info asks NetworkManager about itself.
+// Info reads the properties of NetworkManager.
 func (c *Client) Info(ctx context.Context) (Info, error) {
 	p, err := c.properties(ctx, managerPath, service)
 	if err != nil {
@@ -114,7 +113,7 @@ func (c *Client) properties(ctx context.Context, path Path, iface string) (map[s
 	return p, err
 }
 
-// get returns a property, or the zero value if it is not there or of another type.
+// get returns a property, or the zero value if it is missing or of another type.
 func get[T any](p map[string]dbus.Variant, name string) T {
 	v, _ := p[name].Value().(T)
 	return v

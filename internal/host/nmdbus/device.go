@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// DeviceState is how far a device is. The numbers are those of NMDeviceState.
+// DeviceState is the state of a device. The numbers are those of NMDeviceState.
 type DeviceState uint32
 
-// The states that matter here. A device between StateConnecting and StateActivated is being configured.
+// Some states. A device between StateConnecting and StateActivated is being configured.
 const (
 	StateUnmanaged    DeviceState = 10
 	StateUnavailable  DeviceState = 20
@@ -20,31 +20,31 @@ const (
 	StateFailed       DeviceState = 120
 )
 
-// DeviceType is what a device is. The numbers are those of NMDeviceType.
+// DeviceType is the type of a device. The numbers are those of NMDeviceType.
 type DeviceType uint32
 
-// The types that matter here.
+// Some types.
 const (
 	TypeGeneric DeviceType = 14
 	TypeTUN     DeviceType = 16
 )
 
-// Device is a network device as NetworkManager sees it.
+// Device is a network device of NetworkManager.
 type Device struct {
 	Path      Path
 	Interface string
 	Type      DeviceType
 	State     DeviceState
-	// Reason is a number of NMDeviceStateReason: why the device is in its state.
+	// Reason is the NMDeviceStateReason of the state.
 	Reason uint32
-	// Real is false for a device that only a profile promises.
+	// Real is false for a device that a profile defines and that does not exist yet.
 	Real    bool
 	Managed bool
 	// Active is the active connection, or None.
 	Active Path
 }
 
-// Devices lists all devices, also those that are not managed.
+// Devices lists all devices, including unmanaged ones.
 func (c *Client) Devices(ctx context.Context) ([]Device, error) {
 	var paths []Path
 	if err := c.call(ctx, managerPath, service+".GetAllDevices", []any{&paths}); err != nil {
@@ -76,12 +76,12 @@ func (c *Client) Devices(ctx context.Context) ([]Device, error) {
 func (c *Client) Manage(ctx context.Context, device Path) error {
 	err := c.call(ctx, device, "org.freedesktop.DBus.Properties.Set", nil, deviceIface, "Managed", variant(true))
 	if err != nil {
-		return fmt.Errorf("have a device managed: %w", err)
+		return fmt.Errorf("manage a device: %w", err)
 	}
 	return nil
 }
 
-// Applied returns the settings that a device runs with, which differ from its profile's when that was changed since.
+// Applied returns the active settings of a device. They differ from its profile if that has changed since the activation.
 func (c *Client) Applied(ctx context.Context, device Path) (Settings, error) {
 	var s Settings
 	var version uint64
@@ -91,7 +91,7 @@ func (c *Client) Applied(ctx context.Context, device Path) (Settings, error) {
 	return s.normal(), nil
 }
 
-// Reapply brings a device to its profile without taking it down. It fails when the change needs an activation.
+// Reapply applies a changed profile to a device without deactivating it. It fails if the change needs an activation.
 func (c *Client) Reapply(ctx context.Context, device Path) error {
 	if err := c.call(ctx, device, deviceIface+".Reapply", nil, Settings{}, uint64(0), uint32(0)); err != nil {
 		return fmt.Errorf("reapply the profile: %w", err)
@@ -99,7 +99,7 @@ func (c *Client) Reapply(ctx context.Context, device Path) error {
 	return nil
 }
 
-// Disconnect deactivates a device, and keeps NetworkManager from activating it again by itself.
+// Disconnect deactivates a device, and prevents NetworkManager from activating it again automatically.
 func (c *Client) Disconnect(ctx context.Context, device Path) error {
 	if err := c.call(ctx, device, deviceIface+".Disconnect", nil); err != nil && !Gone(err) {
 		return fmt.Errorf("disconnect a device: %w", err)
@@ -107,7 +107,7 @@ func (c *Client) Disconnect(ctx context.Context, device Path) error {
 	return nil
 }
 
-// DeleteDevice removes a device that exists only in software.
+// DeleteDevice deletes a software device.
 func (c *Client) DeleteDevice(ctx context.Context, device Path) error {
 	if err := c.call(ctx, device, deviceIface+".Delete", nil); err != nil && !Gone(err) {
 		return fmt.Errorf("delete a device: %w", err)

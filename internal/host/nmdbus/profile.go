@@ -11,10 +11,10 @@ import (
 // Settings are a profile's settings: section, key, value.
 type Settings map[string]map[string]dbus.Variant
 
-// Text returns a setting that is a string; empty if it is not there.
+// Text returns a string setting; empty if it is missing.
 func (s Settings) Text(section, key string) string { return get[string](s[section], key) }
 
-// Integer returns a setting that is a number; ok is false if it is not there.
+// Integer returns an integer setting; ok is false if it is missing.
 func (s Settings) Integer(section, key string) (value int64, ok bool) {
 	switch v := s[section][key].Value().(type) {
 	case int32:
@@ -27,13 +27,13 @@ func (s Settings) Integer(section, key string) (value int64, ok bool) {
 	return 0, false
 }
 
-// Flag returns a setting that is a truth value; false if it is not there.
+// Flag returns a boolean setting; false if it is missing.
 func (s Settings) Flag(section, key string) bool { return get[bool](s[section], key) }
 
-// Equal reports whether two settings say the same.
+// Equal reports whether two settings are equal.
 func (s Settings) Equal(o Settings) bool { return reflect.DeepEqual(s, o) }
 
-// normal takes out what changes without anybody having changed the profile.
+// normal removes the time stamp, which NetworkManager itself changes.
 func (s Settings) normal() Settings {
 	delete(s["connection"], "timestamp")
 	return s
@@ -42,12 +42,12 @@ func (s Settings) normal() Settings {
 // Profile is a connection profile.
 type Profile struct {
 	Path Path
-	// File is the keyfile; empty for a profile that is only in memory.
+	// File is the keyfile; empty for a profile in memory.
 	File     string
 	UUID, ID string
 	// Type is the name of the main section: 802-3-ethernet, bridge, ...
 	Type string
-	// Interface is the device that the profile is bound to; empty if it is to none, or to one by its MAC address.
+	// Interface is the name of the device that the profile is bound to; empty if it is bound to none, or to a MAC address.
 	Interface string
 	Settings  Settings
 }
@@ -73,7 +73,7 @@ func (c *Client) Profiles(ctx context.Context) ([]Profile, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read where a profile is kept: %w", err)
+			return nil, fmt.Errorf("read the file name of a profile: %w", err)
 		}
 		p.Settings = p.Settings.normal()
 		p.File = get[string](properties, "Filename")
@@ -84,8 +84,8 @@ func (c *Client) Profiles(ctx context.Context) ([]Profile, error) {
 	return profiles, nil
 }
 
-// Reload makes NetworkManager read all keyfiles again. Profiles whose file is gone go; devices that run with one stay up
-// until they are deactivated, except those that exist only for the profile.
+// Reload makes NetworkManager read all keyfiles again. It removes profiles without a file; their devices stay active until they are deactivated, except
+// software devices of the profile.
 func (c *Client) Reload(ctx context.Context) error {
 	var ok bool
 	if err := c.call(ctx, settingsPath, settingsIface+".ReloadConnections", []any{&ok}); err != nil {
@@ -94,7 +94,7 @@ func (c *Client) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Resolver is what NetworkManager uses to resolve names, by interface.
+// Resolver is the DNS configuration of an interface.
 type Resolver struct {
 	Interface string
 	Servers   []string
@@ -102,11 +102,11 @@ type Resolver struct {
 	Priority  int32
 }
 
-// Resolvers returns where names are resolved, best first.
+// Resolvers returns the DNS configuration, in the order of priority.
 func (c *Client) Resolvers(ctx context.Context) ([]Resolver, error) {
 	p, err := c.properties(ctx, dnsPath, dnsIface)
 	if err != nil {
-		return nil, fmt.Errorf("read where names are resolved: %w", err)
+		return nil, fmt.Errorf("read the DNS configuration: %w", err)
 	}
 	var out []Resolver
 	for _, entry := range get[[]map[string]dbus.Variant](p, "Configuration") {

@@ -1,4 +1,4 @@
-// Package nsid identifies network namespaces: their paths are used again, for another sandbox or after a restart of the node.
+// Package nsid identifies network namespaces, whose paths are reused by other sandboxes and after a restart of the node.
 package nsid
 
 import (
@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// Of identifies the network namespace behind a path by device and inode. The error of a path that does not exist is fs.ErrNotExist.
+// Of returns an identifier of the network namespace at a path, from its device and inode. The error wraps fs.ErrNotExist if the path does not exist.
 func Of(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -22,8 +22,8 @@ func Of(path string) (string, error) {
 	return strconv.FormatUint(stat.Dev, 16) + ":" + strconv.FormatUint(stat.Ino, 10), nil
 }
 
-// BelowRun returns the path of a network namespace as a container has it. Runtimes name /var/run, which is a link to /run on nodes, and not
-// in images.
+// BelowRun returns the path of a network namespace inside a container. Runtimes report paths below /var/run, which is a link to /run on nodes, but not in
+// images.
 func BelowRun(path string) string {
 	if rest, ok := strings.CutPrefix(path, "/var/run/"); ok {
 		return "/run/" + rest

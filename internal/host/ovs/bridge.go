@@ -12,19 +12,19 @@ import (
 
 const database = "Open_vSwitch"
 
-// looks is how often wait asks whether ovs-vswitchd has taken over a configuration.
-const looks = 5 * time.Millisecond
+// pollInterval is the interval at which the state of ovs-vswitchd is polled.
+const pollInterval = 5 * time.Millisecond
 
 // Bridge is a bridge.
 type Bridge struct {
 	Name string
 	// Userspace is true for the userspace datapath.
 	Userspace bool
-	// Secure is true for a bridge without flows of its own: until a controller sets some, it drops everything.
+	// Secure is true for the fail mode secure: the bridge drops all packets until a controller adds flows.
 	Secure bool
 }
 
-// datapath is the type of the bridge's datapath.
+// datapath returns the type of the bridge's datapath.
 func (b Bridge) datapath() string {
 	if b.Userspace {
 		return "netdev"
@@ -35,18 +35,18 @@ func (b Bridge) datapath() string {
 // Port is a port with one interface of the same name.
 type Port struct {
 	Name string
-	// Type is that of the interface: empty for one of the kernel, or geneve, vxlan, patch, internal.
+	// Type is the type of the interface: empty for one of the kernel, or geneve, vxlan, patch, internal.
 	Type string
-	// Number is the number of the port that Open vSwitch gives it if it is free; 0 leaves the choice to Open vSwitch.
+	// Number is the requested OpenFlow port number, which Open vSwitch uses if it is free; 0 requests none.
 	Number uint32
-	// Options are the interface's, ExternalIDs what controllers read of it, such as iface-id.
+	// Options and ExternalIDs are those of the interface. Controllers read external IDs such as iface-id.
 	Options, ExternalIDs map[string]string
 }
 
-// Configuration is the database of a node's Open vSwitch.
+// Configuration changes the database of a node's Open vSwitch.
 type Configuration struct{ Client *ovsdb.Client }
 
-// Initialize creates the root of the configuration, if there is none, and sets external IDs of it.
+// Initialize creates the root row of the configuration, if it is missing, and merges external IDs into it.
 func (c Configuration) Initialize(ctx context.Context, externalIDs map[string]string) error {
 	root := ovsdb.Select("Open_vSwitch", []string{"external_ids"})
 	results, err := c.Client.Transact(ctx, database, root)
@@ -54,7 +54,7 @@ func (c Configuration) Initialize(ctx context.Context, externalIDs map[string]st
 		return fmt.Errorf("read the configuration of open vswitch: %w", err)
 	}
 	if len(results[0].Rows) == 0 {
-		// The table has one row at most: of two that insert it, one fails.
+		// The table has at most one row: a concurrent insert fails.
 		_, err = c.Client.Transact(ctx, database, ovsdb.Insert("Open_vSwitch", "", map[string]any{"external_ids": ovsdb.Map(externalIDs)}))
 	} else {
 		merged := results[0].Rows[0].Map("external_ids")
@@ -70,7 +70,7 @@ func (c Configuration) Initialize(ctx context.Context, externalIDs map[string]st
 	return nil
 }
 
-// EnsureBridge creates a bridge with its local port, or changes the one of that name. It returns when ovs-vswitchd has done it.
+// EnsureBridge creates or updates a bridge with its local port, and waits until ovs-vswitchd has applied the change.
 func (c Configuration) EnsureBridge(ctx context.Context, b Bridge) error {
 	mode := "standalone"
 	if b.Secure {
@@ -94,7 +94,7 @@ func (c Configuration) EnsureBridge(ctx context.Context, b Bridge) error {
 	return c.commit(ctx, "bridge "+b.Name, operations)
 }
 
-// DeleteBridge removes a bridge with its ports. That there is none is no error.
+// DeleteBridge deletes a bridge with its ports. A missing bridge is no error.
 func (c Configuration) DeleteBridge(ctx context.Context, name string) error {
 	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Bridge", []string{"_uuid"}, ovsdb.Equal("name", name)))
 	if err != nil {
@@ -108,8 +108,8 @@ func (c Configuration) DeleteBridge(ctx context.Context, name string) error {
 	})
 }
 
-// EnsurePort adds a port to a bridge, or changes the port of that name, and returns when ovs-vswitchd has done it. What ovs-vswitchd
-// cannot do with its interface is an error.
+// EnsurePort creates or updates a port of a bridge, and waits until ovs-vswitchd has applied the change. It returns the error that ovs-vswitchd reports
+// for the interface.
 func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) error {
 	exists, err := c.exists(ctx, "Port", p.Name)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) er
 	if !exists {
 		settings["name"] = p.Name
 		operations = []ovsdb.Operation{
-			// Without the bridge, the port would belong to nothing, and not be created.
+			// Without the bridge, the server would remove the unreferenced port.
 			ovsdb.Guard("Bridge", map[string]any{"name": bridge}, ovsdb.Equal("name", bridge)),
 			ovsdb.Insert("Interface", "i", settings),
 			ovsdb.Insert("Port", "p", map[string]any{"name": p.Name, "interfaces": ovsdb.Named("i")}),
@@ -143,7 +143,7 @@ func (c Configuration) EnsurePort(ctx context.Context, bridge string, p Port) er
 	return nil
 }
 
-// DeletePort removes a port from a bridge. That there is none is no error.
+// DeletePort deletes a port of a bridge. A missing port is no error.
 func (c Configuration) DeletePort(ctx context.Context, bridge, port string) error {
 	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Port", []string{"_uuid"}, ovsdb.Equal("name", port)))
 	if err != nil {
@@ -165,7 +165,7 @@ func (c Configuration) exists(ctx context.Context, table, name string) (bool, er
 	return len(results[0].Rows) > 0, nil
 }
 
-// commit carries out operations, and waits until ovs-vswitchd has taken over the configuration.
+// commit carries out operations, and waits until ovs-vswitchd has applied the configuration.
 func (c Configuration) commit(ctx context.Context, what string, operations []ovsdb.Operation) error {
 	n := len(operations)
 	operations = append(operations, ovsdb.Mutate("Open_vSwitch", "next_cfg", "+=", 1), ovsdb.Select("Open_vSwitch", []string{"next_cfg"}))
@@ -187,7 +187,7 @@ func (c Configuration) commit(ctx context.Context, what string, operations []ovs
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait until ovs-vswitchd has configured %s: %w", what, ctx.Err())
-		case <-time.After(looks):
+		case <-time.After(pollInterval):
 		}
 	}
 }

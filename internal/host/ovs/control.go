@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Control calls commands of a daemon of Open vSwitch or OVN, as ovs-appctl does. It is the path of the daemon's control socket.
+// Control is the path of the control socket of a daemon of Open vSwitch or OVN, as used by ovs-appctl.
 type Control string
 
-// Call calls a command and returns what it prints. A command that the daemon refuses is an error with the daemon's reason.
+// Call calls a command and returns its output. If the daemon refuses the command, the error has the daemon's message.
 func (c Control) Call(ctx context.Context, command string, arguments ...string) (string, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", string(c))
 	if err != nil {

@@ -17,46 +17,46 @@ import (
 	"github.com/cluster-network-operator/cno/internal/agent"
 )
 
-// endLimit is how long a process may take to end after SIGTERM.
-const endLimit = 5 * time.Second
+// stopTimeout is the time between SIGTERM and SIGKILL.
+const stopTimeout = 5 * time.Second
 
-// Daemon is a process of Open vSwitch or OVN that stays in the foreground. Name and Log must be set.
+// Daemon is a foreground process of Open vSwitch or OVN. Name and Log must be set.
 type Daemon struct {
-	// Name is the program, Arguments are what it is started with, and Environment has variables in addition to those of the caller.
+	// Name is the command, Arguments are its arguments, and Environment has variables in addition to those of the caller.
 	Name                   string
 	Arguments, Environment []string
 	// Namespace is the path of its network namespace; empty is the current one.
 	Namespace string
-	// Started is called with the process' id once it runs; it may be nil.
+	// Started is called with the PID after the start; it may be nil.
 	Started func(pid int) error
-	// End asks the process to end; nil stands for SIGTERM, which also follows when it returns an error.
+	// End requests the end of the process; if it is nil or returns an error, SIGTERM is sent.
 	End func(context.Context) error
-	// Level returns the level of a line that the process writes; nil is that of Open vSwitch's format.
+	// Level returns the log level of an output line; nil parses the format of Open vSwitch.
 	Level func(line string) slog.Level
 	Log   *slog.Logger
 }
 
-// Keep runs the process until the context ends, and again whenever it has ended, with a growing pause. It returns nil.
+// Keep runs the process until the context ends, and restarts it with back-off when it ends. It returns nil.
 func (d Daemon) Keep(ctx context.Context) error {
-	var ends agent.Damper
+	var ends agent.Backoff
 	for ctx.Err() == nil {
 		err := d.Run(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
-		d.Log.Error("a process has ended and is started again", "process", d.Name, "error", err)
+		d.Log.Error("process has ended, restarting", "process", d.Name, "error", err)
 		agent.Pause(ctx, ends.Next(time.Now()), nil)
 	}
 	return nil
 }
 
-// Run runs the process once. When the context ends it asks the process to end, and kills it if it has not after some seconds. What the
-// process writes to its standard error is logged by its own levels. The error is nil if the context has ended.
+// Run runs the process once. When the context ends, it requests the end of the process, and kills it after some seconds. It logs the process' standard
+// error with the levels of its lines. The error is nil if the context has ended.
 func (d Daemon) Run(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, d.Name, d.Arguments...)
 	cmd.Env = append(cmd.Environ(), d.Environment...)
 	cmd.Cancel = func() error { return d.end(ctx, cmd) }
-	cmd.WaitDelay = endLimit
+	cmd.WaitDelay = stopTimeout
 	output, err := cmd.StderrPipe()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", d.Name, err)
@@ -83,7 +83,7 @@ func (d Daemon) Run(ctx context.Context) error {
 
 func (d Daemon) end(ctx context.Context, cmd *exec.Cmd) error {
 	if d.End != nil {
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), endLimit/2)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout/2)
 		defer cancel()
 		if d.End(limited) == nil {
 			return nil
@@ -92,7 +92,7 @@ func (d Daemon) end(ctx context.Context, cmd *exec.Cmd) error {
 	return cmd.Process.Signal(syscall.SIGTERM)
 }
 
-// copyLog logs what a process writes until it ends.
+// copyLog logs the output of a process until it ends.
 func (d Daemon) copyLog(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	for lines.Scan() {
@@ -102,13 +102,13 @@ func (d Daemon) copyLog(output io.Reader) {
 		}
 		d.Log.Log(context.Background(), level(lines.Text()), lines.Text(), "process", d.Name)
 	}
-	_, _ = io.Copy(io.Discard, output) // a line that is too long must not block the process
+	_, _ = io.Copy(io.Discard, output) // after a line that is too long, do not block the process
 }
 
-// levelOf is the level of a line of a process of Open vSwitch or OVN.
+// levelOf returns the log level of a line of Open vSwitch or OVN.
 func levelOf(line string) slog.Level {
 	switch parts := strings.SplitN(line, "|", 5); {
-	case len(parts) != 5: // not written as a log: the last words of a process that gives up
+	case len(parts) != 5: // no log line: the error message of a process that exits
 		return slog.LevelError
 	case parts[3] == "ERR" || parts[3] == "EMER":
 		return slog.LevelError

@@ -11,23 +11,23 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
-// Interface is an interface as Open vSwitch's database has it.
+// Interface is an interface in the database of Open vSwitch.
 type Interface struct {
 	ExternalIDs map[string]string
-	// Port is the number of its port; 0 or less while it has none.
+	// Port is the OpenFlow port number; 0 or less while it has none.
 	Port int
-	// Error is what Open vSwitch cannot do with it.
+	// Error is the error that Open vSwitch reports.
 	Error string
 }
 
-// Database is the connection to Open vSwitch's database, and the rows that agents look at. Make it with NewDatabase.
+// Database is a connection to the database of Open vSwitch, with a cache of some tables. NewDatabase creates it.
 type Database struct {
 	session *ovsdb.Session
 	cache   *ovsdb.Cache
 	version *agent.Cell[int]
 }
 
-// NewDatabase returns a connection that Run keeps. Changed is called with what has changed, report when a connection fails or ends.
+// NewDatabase returns a connection that Run maintains. changed is called with changes of the cache, report when a connection fails or ends.
 func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)) *Database {
 	d := &Database{version: agent.NewCell(0)}
 	d.cache = ovsdb.NewCache(database, map[string][]string{
@@ -37,17 +37,17 @@ func NewDatabase(socket string, changed func([]ovsdb.Change), report func(error)
 		changed(changes)
 	})
 	d.session = &ovsdb.Session{
-		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: database, Serve: d.cache.Follow,
+		Endpoints: []ovsdb.Endpoint{ovsdb.Unix(socket)}, Database: database, Serve: d.cache.Watch,
 		Options: ovsdb.Options{MaxBackoff: time.Second},
 		Report:  func(_ ovsdb.Endpoint, err error) { report(fmt.Errorf("connect to Open vSwitch: %w", err)) },
 	}
 	return d
 }
 
-// Run keeps the connection until the context ends.
+// Run maintains the connection until the context ends.
 func (d *Database) Run(ctx context.Context) { _ = d.session.Run(ctx) } // it ends with the context
 
-// Synced waits until the rows are known. It is false if the context has ended before.
+// Synced waits until the cache is synced. It is false if the context ends first.
 func (d *Database) Synced(ctx context.Context) bool {
 	select {
 	case <-d.cache.Synced():
@@ -57,13 +57,13 @@ func (d *Database) Synced(ctx context.Context) bool {
 	}
 }
 
-// Configuration returns the connection; it waits a short time for one.
+// Configuration returns the connection; it waits up to 5 seconds for it.
 func (d *Database) Configuration(ctx context.Context) (Configuration, error) {
 	limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	client, err := d.session.Client(limited)
 	if err != nil {
-		return Configuration{}, fmt.Errorf("open vswitch does not answer: %w", err)
+		return Configuration{}, fmt.Errorf("open vswitch is unreachable: %w", err)
 	}
 	return Configuration{Client: client}, nil
 }
@@ -82,7 +82,7 @@ func (d *Database) WithoutLink(at Place) (map[string]Interface, error) {
 	return withoutLink(d.Interfaces, at.Links)
 }
 
-// withoutLink asks for interfaces first: who adds one creates its link before it.
+// withoutLink reads the interfaces first, because the link of an interface is created before the interface.
 func withoutLink(interfaces func() map[string]Interface, links func() (map[string]bool, error)) (map[string]Interface, error) {
 	out := interfaces()
 	exist, err := links()
@@ -107,7 +107,7 @@ func (d *Database) HasRootIDs(want map[string]string) bool {
 	return false
 }
 
-// EnsurePort adds a port, or corrects it. A port that is as it should be is not written: external IDs that a controller has set would be lost.
+// EnsurePort creates or updates a port. It does not write a port that is up to date, because that would remove external IDs of controllers.
 func (d *Database) EnsurePort(ctx context.Context, bridge string, p Port) error {
 	c, err := d.Configuration(ctx)
 	if err != nil {
@@ -119,12 +119,20 @@ func (d *Database) EnsurePort(ctx context.Context, bridge string, p Port) error 
 	return c.EnsurePort(ctx, bridge, p)
 }
 
-// EnsureBridge adds a bridge if it does not exist.
-func (d *Database) EnsureBridge(ctx context.Context, b Bridge) error {
+// HasBridge reports whether a bridge exists.
+func (d *Database) HasBridge(b Bridge) bool {
 	for _, row := range d.cache.Snapshot().Rows("Bridge") {
 		if row.Text("name") == b.Name && row.Text("datapath_type") == b.datapath() {
-			return nil
+			return true
 		}
+	}
+	return false
+}
+
+// EnsureBridge adds a bridge if it does not exist.
+func (d *Database) EnsureBridge(ctx context.Context, b Bridge) error {
+	if d.HasBridge(b) {
+		return nil
 	}
 	c, err := d.Configuration(ctx)
 	if err != nil {
@@ -133,7 +141,7 @@ func (d *Database) EnsureBridge(ctx context.Context, b Bridge) error {
 	return c.EnsureBridge(ctx, b)
 }
 
-// DeletePort removes a port of a bridge. That there is none is no error.
+// DeletePort deletes a port of a bridge. A missing port is no error.
 func (d *Database) DeletePort(ctx context.Context, bridge, name string) error {
 	c, err := d.Configuration(ctx)
 	if err != nil {
@@ -142,7 +150,7 @@ func (d *Database) DeletePort(ctx context.Context, bridge, name string) error {
 	return c.DeletePort(ctx, bridge, name)
 }
 
-// Await waits until Open vSwitch has opened an interface and ready, unless it is nil, finds nothing missing. The error says what was missing last.
+// Await waits until Open vSwitch has opened an interface and ready, unless it is nil, returns nil. When the context ends, it returns the last error.
 func (d *Database) Await(ctx context.Context, name string, ready func(Interface) error) (Interface, error) {
 	for {
 		_, changed := d.version.Get()
@@ -167,10 +175,10 @@ func (d *Database) Await(ctx context.Context, name string, ready func(Interface)
 	}
 }
 
-// contains reports whether a map has all pairs of another one.
-func contains(have, want map[string]string) bool {
+// contains reports whether a map has all pairs of another map.
+func contains(live, want map[string]string) bool {
 	for key, value := range want {
-		if got, set := have[key]; !set || got != value {
+		if got, set := live[key]; !set || got != value {
 			return false
 		}
 	}

@@ -14,16 +14,16 @@ import (
 // kernelDatapath is the generic netlink family of the kernel's datapath.
 const kernelDatapath = "ovs_datapath"
 
-// KernelDatapath reports whether the kernel has the datapath of Open vSwitch. Where it has not, the userspace datapath is used.
+// KernelDatapath reports whether the kernel has the datapath of Open vSwitch. Otherwise the userspace datapath is used.
 func KernelDatapath() (bool, error) {
 	_, err := netlink.GenlFamilyGet(kernelDatapath)
 	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return false, fmt.Errorf("find out whether the kernel has the datapath of Open vSwitch: %w", err)
+		return false, fmt.Errorf("detect the kernel datapath of Open vSwitch: %w", err)
 	}
 	return err == nil, nil
 }
 
-// MTUOf is the MTU of the interface that has the node's address.
+// MTUOf returns the MTU of the interface that has the node's address.
 func MTUOf(address netip.Addr) (int, error) {
 	addresses, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(nil, netlink.FAMILY_ALL) })
 	if err != nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/ovsdb"
 )
 
-// Export is where a bridge sends records of the flows of its packets. Without collectors of a protocol it sends none.
+// Export has the collectors of a bridge's flow records, by protocol. A protocol without collectors is disabled.
 type Export struct {
 	NetFlow, SFlow, IPFIX []netip.AddrPort
-	// Agent is the address by which sFlow's records name the node.
+	// Agent is the address of the node in sFlow records.
 	Agent netip.Addr
 }
 
 const (
-	// exportTimeout is after how many seconds records of a flow are sent that continues.
+	// exportTimeout is the interval in seconds between records of an active flow.
 	exportTimeout = 60
-	// exportSampling is of how many packets one is sampled, by sFlow and IPFIX.
+	// exportSampling is the sampling rate of sFlow and IPFIX: one packet of this number.
 	exportSampling = 400
 )
 
@@ -42,8 +42,7 @@ func (e Export) exporters() []exporter {
 	}
 }
 
-// EnsureExport makes a bridge send records of flows to collectors, and to no others. If it does already, nothing is written. A bridge that does
-// not exist is an error.
+// EnsureExport sets the collectors of a bridge's flow records. It writes only differences. It fails if the bridge does not exist.
 func (c Configuration) EnsureExport(ctx context.Context, bridge string, e Export) error {
 	results, err := c.Client.Transact(ctx, database, ovsdb.Select("Bridge", []string{"netflow", "sflow", "ipfix"}, ovsdb.Equal("name", bridge)))
 	if err != nil {
@@ -79,7 +78,7 @@ func (c Configuration) EnsureExport(ctx context.Context, bridge string, e Export
 	return c.commit(ctx, "the export of flow records of bridge "+bridge, append(operations, ovsdb.Update("Bridge", change, ovsdb.Equal("name", bridge))))
 }
 
-// exports reports whether a bridge, whose settings of a protocol are those rows, sends its records to the targets.
+// exports reports whether a bridge with the given settings rows of a protocol sends its records to the targets.
 func (c Configuration) exports(ctx context.Context, x exporter, rows []ovsdb.UUID, targets ovsdb.Set) (bool, error) {
 	if len(rows) == 0 || len(targets) == 0 {
 		return len(rows) == len(targets), nil
@@ -108,7 +107,7 @@ func (c Configuration) exports(ctx context.Context, x exporter, rows []ovsdb.UUI
 	return slices.Equal(want, found) && (x.table != "sFlow" || slices.Equal(results[0].Rows[0].Strings("agent"), texts(agent))), nil
 }
 
-// texts are a text as a column has it that need not have one.
+// texts returns the value of an optional column: empty, or with one element.
 func texts(text string) []string {
 	if text == "" {
 		return nil

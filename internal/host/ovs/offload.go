@@ -10,9 +10,8 @@ import (
 // setTxChecksum is ETHTOOL_STXCSUM of linux/ethtool.h.
 const setTxChecksum = 0x17
 
-// DisableTxOffload has the kernel complete checksums, and with them segments, before packets leave an interface of the current network
-// namespace. The userspace datapath does not complete them: without this, pings pass an interface that leads to it, and TCP and UDP do
-// not.
+// DisableTxOffload disables transmit checksum offload, and with it segmentation offload, of an interface of the current network namespace. The userspace
+// datapath does not complete checksums: with the offload, TCP and UDP fail on an interface that leads to it, although pings work.
 func DisableTxOffload(link string) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

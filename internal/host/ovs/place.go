@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/netlinkdump"
 )
 
-// Place is where the nodes' ends of links are: the network namespace of Open vSwitch. The zero value is that of the node.
+// Place is the network namespace of Open vSwitch, which has the node's ends of links. The zero value is the network namespace of the node.
 type Place struct {
 	// Path is the path of the network namespace.
 	Path string
@@ -48,7 +48,7 @@ func (p Place) Links() (map[string]bool, error) {
 	return out, nil
 }
 
-// Remove removes an interface. One that does not exist is no error, and neither is a namespace that does not exist.
+// Remove removes an interface. A missing interface or namespace is no error.
 func (p Place) Remove(name string) error {
 	h, err := p.Handle()
 	if errors.Is(err, unix.ENOENT) {
@@ -65,14 +65,14 @@ func (p Place) Remove(name string) error {
 	if err == nil {
 		err = h.LinkDel(link)
 	}
-	if err != nil && !errors.Is(err, unix.ENODEV) { // it may go with the pod's namespace at any moment
+	if err != nil && !errors.Is(err, unix.ENODEV) { // it may be removed with the pod's namespace at any time
 		return fmt.Errorf("remove interface %s: %w", name, err)
 	}
 	return nil
 }
 
-// LinkMissing reports whether an error is that an interface does not exist.
+// LinkMissing reports whether an error means that an interface does not exist.
 func LinkMissing(err error) bool {
-	_, is := errors.AsType[netlink.LinkNotFoundError](err)
-	return is
+	_, missing := errors.AsType[netlink.LinkNotFoundError](err)
+	return missing
 }

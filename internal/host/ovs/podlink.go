@@ -20,33 +20,33 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// procSys is where the kernel's settings of a pod are.
+// procSys is the directory of sysctls.
 const procSys = "/proc/sys"
 
-// PodLinkName names the node's end of a pod's link: always the same for an interface of a sandbox. The kernel admits 15 characters; the
-// prefix may have 5.
+// PodLinkName returns the name of the node's end of a pod's link, which is a function of the sandbox and the interface. The limit of the kernel is 15
+// characters, of which the prefix may have 5.
 func PodLinkName(prefix, containerID, ifName string) string {
 	sum := sha256.Sum256([]byte(containerID + "/" + ifName))
 	return prefix + hex.EncodeToString(sum[:5])
 }
 
-// PodLink is the link of a pod.
+// PodLink is the veth pair of a pod.
 type PodLink struct {
-	// Name is the node's end. Pod is the path of the pod's network namespace, and PodName the interface in it.
+	// Name is the name of the node's end. Pod is the path of the pod's network namespace, and PodName the name of the interface in it.
 	Name, Pod, PodName string
-	// MTU is the longest packet in bytes that both ends take; RoutableMTU the longest that is sent, 0 for the same.
+	// MTU is the MTU of both ends in bytes; RoutableMTU is the MTU of the pod's routes, 0 for the same.
 	MTU, RoutableMTU int
 	// MAC, Addresses and Routes are those of the pod's interface.
 	MAC       net.HardwareAddr
 	Addresses []netip.Prefix
 	Routes    []Route
-	// Place is where the node's end is.
+	// Place is the network namespace of the node's end.
 	Place Place
 	// Userspace is true with the userspace datapath.
 	Userspace bool
 }
 
-// Route is a route of a pod. Via is the next hop; without one the destination is on the link.
+// Route is a route of a pod. Via is the next hop; the zero address means that the destination is on the link.
 type Route struct {
 	To  netip.Prefix
 	Via netip.Addr
@@ -83,7 +83,7 @@ func (l PodLink) Create() (net.HardwareAddr, error) {
 	return near.Attrs().HardwareAddr, nil
 }
 
-// configurePod is called in the pod's namespace.
+// configurePod configures the pod's end. It is called in the pod's namespace.
 func (l PodLink) configurePod() error {
 	far, err := netlink.LinkByName(l.PodName)
 	if err != nil {
@@ -102,7 +102,7 @@ func (l PodLink) configurePod() error {
 	for _, a := range l.Addresses {
 		flags := 0
 		if a.Addr().Is6() {
-			flags = unix.IFA_F_NODAD // every address is given once
+			flags = unix.IFA_F_NODAD // addresses are unique
 		}
 		errs = append(errs, netlink.AddrReplace(far, &netlink.Addr{IPNet: netaddr.IPNet(a), Flags: flags}))
 	}
@@ -126,7 +126,8 @@ func (l PodLink) configurePod() error {
 	return errors.Join(errs...)
 }
 
-// SetMTU changes the MTU of a link that exists, as podmtu does: Name, Pod, PodName and Place name it. Without Pod it is that of the node to its bridge.
+// SetMTU changes the MTU of an existing link without packet loss (package podmtu). It uses Name, Pod, PodName and Place; without Pod, the link is that of
+// the node to its bridge.
 func (l PodLink) SetMTU(mtu, routable int) error {
 	outside, err := l.Place.Handle()
 	if err != nil {

@@ -14,16 +14,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Switch is an Open vSwitch of a node: a database server and ovs-vswitchd. RunDir, DataDir, Schema and Log must be set.
+// Switch runs Open vSwitch on a node: a database server and ovs-vswitchd. RunDir, DataDir, Schema and Log must be set.
 type Switch struct {
-	// RunDir has the sockets, DataDir the database.
+	// RunDir is the directory of sockets, DataDir that of the database.
 	RunDir, DataDir string
 	// Schema is the schema of the database; /usr/share/openvswitch/vswitch.ovsschema in images.
 	Schema string
 	// Namespace is the path of the network namespace of ovs-vswitchd; empty is the current one.
 	Namespace string
-	// Userspace is true if ovs-vswitchd must not use a datapath of the kernel, also not one that it finds, nor the kernel's routes: tunnels
-	// work once Underlay.Connect has added theirs.
+	// Userspace is true if ovs-vswitchd must use neither the kernel's datapath nor its routes. Tunnels then need the route of Underlay.Connect.
 	Userspace bool
 	Log       *slog.Logger
 }
@@ -34,8 +33,8 @@ func (s Switch) Socket() string { return filepath.Join(s.RunDir, "db.sock") }
 // Control is the control socket of ovs-vswitchd.
 func (s Switch) Control() Control { return Control(filepath.Join(s.RunDir, "ovs-vswitchd.ctl")) }
 
-// Run runs the processes until the context ends: the database first, and each again when it has ended, with a growing pause. Bridges,
-// ports and the addresses of interfaces survive the end of ovs-vswitchd.
+// Run runs the processes until the context ends, and restarts them with back-off. It starts the database server first. Bridges, ports and the addresses of
+// interfaces survive the end of ovs-vswitchd.
 func (s Switch) Run(ctx context.Context) error {
 	if err := os.MkdirAll(s.RunDir, 0o755); err != nil {
 		return fmt.Errorf("create directory of sockets: %w", err)
@@ -54,8 +53,8 @@ func (s Switch) Run(ctx context.Context) error {
 		Arguments: []string{"unix:" + s.Socket(), "--unixctl=" + string(s.Control())},
 	}
 	if s.Userspace {
-		// Of the kernel's routes ovs-vswitchd would keep a copy, which it empties and fills again whenever an interface of its namespace comes
-		// or goes, as each pod has one: tunnel packets meanwhile would be dropped. Underlay.Connect adds the one route that there is.
+		// ovs-vswitchd rebuilds its copy of the kernel's routes whenever an interface of its namespace is added or removed, as for each pod, and drops
+		// tunnel packets meanwhile. Underlay.Connect adds the only route instead.
 		vswitchd.Arguments = append(vswitchd.Arguments, "--disable-system", "--disable-system-route")
 	}
 	group, ctx := errgroup.WithContext(ctx)
@@ -64,8 +63,8 @@ func (s Switch) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// PrepareDatabase creates the file of a standalone database with a schema, and the directory above it, or converts the file to the
-// schema. No server may use it.
+// PrepareDatabase creates the file of a standalone database with a schema, and its directory, or converts an existing file to the schema. No server may be
+// using the file.
 func PrepareDatabase(ctx context.Context, database, schema string) error {
 	if err := os.MkdirAll(filepath.Dir(database), 0o755); err != nil {
 		return fmt.Errorf("create directory of database: %w", err)

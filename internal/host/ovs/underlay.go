@@ -30,13 +30,13 @@ const (
 	// nodeEnd and tunnelEnd are the ends of the pair of interfaces between the node and Open vSwitch.
 	nodeEnd   = UnderlayLink
 	tunnelEnd = "underlay"
-	// namespaces is where network namespaces have names.
+	// namespaces is the directory of named network namespaces.
 	namespaces = "/run/netns"
-	table      = "cno-ovs-underlay"
-	// noticesAddress is how long ovs-vswitchd may take to notice an address that the kernel has.
-	noticesAddress = 2 * time.Second
-	// early is before all other chains of an ingress hook.
-	early = "-500"
+	table      = UnderlayTable
+	// addressTimeout is how long ovs-vswitchd may take to detect a new address of the kernel.
+	addressTimeout = 2 * time.Second
+	// ingressPriority is lower than that of all other chains of an ingress hook.
+	ingressPriority = "-500"
 )
 
 // The addresses of the pair. They are link-local and leave no node.
@@ -45,19 +45,22 @@ var (
 	nodeAddress   = netip.MustParsePrefix("169.254.100.2/30")
 )
 
+// UnderlayTable is the nftables table that translates addresses.
+const UnderlayTable = "cno-ovs-underlay"
+
 // UnderlayLink is the node's end of the pair.
 const UnderlayLink = "ovs-underlay"
 
-// TunnelAddress is the source of packets that leave Open vSwitch, until they get the node's address.
+// TunnelAddress returns the source address of packets that leave Open vSwitch, before it is translated to the node's address.
 func TunnelAddress() netip.Addr { return tunnelAddress.Addr() }
 
-// UnderlayNetwork has the addresses of the pair. Pods have no business there.
+// UnderlayNetwork is the network of the pair. Pods must not access it.
 var UnderlayNetwork = tunnelAddress.Masked()
 
-// nodeMAC is the hardware address of nodeEnd, known so that Open vSwitch need not ask for it.
+// nodeMAC is the MAC address of nodeEnd. It is constant, so that Open vSwitch has a static neighbor entry.
 var nodeMAC = []byte{0x0a, 0x58, 0xa9, 0xfe, 0x64, 0x02}
 
-// Underlay is the way of tunnel packets between an Open vSwitch in a network namespace of its own and the node's network. It needs IPv4.
+// Underlay connects an Open vSwitch in a separate network namespace to the node's network for tunnel packets. It needs IPv4.
 type Underlay struct {
 	// Namespace is the name of the network namespace.
 	Namespace string
@@ -66,17 +69,17 @@ type Underlay struct {
 	// Node is the node's address, to which other nodes send tunnel packets; Ports are their UDP ports.
 	Node  netip.Addr
 	Ports []uint16
-	// MTU is that of the node's interface.
+	// MTU is the MTU of the node's interface.
 	MTU int
-	// ProcSys is where the kernel's settings are.
+	// ProcSys is the directory of sysctls.
 	ProcSys string
 }
 
-// Path is the path of the network namespace.
+// Path returns the path of the network namespace.
 func (u Underlay) Path() string { return filepath.Join(namespaces, u.Namespace) }
 
-// Prepare creates what Open vSwitch needs before it starts: the namespace, the pair of interfaces, and the rules of both sides. It is
-// called in the node's namespace, changes only what differs, and may be repeated.
+// Prepare creates the namespace, the veth pair and the rules of both sides, before Open vSwitch starts. It is called in the node's namespace, is
+// idempotent, and changes only differences.
 func (u Underlay) Prepare(ctx context.Context) error {
 	if !u.Node.Is4() {
 		return fmt.Errorf("the node's address %s is not an IPv4 address, which tunnels of the userspace datapath need", u.Node)
@@ -96,11 +99,11 @@ func (u Underlay) Prepare(ctx context.Context) error {
 	return sysctl.Set(u.ProcSys, "net/ipv4/ip_forward", "1")
 }
 
-// PrepareNamespace creates the network namespace, which is all that ovs-vswitchd needs to start. Prepare does it, too.
+// PrepareNamespace creates only the network namespace, which ovs-vswitchd needs to start. Prepare includes it.
 func (u Underlay) PrepareNamespace() error { return u.createNamespace() }
 
-// Connect gives the bridge the tunnel endpoint's address, once Open vSwitch has created it with the port that UplinkPort names, and calls
-// Route. It is repeated, and called in the node's namespace.
+// Connect sets the tunnel endpoint's address of the bridge, after Open vSwitch has created the bridge with the port UplinkPort, and calls Route. It is
+// called in the node's namespace, and is idempotent.
 func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	var mac net.HardwareAddr
 	if err := u.enter(func() (err error) { mac, err = u.connectInside(); return err }); err != nil {
@@ -112,9 +115,9 @@ func (u Underlay) Connect(ctx context.Context, daemon Control) error {
 	return u.Route(ctx, daemon)
 }
 
-// Route tells ovs-vswitchd the route to all other nodes and its next hop: without them it drops tunnel packets. ovs-vswitchd forgets both when
-// it restarts, and the next hop after 15 minutes. The bridge must have its address from an earlier Connect. Of u, only
-// Bridge needs a value. An error of ovs-vswitchd is returned after two seconds of attempts.
+// Route adds the route to all other nodes and the neighbor entry of its next hop to ovs-vswitchd, which drops tunnel packets without them. ovs-vswitchd
+// loses both when it restarts, and the neighbor entry after 15 minutes. The bridge must have its address from an earlier Connect. Only the field Bridge
+// is used. Route retries errors of ovs-vswitchd for two seconds.
 func (u Underlay) Route(ctx context.Context, daemon Control) error {
 	if err := addRoute(ctx, daemon, "0.0.0.0/0", u.Bridge, nodeAddress.Addr().String()); err != nil {
 		return err
@@ -123,21 +126,21 @@ func (u Underlay) Route(ctx context.Context, daemon Control) error {
 	return err
 }
 
-// addRoute adds a route to those of ovs-vswitchd, which refuses it until it has noticed the address of the bridge.
+// addRoute adds a route to ovs-vswitchd, which refuses it until it has detected the address of the bridge.
 func addRoute(ctx context.Context, daemon Control, route ...string) error {
-	for until := time.Now().Add(noticesAddress); ; {
+	for until := time.Now().Add(addressTimeout); ; {
 		_, err := daemon.Call(ctx, "ovs/route/add", route...)
 		if err == nil || ctx.Err() != nil || time.Now().After(until) {
 			return err
 		}
-		time.Sleep(looks)
+		time.Sleep(pollInterval)
 	}
 }
 
-// UplinkPort is the port of the bridge that leads to the node.
+// UplinkPort returns the port of the bridge that leads to the node.
 func (Underlay) UplinkPort() Port { return Port{Name: tunnelEnd} }
 
-// Remove removes everything that Prepare has created. No Open vSwitch may run in the namespace.
+// Remove removes all objects of Prepare. No Open vSwitch may run in the namespace.
 func (u Underlay) Remove(ctx context.Context) error {
 	var errs []error
 	if link, err := netlink.LinkByName(nodeEnd); err == nil {
@@ -157,18 +160,18 @@ func (u Underlay) Remove(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// createNamespace creates the network namespace under its name, as ip netns add does.
+// createNamespace creates the named network namespace, as ip netns add does.
 func (u Underlay) createNamespace() error {
 	if existing, err := netns.GetFromPath(u.Path()); err == nil {
 		return existing.Close()
 	}
-	// A name without a namespace is what a crash, or a restart of the node, leaves.
+	// A crash or a restart of the node leaves a name without a namespace.
 	if err := os.Remove(u.Path()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("create network namespace %s: %w", u.Namespace, err)
 	}
 	done := make(chan error, 1)
 	go func() {
-		// NewNamed leaves the thread in the new namespace. Without an unlock it ends with this goroutine.
+		// NewNamed leaves the thread in the new namespace. The thread is not unlocked, and so ends with this goroutine.
 		runtime.LockOSThread()
 		created, err := netns.NewNamed(u.Namespace)
 		if err == nil {
@@ -216,7 +219,7 @@ func (u Underlay) createPair() error {
 	)
 }
 
-// prepareInside keeps the namespace's kernel away from the packets that Open vSwitch forwards.
+// prepareInside prevents the namespace's network stack from processing packets that Open vSwitch forwards.
 func (u Underlay) prepareInside(ctx context.Context) error {
 	var errs []error
 	for name, value := range map[string]string{
@@ -240,35 +243,32 @@ func (u Underlay) prepareInside(ctx context.Context) error {
 	tx := nft.NewTransaction()
 	tx.Add(&knftables.Table{})
 	tx.Add(&knftables.Chain{
-		Name: tunnelEnd, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.IngressHook), Priority: knftables.PtrTo(knftables.BaseChainPriority(early)),
+		Name: tunnelEnd, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(knftables.IngressHook), Priority: knftables.PtrTo(knftables.BaseChainPriority(ingressPriority)),
 		Device: knftables.PtrTo(tunnelEnd), Policy: knftables.PtrTo(knftables.DropPolicy),
 	})
 	return errors.Join(append(errs, nft.Run(ctx, tx))...)
 }
 
-// SwitchAddress is the address with which ovs-vswitchd itself sends packets from its namespace.
+// SwitchAddress returns the source address of packets that ovs-vswitchd itself sends from its namespace.
 func (Underlay) SwitchAddress() netip.Addr { return tunnelAddress.Addr() }
 
-// translate replaces the tunnel endpoint's address by the node's and back, packet by packet. Connection tracking would cost an entry for
-// each flow between nodes, and lose those that it forgets.
-func (u Underlay) translate(ctx context.Context) error {
-	nft, err := knftables.New(knftables.IPv4Family, table)
-	if err != nil {
-		return err
-	}
+// UnderlayChain is a chain of filter rules in UnderlayTable.
+type UnderlayChain struct {
+	Name     string
+	Hook     knftables.BaseChainHook
+	Priority knftables.BaseChainPriority
+	Rules    []string
+}
+
+// Chains returns the rules of Prepare on the node, which translate between the tunnel endpoint's address and the node's for each packet. Connection
+// tracking would need an entry for each flow between nodes, and break flows whose entry expires.
+func (u Underlay) Chains() []UnderlayChain {
 	var ports []string
 	for _, p := range u.Ports {
 		ports = append(ports, strconv.Itoa(int(p)))
 	}
 	tunnels := "udp dport { " + strings.Join(ports, ", ") + " }"
-	tx := nft.NewTransaction()
-	tx.Add(&knftables.Table{})
-	for _, c := range []struct {
-		chain    string
-		hook     knftables.BaseChainHook
-		priority knftables.BaseChainPriority
-		rules    []string
-	}{
+	return []UnderlayChain{
 		{"arriving", knftables.PreroutingHook, knftables.RawPriority, []string{
 			knftables.Concat("ip daddr", u.Node, tunnels, "notrack ip daddr set", tunnelAddress.Addr()),
 			knftables.Concat("iifname", nodeEnd, tunnels, "notrack"),
@@ -276,18 +276,29 @@ func (u Underlay) translate(ctx context.Context) error {
 		{"leaving", knftables.PostroutingHook, knftables.SNATPriority, []string{
 			knftables.Concat("ip saddr", tunnelAddress.Addr(), tunnels, "ip saddr set", u.Node),
 		}},
-	} {
-		tx.Add(&knftables.Chain{Name: c.chain, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(c.hook), Priority: knftables.PtrTo(c.priority)})
-		tx.Flush(&knftables.Chain{Name: c.chain})
-		for _, r := range c.rules {
-			tx.Add(&knftables.Rule{Chain: c.chain, Rule: r})
+	}
+}
+
+// translate writes the rules of the node.
+func (u Underlay) translate(ctx context.Context) error {
+	nft, err := knftables.New(knftables.IPv4Family, table)
+	if err != nil {
+		return err
+	}
+	tx := nft.NewTransaction()
+	tx.Add(&knftables.Table{})
+	for _, c := range u.Chains() {
+		tx.Add(&knftables.Chain{Name: c.Name, Type: knftables.PtrTo(knftables.FilterType), Hook: knftables.PtrTo(c.Hook), Priority: knftables.PtrTo(c.Priority)})
+		tx.Flush(&knftables.Chain{Name: c.Name})
+		for _, r := range c.Rules {
+			tx.Add(&knftables.Rule{Chain: c.Name, Rule: r})
 		}
 	}
 	return nft.Run(ctx, tx)
 }
 
-// setNeighbor has the node know the bridge, whose hardware address is another one after Open vSwitch has lost its database: the kernel would send
-// tunnel packets to the former one for half a minute.
+// setNeighbor adds a static neighbor entry for the bridge. Its MAC address changes when Open vSwitch loses its database, and the kernel would otherwise
+// use the former address for half a minute.
 func setNeighbor(mac net.HardwareAddr) error {
 	link, err := netlink.LinkByName(nodeEnd)
 	if err != nil {
@@ -298,7 +309,7 @@ func setNeighbor(mac net.HardwareAddr) error {
 	})
 }
 
-// connectInside is called in the network namespace. It returns the hardware address of the bridge.
+// connectInside configures the bridge, and returns its MAC address. It is called in the network namespace.
 func (u Underlay) connectInside() (net.HardwareAddr, error) {
 	link, err := netlink.LinkByName(u.Bridge)
 	if err != nil {
@@ -307,7 +318,7 @@ func (u Underlay) connectInside() (net.HardwareAddr, error) {
 	if err := errors.Join(netlink.LinkSetMTU(link, u.MTU), netlink.LinkSetUp(link)); err != nil {
 		return nil, err
 	}
-	// An address that is set again is an event, at which ovs-vswitchd forgets for a moment that packets to it are tunnel packets.
+	// Setting the address again would be an event, after which ovs-vswitchd briefly does not recognize tunnel packets.
 	address := &netlink.Addr{IPNet: netaddr.IPNet(tunnelAddress)}
 	existing, err := netlinkdump.All(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V4) })
 	if err != nil {

@@ -10,39 +10,39 @@ import (
 	"sync"
 )
 
-// Cache has the rows of some tables of a database, and keeps them over several connections: after each one it fetches what changed since
-// the last transaction that it knows, or compares everything where the server does not know that.
+// Cache caches the rows of some tables of a database over several connections. On a new connection it fetches the changes since the last known
+// transaction, or all rows if the server does not know that transaction.
 type Cache struct {
 	database string
 	columns  map[string][]string
 	changed  func([]Change)
 
-	following sync.Mutex // held by Follow; guards shape, and is all that reads tables need without mu
-	shape     shape
+	watching sync.Mutex // held by Watch; guards shape, and allows Watch to read tables without mu
+	shape    shape
 
-	mu     sync.Mutex // guards what follows; only Follow writes it
+	mu     sync.Mutex // guards the following fields, which only Watch writes
 	tables contents
-	shared map[string]bool // tables that a snapshot has
+	shared map[string]bool // tables that snapshots share
 	last   string          // id of the last transaction, empty without one
 	synced chan struct{}
 	once   sync.Once
 }
 
-// NewCache returns an empty cache of columns of tables; a table without columns has all of them. changed is called with the changes of
-// each transaction, once, after Snapshot has them; changes during a gap are one call. It may be nil, and must not call Follow.
+// NewCache returns an empty cache of columns of tables; a table without columns has all of them. changed is called with the changes of each transaction,
+// after Snapshot includes them; changes between two connections are one call. It may be nil, and must not call Watch.
 func NewCache(database string, columns map[string][]string, changed func([]Change)) *Cache {
 	return &Cache{database: database, columns: columns, changed: changed, tables: contents{}, shared: map[string]bool{},
 		synced: make(chan struct{})}
 }
 
-// Synced is closed when the cache has its first contents.
+// Synced is closed when the cache is synced for the first time.
 func (c *Cache) Synced() <-chan struct{} { return c.synced }
 
-// Follow keeps the cache up to date until the connection or the context ends; the error says why. It is a Session's Serve.
-func (c *Cache) Follow(ctx context.Context, client *Client) error {
-	c.following.Lock()
-	defer c.following.Unlock()
-	if err := c.learn(ctx, client); err != nil {
+// Watch keeps the cache up to date until the connection or the context ends; the error says why. It is a Session's Serve.
+func (c *Cache) Watch(ctx context.Context, client *Client) error {
+	c.watching.Lock()
+	defer c.watching.Unlock()
+	if err := c.loadSchema(ctx, client); err != nil {
 		return err
 	}
 	var id string
@@ -72,14 +72,14 @@ func (c *Cache) Follow(ctx context.Context, client *Client) error {
 		}
 		for _, u := range updates {
 			if err := c.update(u); err != nil {
-				return c.doubt(err)
+				return c.invalidate(err)
 			}
 		}
 	}
 }
 
-// learn reads the schema. After a conversion of the database differences to earlier transactions may not be readable.
-func (c *Cache) learn(ctx context.Context, client *Client) error {
+// loadSchema reads the schema. If it has changed, the next monitor fetches all rows, since differences to earlier transactions may be unreadable.
+func (c *Cache) loadSchema(ctx context.Context, client *Client) error {
 	schema, err := client.Schema(ctx, c.database)
 	if err != nil {
 		return err
@@ -107,13 +107,13 @@ func unknownMethod(err error) bool {
 	return errors.As(err, &refusal) && strings.Contains(refusal.Reason, "unknown method")
 }
 
-// doubt makes the next connection compare everything, as the contents may differ from the server's.
-func (c *Cache) doubt(err error) error {
+// invalidate makes the next connection fetch all rows, because the contents may differ from the server's.
+func (c *Cache) invalidate(err error) error {
 	c.store(nil, "")
 	return fmt.Errorf("ovsdb %s: %w", c.database, err)
 }
 
-// requests are the tables and columns of a monitor.
+// requests returns the tables and columns of a monitor.
 func (c *Cache) requests() map[string]any {
 	out := map[string]any{}
 	for table, columns := range c.shape {
@@ -163,14 +163,14 @@ func (c *Cache) basic(ctx context.Context, client *Client, id string) error {
 	return c.replace(reply, c.shape.plain, "")
 }
 
-// reader reads updates that follow present contents.
+// reader reads updates relative to the present contents.
 type reader func(raw json.RawMessage, present contents) ([]Change, error)
 
-// replace takes complete contents.
+// replace sets the complete contents.
 func (c *Cache) replace(raw json.RawMessage, read reader, last string) error {
 	all, err := read(raw, nil)
 	if err != nil {
-		return c.doubt(err)
+		return c.invalidate(err)
 	}
 	after := contents{}
 	for _, change := range all {
@@ -183,17 +183,17 @@ func (c *Cache) replace(raw json.RawMessage, read reader, last string) error {
 	return nil
 }
 
-// advance takes updates of the present contents.
+// advance applies updates to the present contents.
 func (c *Cache) advance(raw json.RawMessage, read reader, last string) error {
 	all, err := read(raw, c.tables)
 	if err != nil {
-		return c.doubt(err)
+		return c.invalidate(err)
 	}
 	c.publish(all, last)
 	return nil
 }
 
-// update takes one notification.
+// update applies one notification.
 func (c *Cache) update(u update) error {
 	switch u.method {
 	case "update":

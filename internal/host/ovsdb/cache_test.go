@@ -198,7 +198,7 @@ func TestCacheFollowsOverGaps(t *testing.T) {
 			p := proxied(t, real.socket, tt.refused...)
 			m := &mirror{t: t, rows: contents{}}
 			c := NewCache(db, map[string][]string{"Bridge": bridgeColumns}, m.take)
-			running(t, &Session{Endpoints: []Endpoint{Unix(p.socket)}, Options: Options{MaxBackoff: 10 * time.Millisecond}, Serve: c.Follow})
+			running(t, &Session{Endpoints: []Endpoint{Unix(p.socket)}, Options: Options{MaxBackoff: 10 * time.Millisecond}, Serve: c.Watch})
 			<-c.Synced()
 			writer := dial(t, real.socket)
 			// Servers keep a history that is at most as large as the database.
@@ -257,7 +257,7 @@ func TestCacheNamesEverythingThatTheSchemaLacks(t *testing.T) {
 	c := NewCache(db, map[string][]string{"Bridge": {"name", "colour"}, "Ship": {"name"}}, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := c.Follow(ctx, dial(t, server(t)))
+	err := c.Watch(ctx, dial(t, server(t)))
 	for _, text := range []string{"Open_vSwitch 8.", "table Bridge: column colour is missing", "table Ship is missing"} {
 		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("the error lacks %q: %v", text, err)

@@ -10,26 +10,26 @@ import (
 	"sync/atomic"
 )
 
-// ErrClosed is what calls fail with after Close.
+// ErrClosed is the error of calls after Close.
 var ErrClosed = errors.New("ovsdb connection closed")
 
-// ErrInactive is the end of a connection whose server has answered no probe.
+// ErrInactive is the error of a connection whose server did not answer a probe.
 var ErrInactive = errors.New("ovsdb server does not answer")
 
-// ErrTooLarge is that a message exceeds Options.MaxMessage. One from the server ends the connection.
+// ErrTooLarge is the error of a message that exceeds Options.MaxMessage. Such a message from the server ends the connection.
 var ErrTooLarge = errors.New("ovsdb message is too large")
 
-// ErrSlowReader is the end of a connection whose updates were read more slowly than they arrived.
+// ErrSlowReader is the error of a connection whose updates were not read fast enough.
 var ErrSlowReader = errors.New("ovsdb updates are read too slowly")
 
 // Client is one connection to an OVSDB server.
 type Client struct {
-	conn    net.Conn
-	options Options
-	outbox  chan []byte // taken by write; a message that is taken counts as sent
-	echoes  chan []byte // answers to the server's probes; separate, so that receive never blocks
-	heard   atomic.Bool // since the last tick of probe
-	running sync.WaitGroup
+	conn     net.Conn
+	options  Options
+	outbox   chan []byte // read by write; a message counts as sent when it is read
+	echoes   chan []byte // answers to the server's probes; separate, so that receive never blocks
+	received atomic.Bool // since the last tick of probe
+	running  sync.WaitGroup
 
 	mu       sync.Mutex
 	next     int
@@ -48,7 +48,7 @@ type message struct {
 	Error  json.RawMessage `json:"error,omitempty"`
 }
 
-// newClient takes a connection over. options are complete.
+// newClient returns a client that owns a connection. options have all defaults.
 func newClient(conn net.Conn, options Options) *Client {
 	c := &Client{
 		conn: conn, options: options, outbox: make(chan []byte), echoes: make(chan []byte, 16),
@@ -60,7 +60,7 @@ func newClient(conn net.Conn, options Options) *Client {
 	return c
 }
 
-// Close ends the connection and every call on it, and waits for its goroutines.
+// Close closes the connection, fails all calls on it, and waits for its goroutines.
 func (c *Client) Close() error {
 	c.fail(ErrClosed)
 	c.running.Wait()
@@ -78,17 +78,17 @@ func (c *Client) spawn(f func()) error {
 	return nil
 }
 
-// Done is closed when the connection has ended; Err is then the reason.
+// Done is closed when the connection has ended; Err then returns the reason.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Err is the reason why the connection ended, nil while it exists.
+// Err returns the reason why the connection ended, nil while it exists.
 func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// ServerError is the server's refusal of a call.
+// ServerError is the error of a call that the server refused.
 type ServerError struct {
 	Method string
 	// Reason is the server's text: a string, or an object of JSON.
@@ -98,7 +98,7 @@ type ServerError struct {
 // Error names the method and the reason.
 func (e *ServerError) Error() string { return "ovsdb " + e.Method + ": " + e.Reason }
 
-// call sends a request and waits for its response, which it decodes into result. sent is whether the server may have the request.
+// call sends a request and waits for its response, which it decodes into result. sent reports whether the server may have received the request.
 func (c *Client) call(ctx context.Context, method string, params, result any) (sent bool, err error) {
 	answer, id, err := c.expect()
 	if err != nil {
@@ -134,7 +134,7 @@ func reasonOf(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// cancel withdraws a transaction that may wait at the server. Its outcome stays unknown: it may be complete already.
+// cancel cancels a transaction that may be waiting at the server. Its outcome remains unknown, since it may already be complete.
 func (c *Client) cancel(method string, id int) {
 	if method != "transact" {
 		return
@@ -170,7 +170,7 @@ func (c *Client) forget(id int) {
 func (c *Client) answer(m message) {
 	var id int
 	if json.Unmarshal(m.ID, &id) != nil {
-		return // the answer to a probe, or not one of our ids
+		return // the response to a probe, or an unknown id
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +180,7 @@ func (c *Client) answer(m message) {
 	}
 }
 
-// fail ends the connection; the first reason stays. Answers that arrived before are still returned to their calls.
+// fail ends the connection; the first reason is kept. Responses that arrived before are still returned to their calls.
 func (c *Client) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

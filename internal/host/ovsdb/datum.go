@@ -43,7 +43,7 @@ func decodeAtom[T any](b BaseType, raw json.RawMessage) (any, error) {
 	return *v, nil
 }
 
-// zero is the value of a column without one, where one is required.
+// zero returns the default of a required value.
 func (b BaseType) zero() any {
 	return map[string]any{"integer": int64(0), "real": 0.0, "boolean": false, "string": "", "uuid": zeroUUID}[b.Type]
 }
@@ -176,8 +176,8 @@ func writeAtom(out *bytes.Buffer, atom any) {
 	out.Write(data)
 }
 
-// apply returns a value after a difference, as monitors send it: the new value of columns with one member at most; otherwise the
-// members that came, went (a pair of a map: with its value) or, in a map, have another value.
+// apply applies a difference of a monitor to a value. The difference is the new value of a column with at most one member; otherwise it has the members
+// that were added or removed, and the pairs of a map whose value changed.
 func (t ColumnType) apply(old, difference datum) datum {
 	if !t.composite() {
 		return difference

@@ -2,7 +2,7 @@ package ovsdb
 
 import "slices"
 
-// DifferenceKind is how a row differs from what is desired.
+// DifferenceKind is the kind of a difference between a row and the desired state.
 type DifferenceKind string
 
 // The kinds of differences.
@@ -13,22 +13,22 @@ const (
 	Stale DifferenceKind = "stale"
 	// Changed is a row with other values than desired.
 	Changed DifferenceKind = "changed"
-	// Duplicate is one more row with the mark of another one.
+	// Duplicate is a further row with the mark of another row.
 	Duplicate DifferenceKind = "duplicate"
 )
 
-// Difference is a row of an owner that is not as desired.
+// Difference is a row of an owner that differs from the desired state.
 type Difference struct {
 	Ref
 	Kind DifferenceKind
-	// UUID is that of the row; empty if it is missing. Columns are those with other values, for Changed alone.
+	// UUID is the UUID of the row; empty for Missing. Columns are the columns with other values; only for Changed.
 	UUID    UUID
 	Columns []string
 }
 
-// Compare returns what the operations of Plan would change, in the order of tables and keys; nothing if a database has exactly the desired rows.
-func Compare(schema Schema, owner string, desired []Desired, have Snapshot) ([]Difference, error) {
-	p, err := plan(schema, owner, desired, have)
+// Compare returns the rows that the operations of Plan would change, ordered by table and key; none if the database has exactly the desired rows.
+func Compare(schema Schema, owner string, desired []Desired, live Snapshot) ([]Difference, error) {
+	p, err := plan(schema, owner, desired, live)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func (e Endpoint) String() string {
 	return e.Network + ":" + e.Address
 }
 
-// Unix is the endpoint of a socket on this host.
+// Unix returns the endpoint of a unix socket.
 func Unix(socket string) Endpoint { return Endpoint{Network: "unix", Address: socket} }
 
 // ParseEndpoints reads endpoints that are separated by commas: unix:PATH, tcp:IP:PORT or ssl:IP:PORT, with IPv6 addresses in brackets.

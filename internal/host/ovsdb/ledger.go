@@ -9,9 +9,8 @@ import (
 	"strconv"
 )
 
-// Ledger has what an owner has written, so that a change costs as much as the change and not as much as the database: Replace is Plan,
-// and Change writes what differs from then on. It does not notice what third parties change; Replace does. Not safe for use by several
-// goroutines.
+// Ledger remembers the rows that an owner has written, so that the cost of a change does not depend on the size of the database: Replace works as Plan,
+// and Change then writes differences. Change does not detect changes of third parties; Replace does. A Ledger is not safe for concurrent use.
 type Ledger struct {
 	schema Schema
 	owner  string
@@ -24,7 +23,7 @@ type entry struct {
 	columns map[string]any // with the mark
 }
 
-// NewLedger returns a ledger without rows: Replace must be called first.
+// NewLedger returns an empty ledger. Replace must be called first.
 func NewLedger(schema Schema, owner string) *Ledger {
 	return &Ledger{schema: schema, owner: owner, rows: map[Ref]entry{}}
 }
@@ -32,19 +31,19 @@ func NewLedger(schema Schema, owner string) *Ledger {
 // Len is the number of rows.
 func (l *Ledger) Len() int { return len(l.rows) }
 
-// Transaction is what a database needs to become as desired.
+// Transaction has the operations that change a database to the desired state.
 type Transaction struct {
-	// Operations are empty if there is nothing to do.
+	// Operations are empty if the database has the desired state.
 	Operations []Operation
 	commit     func([]Result)
 }
 
-// Commit notes that the operations were carried out, with these results. Without it the ledger is as before.
+// Commit records that the operations were carried out, with these results. Without it, the ledger is unchanged.
 func (t Transaction) Commit(results []Result) { t.commit(results) }
 
 // Replace returns the transaction after which a database has exactly the desired rows, as Plan does.
-func (l *Ledger) Replace(desired []Desired, have Snapshot) (Transaction, error) {
-	p, err := plan(l.schema, l.owner, desired, have)
+func (l *Ledger) Replace(desired []Desired, live Snapshot) (Transaction, error) {
+	p, err := plan(l.schema, l.owner, desired, live)
 	if err != nil {
 		return Transaction{}, err
 	}
@@ -56,13 +55,13 @@ func (l *Ledger) Replace(desired []Desired, have Snapshot) (Transaction, error) 
 			if !exists {
 				id = ids[p.names[w.Ref]]
 			}
-			columns, _ := l.schema.Tables[w.Table].marked(l.owner, w) // plan has refused what has none
+			columns, _ := l.schema.Tables[w.Table].marked(l.owner, w) // plan has refused tables without one
 			l.rows[w.Ref] = entry{id, columns}
 		}
 	}}, nil
 }
 
-// inserted are the UUIDs of rows that operations inserted, by their names.
+// inserted returns the UUIDs of inserted rows by their names.
 func inserted(operations []Operation, results []Result) map[Named]UUID {
 	ids := map[Named]UUID{}
 	for i, o := range operations {
@@ -73,8 +72,8 @@ func inserted(operations []Operation, results []Result) map[Named]UUID {
 	return ids
 }
 
-// Change returns the transaction after which the changed rows have these columns, and the removed ones do not exist. A row that is in
-// neither stays as it is. The error names every row that refers to one that does not exist.
+// Change returns the transaction after which the changed rows have these columns, and the removed rows do not exist. Other rows are unchanged. The error
+// names all rows that refer to a missing row.
 func (l *Ledger) Change(changed []Desired, removed []Ref) (Transaction, error) {
 	c := change{Ledger: l, names: map[Ref]Named{}, next: map[Ref]entry{}, removed: map[Ref]bool{}}
 	for _, r := range removed {
@@ -111,7 +110,7 @@ type change struct {
 func (c *change) commit(results []Result) {
 	ids := inserted(c.operations, results)
 	for r, e := range c.next {
-		if name, fresh := c.names[r]; fresh {
+		if name, isNew := c.names[r]; isNew {
 			e.id = ids[name]
 		}
 		c.rows[r] = e
@@ -147,22 +146,21 @@ func (c *change) row(w Desired) {
 	}
 }
 
-// fewMembers is the size up to which a set is written whole.
-const fewMembers = 8
+// maxMembersToReplace is the maximum size of a set that is written as a whole.
+const maxMembersToReplace = 8
 
-// members adds and removes single members of a large set, which would be much to write for one of them. It returns whether nothing is
-// left to do.
+// members adds and removes single members of a large set, instead of writing the whole set. It reports whether the column is complete.
 func (c *change) members(r Ref, column string, before, after any) bool {
-	old, was := before.(Set)
-	desired, is := after.(Set)
-	if !was || !is {
+	old, wasSet := before.(Set)
+	desired, isSet := after.(Set)
+	if !wasSet || !isSet {
 		return false
 	}
-	added, gone := difference(desired, old), difference(old, desired)
+	added, deleted := difference(desired, old), difference(old, desired)
 	switch {
-	case len(added)+len(gone) == 0:
+	case len(added)+len(deleted) == 0:
 		return true
-	case max(len(old), len(desired)) <= fewMembers || len(added)+len(gone) > len(desired):
+	case max(len(old), len(desired)) <= maxMembersToReplace || len(added)+len(deleted) > len(desired):
 		return false
 	}
 	remaining, err := c.resolve(added)
@@ -170,10 +168,10 @@ func (c *change) members(r Ref, column string, before, after any) bool {
 		c.problems = append(c.problems, fmt.Errorf("%s: column %s: %w", r, column, err))
 	}
 	leaving := Set{}
-	for _, member := range gone {
+	for _, member := range deleted {
 		if ref, ok := member.(Ref); ok {
 			if c.rows[ref].id == "" {
-				continue // it does not exist, and so is no member
+				continue // a missing row is not a member
 			}
 			member = c.rows[ref].id
 		}
@@ -188,7 +186,7 @@ func (c *change) members(r Ref, column string, before, after any) bool {
 	return true
 }
 
-// difference are the members of one set that another has not.
+// difference returns the members of a set that another set lacks.
 func difference(of, other Set) Set {
 	has := make(map[any]bool, len(other))
 	for _, member := range other {
@@ -203,11 +201,11 @@ func difference(of, other Set) Set {
 	return out
 }
 
-// resolve replaces references by what operations call the rows.
+// resolve replaces references by UUIDs, or by the names of rows in operations.
 func (c *change) resolve(value any) (any, error) {
 	switch v := value.(type) {
 	case Ref:
-		if name, fresh := c.names[v]; fresh {
+		if name, isNew := c.names[v]; isNew {
 			return name, nil
 		}
 		if e, exists := c.rows[v]; exists && !c.removed[v] {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Load reads the schema of a database, and once the columns of tables as NewCache takes them, by a connection of its own.
+// Load reads the schema and a snapshot of a database, with the columns of NewCache. The client must not be used otherwise.
 func Load(ctx context.Context, client *Client, database string, columns map[string][]string) (Schema, Snapshot, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -15,11 +15,11 @@ func Load(ctx context.Context, client *Client, database string, columns map[stri
 	}
 	cache := NewCache(database, columns, nil)
 	ended := make(chan error, 1)
-	go func() { ended <- cache.Follow(ctx, client) }()
+	go func() { ended <- cache.Watch(ctx, client) }()
 	select {
 	case <-cache.Synced():
 		cancel()
-		<-ended //nolint:errcheck // it ends because of that
+		<-ended //nolint:errcheck // the error is that of cancel
 		return schema, cache.Snapshot(), nil
 	case err := <-ended:
 		return schema, Snapshot{}, fmt.Errorf("read %s: %w", database, err)

@@ -13,8 +13,8 @@ const (
 	databaseTable  = "Database"
 )
 
-// admit checks that the server serves the database of the session, now and as long as the connection exists. Servers that do not
-// describe their databases are accepted.
+// admit checks that the server serves the database of the session, now and as long as the connection exists. It accepts servers that do not describe
+// their databases.
 func (s *Session) admit(ctx context.Context, c *Client, o Options) error {
 	if s.Database == "" {
 		return nil
@@ -76,7 +76,7 @@ func (s *Session) supervise(c *Client, q *updateQueue) {
 	}
 }
 
-// suitable checks one state of the server's database, and notes how current it is.
+// suitable checks a state of the server's database, and records its index.
 func (s *Session) suitable(row Row) error {
 	if row.Text("model") != "clustered" {
 		return nil

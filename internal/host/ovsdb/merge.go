@@ -14,15 +14,15 @@ type contents map[string]map[UUID]Row
 
 func (c contents) row(table string, id UUID) Row { return c[table][id] }
 
-// Change is one row that came, went or has other values.
+// Change is a row that was added, removed or changed.
 type Change struct {
 	Table string
 	UUID  UUID
-	// Old is nil for a row that came, New for one that went. Both have all monitored columns, and _uuid.
+	// Old is nil for an added row, New for a removed one. Both have all monitored columns, and _uuid.
 	Old, New Row
 }
 
-// changes collects changes in an order that does not depend on that of maps.
+// changes collects changes in a deterministic order.
 type changes []Change
 
 func (c *changes) add(table string, id UUID, old, desired Row) {
@@ -60,7 +60,7 @@ func compare(before, after contents) []Change {
 	return out.sorted()
 }
 
-// full returns a row with every monitored column, in the one notation of each value; servers omit columns that have their default.
+// full returns a row with all monitored columns in canonical form; servers omit columns with default values.
 func (s shape) full(table string, id UUID, sent Row) (Row, error) {
 	row := Row{}
 	for name, t := range s[table] {
@@ -149,7 +149,7 @@ func (s shape) conditional(raw json.RawMessage, present contents) ([]Change, err
 	return out.sorted(), nil
 }
 
-// after returns a row after one update of it, nil for a deleted one.
+// after returns a row after an update; nil for a deleted row.
 func (s shape) after(table string, id UUID, old Row, update map[string]Row) (Row, error) {
 	for kind, row := range update {
 		switch kind {

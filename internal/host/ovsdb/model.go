@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Table is what a Model is without the type of its rows.
+// Table is the interface of a Model without the type of its rows.
 type Table interface {
 	// Name is the table's name, Columns the names of its columns.
 	Name() string
@@ -29,7 +29,7 @@ type field struct {
 	t      ColumnType
 }
 
-// NewModel returns the model of a table. The error names every field that no column can have.
+// NewModel returns the model of a table. The error names all invalid fields.
 func NewModel[T any](table string) (Model[T], error) {
 	kind := reflect.TypeFor[T]()
 	if kind.Kind() != reflect.Struct {
@@ -71,7 +71,7 @@ func MustModel[T any](table string) Model[T] {
 	return m
 }
 
-// columnType returns the type of columns that a field of a Go type stands for.
+// columnType returns the column type of a Go type.
 func columnType(t reflect.Type) (c ColumnType, ok bool) {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -115,7 +115,7 @@ func (m Model[T]) Columns() []string {
 	return out
 }
 
-// unfit returns what a schema lacks or has of another type.
+// unfit returns errors for missing columns and columns of another type.
 func (m Model[T]) unfit(s Schema) (problems []error) {
 	table, ok := s.Tables[m.table]
 	if !ok {
@@ -133,7 +133,7 @@ func (m Model[T]) unfit(s Schema) (problems []error) {
 	return problems
 }
 
-// Fits is nil if the schema has the tables and columns of models, with the same types. The error names everything that it does not have.
+// Fits returns an error that names all tables and columns of models that the schema lacks or has with another type; nil if there are none.
 func (s Schema) Fits(tables ...Table) error {
 	var problems []error
 	for _, t := range tables {
@@ -145,7 +145,7 @@ func (s Schema) Fits(tables ...Table) error {
 	return nil
 }
 
-// Columns returns the columns of models by table, as NewCache takes them.
+// Columns returns the columns of models by table, for NewCache.
 func Columns(tables ...Table) map[string][]string {
 	out := map[string][]string{}
 	for _, t := range tables {

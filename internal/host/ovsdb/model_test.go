@@ -56,7 +56,7 @@ func columnsOf[T any](t *testing.T, m Model[T], value T, names ...string) map[st
 func TestTypedRowsComeBackAsTheyWereWritten(t *testing.T) {
 	socket := server(t)
 	c := NewCache(db, Columns(bridges, ports, interfaces), nil)
-	s := &Session{Endpoints: []Endpoint{Unix(socket)}, Database: db, Tables: []Table{bridges, ports, interfaces}, Serve: c.Follow}
+	s := &Session{Endpoints: []Endpoint{Unix(socket)}, Database: db, Tables: []Table{bridges, ports, interfaces}, Serve: c.Watch}
 	running(t, s)
 	tag, mtu, mode := 7, 1400, failMode("secure")
 	b := bridge{Name: "br-ex", Ports: []UUID{"p"}, FailMode: &mode, ExternalIDs: map[string]string{"a": "1", "b": ""}}

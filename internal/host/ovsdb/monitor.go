@@ -2,18 +2,17 @@ package ovsdb
 
 import "context"
 
-// Updates is what changed, by table and row. A row that went has no new value.
+// Updates are row updates by table and row. A removed row has no new value.
 type Updates map[string]map[string]RowUpdate
 
-// RowUpdate is how a row changed: Old holds only the columns that differ.
+// RowUpdate is the change of a row. Old has only the columns that differ.
 type RowUpdate struct {
 	Old Row `json:"old"`
 	New Row `json:"new"`
 }
 
-// Monitor watches columns of tables. It returns their rows as they are, and a channel with a value whenever
-// they changed, which says only that it is time to look again: changes while no one receives are one value. The channel is closed
-// when the connection ends.
+// Monitor watches columns of tables. It returns the current rows, and a channel that receives a value after changes: changes between two receives are one
+// value. The channel is closed when the connection ends.
 func (c *Client) Monitor(ctx context.Context, database string, columns map[string][]string) (Updates, <-chan struct{}, error) {
 	id, q, err := c.subscribe()
 	if err != nil {
@@ -35,7 +34,7 @@ func (c *Client) Monitor(ctx context.Context, database string, columns map[strin
 	return initial, changed, nil
 }
 
-// signal sends a value for updates until the queue ends, which it does with the connection.
+// signal sends a value after updates until the queue ends with the connection.
 func signal(q *updateQueue, changed chan<- struct{}) {
 	defer close(changed)
 	for {
@@ -44,7 +43,7 @@ func signal(q *updateQueue, changed chan<- struct{}) {
 		}
 		select {
 		case changed <- struct{}{}:
-		default: // no one has looked since the last one
+		default: // the last value was not received yet
 		}
 	}
 }

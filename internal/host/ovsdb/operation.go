@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Operation is one operation of a transaction, as RFC 7047, section 5.2, has them.
+// Operation is an operation of a transaction (RFC 7047, section 5.2).
 type Operation map[string]any
 
-// Condition selects rows, as ["name", "==", "br-ex"]. No condition at all selects every row.
+// Condition selects rows, for example ["name", "==", "br-ex"]. No conditions select all rows.
 type Condition []any
 
-// Equal is the condition that a column has a value.
+// Equal returns the condition that a column has a value.
 func Equal(column string, value any) Condition { return Condition{column, "==", value} }
 
-// Is is the condition that a row is the one with this UUID.
+// Is returns the condition that a row has a UUID.
 func Is(id UUID) Condition { return Equal("_uuid", id) }
 
 func where(conditions []Condition) []Condition {
@@ -25,12 +25,12 @@ func where(conditions []Condition) []Condition {
 	return conditions
 }
 
-// Select reads columns of rows.
+// Select returns an operation that reads columns of rows.
 func Select(table string, columns []string, conditions ...Condition) Operation {
 	return Operation{"op": "select", "table": table, "columns": columns, "where": where(conditions)}
 }
 
-// Insert makes a row. Operations of the same transaction refer to it as Named(name); name may be empty.
+// Insert returns an operation that inserts a row. Operations of the same transaction refer to it as Named(name); name may be empty.
 func Insert(table, name string, row map[string]any) Operation {
 	op := Operation{"op": "insert", "table": table, "row": row}
 	if name != "" {
@@ -39,23 +39,23 @@ func Insert(table, name string, row map[string]any) Operation {
 	return op
 }
 
-// Update sets columns of rows.
+// Update returns an operation that sets columns of rows.
 func Update(table string, row map[string]any, conditions ...Condition) Operation {
 	return Operation{"op": "update", "table": table, "row": row, "where": where(conditions)}
 }
 
-// Mutate changes one column of rows: mutator is +=, insert, delete, ...
+// Mutate returns an operation that changes a column of rows: mutator is +=, insert, delete, ...
 func Mutate(table, column, mutator string, value any, conditions ...Condition) Operation {
 	return Operation{"op": "mutate", "table": table, "where": where(conditions), "mutations": [][]any{{column, mutator, value}}}
 }
 
-// Delete removes rows.
+// Delete returns an operation that removes rows.
 func Delete(table string, conditions ...Condition) Operation {
 	return Operation{"op": "delete", "table": table, "where": where(conditions)}
 }
 
-// Wait lets a transaction wait until columns of rows are equal to those of the given rows ("==") or not ("!="), in no particular order. The
-// transaction is refused with the code "timed out" after the timeout, at once if it is 0. See Guard.
+// Wait returns an operation that waits until columns of rows are equal to those of the given rows ("==") or not ("!="), in no particular order. After the
+// timeout, at once if it is 0, the transaction fails with the code "timed out". See Guard.
 func Wait(table string, timeout time.Duration, columns []string, until string, rows []map[string]any, conditions ...Condition) Operation {
 	if rows == nil {
 		rows = []map[string]any{} // null is not a list
@@ -64,10 +64,10 @@ func Wait(table string, timeout time.Duration, columns []string, until string, r
 		"where": where(conditions)}
 }
 
-// Guard refuses a transaction, with the code "timed out", unless exactly one row matches the conditions and has these values.
+// Guard returns an operation that fails the transaction, with the code "timed out", unless exactly one row matches the conditions and has these values.
 func Guard(table string, row map[string]any, conditions ...Condition) Operation {
 	return Wait(table, 0, slices.Sorted(maps.Keys(row)), "==", []map[string]any{row}, conditions...)
 }
 
-// Comment is text that the server writes to the log of its database with the transaction.
+// Comment returns an operation that adds text to the transaction in the log of the database.
 func Comment(text string) Operation { return Operation{"op": "comment", "comment": text} }

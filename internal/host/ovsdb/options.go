@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Options are the limits and the credentials of connections. The zero value is usable for endpoints without TLS.
+// Options has limits and credentials of connections. The zero value is usable for endpoints without TLS.
 type Options struct {
 	// TLS returns the configuration of one connection to an ssl endpoint. It is called for each connection, so that rotated
 	// certificates are used. Without a ServerName the server's certificate must be valid for the IP address of the endpoint.

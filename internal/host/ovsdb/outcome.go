@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Result is what one operation of a transaction gave.
+// Result is the result of an operation of a transaction.
 type Result struct {
 	Rows  []Row `json:"rows"`  // of Select
 	UUID  UUID  `json:"uuid"`  // of Insert
@@ -17,9 +17,9 @@ type Result struct {
 	Details string `json:"details"`
 }
 
-// OperationError is the server's refusal of one operation. The transaction has changed nothing.
+// OperationError is the error of an operation that the server refused. The transaction has changed nothing.
 type OperationError struct {
-	// Index is the number of the operation, from 0. That of the commit is one more than the last operation has.
+	// Index is the index of the operation; for the commit, the number of operations.
 	Index int
 	// Operation is its name, or "commit". Table is empty for the commit and comments.
 	Operation, Table string
@@ -27,7 +27,7 @@ type OperationError struct {
 	Code, Details string
 }
 
-// Error names the operation, its table, and the server's words.
+// Error returns the operation, its table, and the server's error.
 func (e *OperationError) Error() string {
 	text := e.Operation
 	if e.Table != "" {
@@ -43,11 +43,11 @@ func (e *OperationError) Error() string {
 	return text
 }
 
-// UnknownOutcomeError is that the server may have the transaction, but its answer did not arrive: the changes may have been made, may
-// not have been made, and may still be made while the server lives. Read the rows, or repeat a transaction that has a Guard.
+// UnknownOutcomeError is the error of a transaction without a response: the server may or may not have made the changes, or may still make them. The
+// caller can read the rows, or repeat a transaction that has a Guard.
 type UnknownOutcomeError struct{ Err error }
 
-// Error says that the outcome is unknown, and why.
+// Error returns the message with the reason.
 func (e *UnknownOutcomeError) Error() string {
 	return "the outcome of an ovsdb transaction is unknown: " + e.Err.Error()
 }
@@ -57,20 +57,20 @@ func (e *UnknownOutcomeError) Unwrap() error { return e.Err }
 
 const commit = "commit"
 
-// undecided are the codes with which a server reports that it cannot say whether a transaction is durable.
-var undecided = []string{"cluster error", "I/O error"}
+// unknownOutcomeCodes are the error codes after which a transaction may or may not be durable.
+var unknownOutcomeCodes = []string{"cluster error", "I/O error"}
 
-// outcome reads the answer to a transaction.
+// outcome reads the response to a transaction.
 func outcome(operations []Operation, raw []json.RawMessage) ([]Result, error) {
 	results, refusals, unknown := make([]Result, len(raw)), []error(nil), false
 	for i, r := range raw {
-		// A null stands for an operation that was not tried, as one before it failed.
+		// The result is null if an earlier operation failed.
 		if err := json.Unmarshal(r, &results[i]); err != nil {
 			return nil, &UnknownOutcomeError{Err: fmt.Errorf("read result %d: %w", i+1, err)}
 		}
 		if results[i].Error != "" {
 			refusals = append(refusals, refusal(operations, i, results[i]))
-			unknown = unknown || slices.Contains(undecided, results[i].Error)
+			unknown = unknown || slices.Contains(unknownOutcomeCodes, results[i].Error)
 		}
 	}
 	switch {

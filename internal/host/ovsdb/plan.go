@@ -18,34 +18,34 @@ const (
 	marks     = "external_ids"
 )
 
-// Ref refers to a desired row, and is the value of a column, or a member of a Set in it.
+// Ref refers to a desired row. It can be the value of a column, or a member of a Set.
 type Ref struct{ Table, Key string }
 
-// String names the row.
+// String returns the table and the key.
 func (r Ref) String() string { return r.Table + " " + strconv.Quote(r.Key) }
 
-// Desired is a row that an owner wants to exist. Plan keeps the owner and the key in the column external_ids. In a table without that
-// column all rows are the owner's, and their key is the column that is the table's index, such as the name.
+// Desired is a desired row of an owner. Plan stores the owner and the key in the column external_ids. In a table without that column all rows belong to
+// the owner, and the key is the column of the table's index, such as the name.
 type Desired struct {
-	// Ref is the table, and a key that no other row of the owner in the table has. The key stays the same for the same thing.
+	// Ref is the table and a key, which is unique among the owner's rows of the table, and stable.
 	Ref
-	// Columns are the values that Insert takes, and Refs. Columns that are left out are not compared.
+	// Columns are values as for Insert, or Refs. Omitted columns are not compared.
 	Columns map[string]any
 }
 
-// Plan returns the operations of one transaction after which a database has exactly the desired rows of an owner; none if it has. Rows
-// without the owner's mark are neither changed nor deleted. The snapshot has all columns of the tables of the desired rows, and of all
-// tables in which the owner may have rows. The error names every desired row that the schema does not admit.
-func Plan(schema Schema, owner string, desired []Desired, have Snapshot) ([]Operation, error) {
-	p, err := plan(schema, owner, desired, have)
+// Plan returns the operations of a transaction after which a database has exactly the desired rows of an owner; none if it already has. Rows without the
+// owner's mark are neither changed nor deleted. The snapshot must have all columns of the tables of the desired rows, and of all tables in which the owner
+// may have rows. The error names all desired rows that violate the schema.
+func Plan(schema Schema, owner string, desired []Desired, live Snapshot) ([]Operation, error) {
+	p, err := plan(schema, owner, desired, live)
 	if err != nil {
 		return nil, err
 	}
 	return p.operations, nil
 }
 
-func plan(schema Schema, owner string, desired []Desired, have Snapshot) (*planner, error) {
-	p := &planner{schema: schema, owner: owner, have: have, existing: map[Ref]UUID{}, names: map[Ref]Named{}}
+func plan(schema Schema, owner string, desired []Desired, live Snapshot) (*planner, error) {
+	p := &planner{schema: schema, owner: owner, live: live, existing: map[Ref]UUID{}, names: map[Ref]Named{}}
 	p.find()
 	desired = slices.SortedFunc(slices.Values(desired), func(a, b Desired) int { return a.compare(b.Ref) })
 	p.name(desired)
@@ -73,8 +73,8 @@ func (r Ref) compare(o Ref) int {
 type planner struct {
 	schema Schema
 	owner  string
-	have   Snapshot
-	// existing are the owner's rows, names what operations call the desired ones.
+	live   Snapshot
+	// existing are the owner's rows, names the names of the desired rows in operations.
 	existing map[Ref]UUID
 	names    map[Ref]Named
 	// referred are the rows that desired rows refer to.
@@ -83,16 +83,16 @@ type planner struct {
 	// copies delete rows that have the same mark as another one.
 	copies   []Operation
 	problems []error
-	// differences are what the operations change.
+	// differences are the changes of the operations.
 	differences []Difference
 }
 
 // find finds the owner's rows by their marks.
 func (p *planner) find() {
-	for _, table := range slices.Sorted(maps.Keys(p.have.tables)) {
-		// In order, so that of rows with the same mark the same one is kept always.
-		for _, id := range slices.Sorted(maps.Keys(p.have.tables[table])) {
-			r, owned := p.schema.Tables[table].mark(p.owner, table, p.have.Row(table, id))
+	for _, table := range slices.Sorted(maps.Keys(p.live.tables)) {
+		// Sorted, so that the choice among rows with the same mark is deterministic.
+		for _, id := range slices.Sorted(maps.Keys(p.live.tables[table])) {
+			r, owned := p.schema.Tables[table].mark(p.owner, table, p.live.Row(table, id))
 			switch {
 			case !owned:
 			case p.existing[r] != "":
@@ -105,7 +105,7 @@ func (p *planner) find() {
 	}
 }
 
-// mark returns the owner's name of a row, and whether the row is the owner's.
+// mark returns the reference to a row, and whether the row belongs to the owner.
 func (t TableSchema) mark(owner, table string, row Row) (Ref, bool) {
 	if _, marked := t.Columns[marks]; marked {
 		ids := row.Map(marks)
@@ -115,7 +115,7 @@ func (t TableSchema) mark(owner, table string, row Row) (Ref, bool) {
 	return Ref{Table: table, Key: row.Text(column)}, column != ""
 }
 
-// keyColumn is the column that is an index of the table, empty without one.
+// keyColumn returns the column that is an index of the table; empty if there is none.
 func (t TableSchema) keyColumn() string {
 	for _, index := range t.Indexes {
 		if len(index) == 1 {
@@ -159,7 +159,7 @@ func (p *planner) name(desired []Desired) {
 	p.referred = map[Ref]bool{}
 }
 
-// row appends what inserts or updates a row.
+// row appends the operation that inserts or updates a row.
 func (p *planner) row(w Desired) {
 	table := p.schema.Tables[w.Table]
 	columns, err := table.marked(p.owner, w)
@@ -170,7 +170,7 @@ func (p *planner) row(w Desired) {
 	id, exists := p.existing[w.Ref]
 	changes := map[string]any{}
 	for _, column := range slices.Sorted(maps.Keys(columns)) {
-		value, differs, err := p.column(table, column, columns[column], p.have.Row(w.Table, id))
+		value, differs, err := p.column(table, column, columns[column], p.live.Row(w.Table, id))
 		if err != nil {
 			p.problems = append(p.problems, fmt.Errorf("%s: column %s: %w", w.Ref, column, err))
 		}
@@ -188,14 +188,14 @@ func (p *planner) row(w Desired) {
 	}
 }
 
-// column returns the value of a column for an operation, and whether the row has another one.
+// column returns the value of a column for an operation, and whether the row has another value.
 func (p *planner) column(table TableSchema, column string, desired any, row Row) (value any, differs bool, err error) {
 	t, ok := table.column(column)
 	if !ok {
 		return nil, false, errors.New("the schema does not have it")
 	}
-	value, fresh, err := p.resolve(desired)
-	if err != nil || fresh {
+	value, isNew, err := p.resolve(desired)
+	if err != nil || isNew {
 		return value, true, err
 	}
 	data, err := json.Marshal(value)
@@ -203,7 +203,7 @@ func (p *planner) column(table TableSchema, column string, desired any, row Row)
 		return nil, false, err
 	}
 	if bytes.Equal(data, row[column]) {
-		return value, false, nil // as most are; what follows costs ten times as much
+		return value, false, nil // the common case; decoding is ten times as expensive
 	}
 	want, err := t.decode(data)
 	if err != nil {
@@ -213,8 +213,8 @@ func (p *planner) column(table TableSchema, column string, desired any, row Row)
 	return value, err != nil || !slices.Equal(want, got), nil
 }
 
-// resolve replaces references by what operations call the rows. fresh is whether one of the rows does not exist yet.
-func (p *planner) resolve(value any) (resolved any, fresh bool, err error) {
+// resolve replaces references by UUIDs, or by the names of rows in operations. isNew reports whether one of the rows does not exist yet.
+func (p *planner) resolve(value any) (resolved any, isNew bool, err error) {
 	switch v := value.(type) {
 	case Ref:
 		p.referred[v] = true
@@ -232,14 +232,14 @@ func (p *planner) resolve(value any) (resolved any, fresh bool, err error) {
 			if out[i], newer, err = p.resolve(member); err != nil {
 				return nil, false, err
 			}
-			fresh = fresh || newer
+			isNew = isNew || newer
 		}
-		return out, fresh, nil
+		return out, isNew, nil
 	}
 	return value, false, nil
 }
 
-// unreachable finds rows that the server would remove at once: rows of tables that are no roots exist only while another one refers to them.
+// unreachable reports rows that the server would remove at once: a row of a non-root table exists only while another row refers to it.
 func (p *planner) unreachable(desired []Desired) {
 	for _, w := range desired {
 		if table, ok := p.schema.Tables[w.Table]; ok && !table.IsRoot && !p.referred[w.Ref] {

@@ -39,7 +39,7 @@ func newWorld(t testing.TB) *world {
 		"Load_Balancer": nil, "Load_Balancer_Group": nil}, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	go func() { _ = w.cache.Follow(ctx, reader); close(done) }()
+	go func() { _ = w.cache.Watch(ctx, reader); close(done) }()
 	t.Cleanup(func() { cancel(); <-done; _ = reader.Close(); _ = w.client.Close() })
 	<-w.cache.Synced()
 	return w
@@ -230,10 +230,10 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	})
 	w.apply("master", desired)
-	have := w.snapshot()
+	live := w.snapshot()
 	b.Run("unchanged", func(b *testing.B) {
 		for b.Loop() {
-			if operations, err := Plan(w.schema, "master", desired, have); err != nil || len(operations) > 0 {
+			if operations, err := Plan(w.schema, "master", desired, live); err != nil || len(operations) > 0 {
 				b.Fatal(operations, err)
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// updateQueue has the updates of one monitor that its reader has not taken yet. Its size is bounded, and adding never blocks.
+// updateQueue has the unread updates of a monitor. Its size is bounded, and adding never blocks.
 type updateQueue struct {
 	limit int
 
@@ -18,7 +18,7 @@ type updateQueue struct {
 	signal  chan struct{} // has a value when pending is not empty or the queue has ended
 }
 
-// update is a notification of a monitor: its method, and the parameters behind the monitor's id.
+// update is a notification of a monitor: its method, and the parameters after the monitor's id.
 type update struct {
 	method string
 	params []json.RawMessage
@@ -71,7 +71,7 @@ func (q *updateQueue) take(ctx context.Context) (updates []update, more bool) {
 	}
 }
 
-// subscribe makes a queue of a monitor before the server knows of it, so that no update is lost.
+// subscribe creates the queue of a monitor before the monitor is requested, so that no update is lost.
 func (c *Client) subscribe() (id string, q *updateQueue, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Client) update(m message) error {
 		return fmt.Errorf("ovsdb %s has invalid parameters: %.200s", m.Method, m.Params)
 	}
 	if err := json.Unmarshal(params[0], &id); err != nil {
-		return nil // no id of ours
+		return nil // an unknown id
 	}
 	c.mu.Lock()
 	q := c.monitors[id]

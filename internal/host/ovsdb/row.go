@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Decode reads a row. Every column must exist and have a value of its type; the error names all that have not.
+// Decode reads a row. The error names all columns that are missing or have a value of another type.
 func (m Model[T]) Decode(row Row) (T, error) {
 	var out T
 	var problems []error
@@ -76,8 +76,8 @@ func set(field reflect.Value, d datum) {
 	}
 }
 
-// Row returns columns of a value for Insert and Update: those that are named, or all. _uuid and _version are never part of it, as the
-// server sets them. A UUID that has not the form of one stands for the row that an Insert of the same transaction names so.
+// Row returns the given columns of a value for Insert and Update; all if none is given. It omits _uuid and _version, which the server sets. A UUID that is
+// not in the form of one is the name of a row that an Insert of the same transaction creates.
 func (m Model[T]) Row(value T, columns ...string) (map[string]any, error) {
 	out, problems := map[string]any{}, []error(nil)
 	for _, name := range columns {

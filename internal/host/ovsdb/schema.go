@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Schema is what a server says of a database (RFC 7047, section 3.2).
+// Schema is the schema of a database (RFC 7047, section 3.2).
 type Schema struct {
 	Name    string                 `json:"name"`
 	Version string                 `json:"version"`
@@ -105,7 +105,7 @@ func (t ColumnType) String() string {
 	return "set of " + t.Key.Type
 }
 
-// composite is whether differences of the column are written as members that come and go, and not as its new value.
+// composite reports whether a difference of the column consists of added and removed members, and not of the new value.
 func (t ColumnType) composite() bool { return t.Max != 1 }
 
 // column returns the type of a column of a table; every table has the columns _uuid and _version.
@@ -117,11 +117,11 @@ func (t TableSchema) column(name string) (ColumnType, bool) {
 	return c.Type, ok
 }
 
-// shape has the types of the columns that are monitored, by table.
+// shape has the types of the monitored columns, by table.
 type shape map[string]map[string]ColumnType
 
-// shape returns the types of columns by table; a table without any stands for all its columns. The error names everything that the
-// schema lacks.
+// shape returns the types of columns by table; a table without columns means all its columns. The error names all tables and columns that the schema
+// lacks.
 func (s Schema) shape(columns map[string][]string) (shape, error) {
 	out, missing := shape{}, []error(nil)
 	for _, table := range slices.Sorted(maps.Keys(columns)) {
@@ -149,7 +149,7 @@ func (s Schema) shape(columns map[string][]string) (shape, error) {
 	return out, nil
 }
 
-// unfit is the one error for everything that does not fit a schema.
+// unfit returns the error of a schema with problems.
 func (s Schema) unfit(problems []error) error {
 	return fmt.Errorf("the server's schema %s %s does not fit: %w; use a server of a version that this client supports",
 		s.Name, s.Version, errors.Join(problems...))

@@ -63,7 +63,7 @@ func TestRealSchemas(t *testing.T) {
 			follow := func() context.CancelFunc {
 				ctx, cancel := context.WithCancel(t.Context())
 				client := dial(t, s.socket)
-				go func() { _ = cache.Follow(ctx, client) }()
+				go func() { _ = cache.Watch(ctx, client) }()
 				return cancel
 			}
 			stop := follow()

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Session keeps a connection to one of several endpoints: those of the members of a cluster, or of a database that moves. The fields
-// are not changed after Run has started.
+// Session maintains a connection to one of several endpoints: the members of a cluster, or the possible places of a database. The fields must not change
+// after Run has started.
 type Session struct {
 	// Endpoints are tried in turn.
 	Endpoints []Endpoint
@@ -18,22 +18,22 @@ type Session struct {
 	// Database must be served by the server; a member of a cluster must be connected to its cluster, and at least as current as
 	// the member before. Empty: every server is accepted.
 	Database string
-	// Tables must be part of the schema of Database, as their models have them.
+	// Tables must be part of the schema of Database, with the types of their models.
 	Tables []Table
 	// LeaderOnly accepts only the leader of a clustered database.
 	LeaderOnly bool
-	// Serve is called with each new connection, which ends when it returns. Its context ends with the connection. It may be nil.
+	// Serve is called for each new connection, which is closed when it returns. Its context ends with the connection. It may be nil.
 	Serve func(context.Context, *Client) error
 	// Report is called with the reason why a connection failed or ended. It may be nil.
 	Report func(Endpoint, error)
 
-	mu      sync.Mutex
-	client  *Client
-	arrived chan struct{} // closed when client is set
-	indexes map[string]int
+	mu        sync.Mutex
+	client    *Client
+	connected chan struct{} // closed when client is set
+	indexes   map[string]int
 }
 
-// Run keeps a connection until the context ends, which is the error that it returns; no goroutine of it remains then.
+// Run maintains a connection until the context ends, and returns the error of the context. It leaves no goroutines.
 func (s *Session) Run(ctx context.Context) error {
 	if len(s.Endpoints) == 0 {
 		return errors.New("connect to ovsdb: the list of endpoints is empty")
@@ -42,7 +42,7 @@ func (s *Session) Run(ctx context.Context) error {
 	pause, tried := o.MinBackoff, 0
 	for at := 0; ; at = (at + 1) % len(s.Endpoints) {
 		began := time.Now()
-		if err := s.one(ctx, s.Endpoints[at], o); err != nil && ctx.Err() == nil && s.Report != nil {
+		if err := s.connectAndServe(ctx, s.Endpoints[at], o); err != nil && ctx.Err() == nil && s.Report != nil {
 			s.Report(s.Endpoints[at], err)
 		}
 		if time.Since(began) >= o.ConnectTimeout+o.MaxBackoff { // it was connected for some time
@@ -70,8 +70,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// one connects to an endpoint and uses the connection until it ends.
-func (s *Session) one(ctx context.Context, e Endpoint, o Options) error {
+// connectAndServe connects to an endpoint, and serves the connection until it ends.
+func (s *Session) connectAndServe(ctx context.Context, e Endpoint, o Options) error {
 	c, err := Connect(ctx, []Endpoint{e}, o)
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *Session) one(ctx context.Context, e Endpoint, o Options) error {
 		<-c.Done()
 		return c.Err()
 	}
-	// Not ctx, which the function above reads: it must find the reason there when it is called.
+	// A new context, because the AfterFunc above must see the reason in ctx.
 	serving, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := c.spawn(func() { <-c.Done(); cancel() }); err != nil {
@@ -103,15 +103,15 @@ func (s *Session) one(ctx context.Context, e Endpoint, o Options) error {
 	return c.Err()
 }
 
-// Client returns the present connection, and waits for one while there is none.
+// Client returns the current connection; it waits for one while there is none.
 func (s *Session) Client(ctx context.Context) (*Client, error) {
 	for {
 		s.mu.Lock()
 		c := s.client
-		if s.arrived == nil {
-			s.arrived = make(chan struct{})
+		if s.connected == nil {
+			s.connected = make(chan struct{})
 		}
-		arrived := s.arrived
+		connected := s.connected
 		s.mu.Unlock()
 		if c != nil {
 			return c, nil
@@ -119,7 +119,7 @@ func (s *Session) Client(ctx context.Context) (*Client, error) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("wait for a connection to ovsdb: %w", ctx.Err())
-		case <-arrived:
+		case <-connected:
 		}
 	}
 }
@@ -128,9 +128,9 @@ func (s *Session) publish(c *Client) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.client = c
-	if s.arrived != nil {
-		close(s.arrived)
-		s.arrived = nil
+	if s.connected != nil {
+		close(s.connected)
+		s.connected = nil
 	}
 }
 

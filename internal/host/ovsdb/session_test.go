@@ -126,7 +126,7 @@ func TestSessionBacksOff(t *testing.T) {
 }
 
 // identity is what one end of a TLS connection has: files of its CA, certificate and key.
-func identity(t *testing.T, ca *certs.Authority) (dir string, pair certs.Pair) {
+func identity(t *testing.T, ca *certs.CA) (dir string, pair certs.Pair) {
 	t.Helper()
 	pair, err := ca.Issue(certs.Request{CommonName: "ovn", Names: []string{"ovn"}, Usage: certs.Peer, Life: time.Hour}, time.Now())
 	if err != nil {
@@ -152,7 +152,7 @@ func TestRotatedCertificatesAreUsedAtTheNextConnection(t *testing.T) {
 	real := standalone(t, "/usr/share/openvswitch/vswitch.ovsschema")
 	var config atomic.Pointer[tls.Config]
 	rotate := func() { // another CA on both sides
-		ca, err := certs.NewAuthority("ca", time.Now(), time.Hour)
+		ca, err := certs.NewCA("ca", time.Now(), time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

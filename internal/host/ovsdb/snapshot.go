@@ -17,7 +17,7 @@ func (s Snapshot) Rows(table string) iter.Seq2[UUID, Row] { return maps.All(s.ta
 // Len returns the number of rows of a table.
 func (s Snapshot) Len(table string) int { return len(s.tables[table]) }
 
-// Snapshot returns the present contents. They are empty before Synced is closed.
+// Snapshot returns the current contents. They are empty before Synced is closed.
 func (c *Cache) Snapshot() Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -27,7 +27,7 @@ func (c *Cache) Snapshot() Snapshot {
 	return Snapshot{tables: maps.Clone(c.tables)}
 }
 
-// store makes changes in the contents. Tables that a snapshot has are copied first.
+// store applies changes to the contents. It copies tables that snapshots share.
 func (c *Cache) store(all []Change, last string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"errors"
 )
 
-// Transact carries out operations of a database, all or none. It returns one result for each operation. The error is or contains an
-// OperationError for each operation that the server refused, and an UnknownOutcomeError if no answer arrived; after all other errors
-// nothing has changed. When the context ends, a transaction that still waits at the server is canceled.
+// Transact carries out operations on a database atomically. It returns one result for each operation. The error contains an OperationError for each
+// operation that the server refused, and an UnknownOutcomeError if no response arrived; after all other errors the database is unchanged. When the
+// context ends, a transaction that waits at the server is canceled.
 func (c *Client) Transact(ctx context.Context, database string, operations ...Operation) ([]Result, error) {
 	params := []any{database}
 	for _, op := range operations {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// UUID names a row. On the wire it is ["uuid", "..."]. One that has not the form of a UUID stands for the row that an Insert of the same
-// transaction makes, as Named does.
+// UUID identifies a row. On the wire it is ["uuid", "..."]. A value that is not in the form of a UUID refers to the row of an Insert of the same
+// transaction, like Named.
 type UUID string
 
-// Named names a row that an Insert of the same transaction makes.
+// Named is the name of a row that an Insert of the same transaction creates.
 type Named string
 
 // Set is a set of values of one column. On the wire it is ["set", [...]].
@@ -29,7 +29,7 @@ func (u UUID) MarshalJSON() ([]byte, error) {
 	return json.Marshal([]string{"uuid", string(u)})
 }
 
-// valid is whether a UUID has its form: 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12.
+// valid reports whether u is in the form of a UUID: 32 hexadecimal digits in groups of 8, 4, 4, 4 and 12.
 func (u UUID) valid() bool {
 	if len(u) != 36 {
 		return false
@@ -106,13 +106,13 @@ func (r Row) Bool(column string) bool {
 	return b
 }
 
-// UUID returns a column that names one row, such as _uuid.
+// UUID returns a column that refers to one row, such as _uuid.
 func (r Row) UUID(column string) UUID {
 	u, _ := first[UUID](r, column)
 	return u
 }
 
-// UUIDs returns a column that names rows.
+// UUIDs returns a column that refers to rows.
 func (r Row) UUIDs(column string) []UUID { return elements[UUID](r, column) }
 
 // Ints returns a column of integers.
@@ -137,7 +137,7 @@ func (r Row) Map(column string) map[string]string {
 	return out
 }
 
-// notation takes ["set", [...]] and ["map", [...]] apart; kind is empty for a plain value.
+// notation parses ["set", [...]] and ["map", [...]]; kind is empty for a plain value.
 func notation(raw json.RawMessage) (items []json.RawMessage, kind string) {
 	var parts []json.RawMessage
 	if json.Unmarshal(raw, &parts) != nil || len(parts) != 2 || json.Unmarshal(parts[0], &kind) != nil {
@@ -149,7 +149,7 @@ func notation(raw json.RawMessage) (items []json.RawMessage, kind string) {
 	return items, kind
 }
 
-// elements returns the members of a column; a set of exactly one comes as the member alone.
+// elements returns the members of a column; a set with exactly one member is sent as the plain member.
 func elements[T any](r Row, column string) []T {
 	raw, ok := r[column]
 	if !ok {

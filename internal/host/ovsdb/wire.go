@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// probeID is the id of our echo requests; calls have numbers.
+// probeID is the id of echo requests; calls have numbers.
 const probeID = "probe"
 
-// send hands a message to the writer. An error means that the server does not get it.
+// send passes a message to the writer. After an error, the server does not receive it.
 func (c *Client) send(ctx context.Context, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Client) write() {
 	}
 }
 
-// probe ends the connection when the server is silent for an interval and then does not answer an echo for another one.
+// probe ends the connection if the server is silent for an interval, and does not answer an echo within the next interval.
 func (c *Client) probe() {
 	ticker := time.NewTicker(c.options.ProbeInterval)
 	defer ticker.Stop()
@@ -66,7 +66,7 @@ func (c *Client) probe() {
 		case <-ticker.C:
 		}
 		switch {
-		case c.heard.Swap(false):
+		case c.received.Swap(false):
 			probed = false
 		case probed:
 			c.fail(fmt.Errorf("%w for %s", ErrInactive, 2*c.options.ProbeInterval))
@@ -81,7 +81,7 @@ func (c *Client) probe() {
 	}
 }
 
-// receive dispatches what the server sends, until the connection ends.
+// receive dispatches messages of the server until the connection ends.
 func (c *Client) receive() {
 	in := &boundedReader{client: c}
 	decoder := json.NewDecoder(in)
@@ -121,7 +121,7 @@ func (c *Client) dispatch(m message) error {
 	return nil
 }
 
-// boundedReader fails when a message has more bytes than the limit, before all of it is in memory.
+// boundedReader fails if a message is larger than the limit, before the whole message is in memory.
 type boundedReader struct {
 	client *Client
 	read   int64
@@ -135,7 +135,7 @@ func (r *boundedReader) Read(p []byte) (int, error) {
 	n, err := r.client.conn.Read(p)
 	if n > 0 {
 		r.read += int64(n)
-		r.client.heard.Store(true)
+		r.client.received.Store(true)
 	}
 	return n, err
 }

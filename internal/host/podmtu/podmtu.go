@@ -1,5 +1,5 @@
-// Package podmtu changes the MTU of links that are in use, without losing packets: that of a pod, or of the node itself at its switch. What an
-// interface receives and what is sent by its routes are changed apart, in the order in which no end sends what the other one does not take.
+// Package podmtu changes the MTU of links that are in use without packet loss: the link of a pod, or that of the node to its switch. It changes the MTU
+// of the interfaces and of the routes separately, in an order in which no end sends packets that the other does not accept.
 package podmtu
 
 import (
@@ -13,29 +13,29 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/sysctl"
 )
 
-// leastIPv6 is the least MTU that IPv6 works with (RFC 8200).
-const leastIPv6 = 1280
+// minMTUv6 is the minimum link MTU of IPv6 (RFC 8200).
+const minMTUv6 = 1280
 
 // Link is a pair of interfaces.
 type Link struct {
 	// Outside and Inside are the network namespaces of the two ends.
 	Outside, Inside *netlink.Handle
-	// Near is the end at the switch, Far the one by whose routes packets are sent.
+	// Near is the end at the switch, Far the end whose routes limit packets.
 	Near, Far netlink.Link
-	// Enter calls a function in the namespace of Far, and ProcSys is where the kernel's settings are. They are for IPv6: without it, Enter is nil.
+	// Enter calls a function in the namespace of Far, and ProcSys is the directory of sysctls. Both are used for IPv6; without IPv6, Enter is nil.
 	Enter   func(func() error) error
 	ProcSys string
 }
 
-// Set has the link take packets of mtu bytes, and routes send at most routable; 0 is the same as mtu. What is so already stays. The end at the switch is
-// raised, and never lowered: the other one decides which packets pass, and Open vSwitch may lose a packet when the MTU of a port changes.
+// Set sets the MTU of the link to mtu bytes, and that of its routes to routable; 0 means mtu. It changes only differences. It never lowers the MTU of the
+// end at the switch: the other end limits the packets, and Open vSwitch may lose a packet when the MTU of a port changes.
 func (l Link) Set(mtu, routable int) error {
 	steps := []func() error{
 		func() error { return l.ends(mtu) },
 		func() error { return LimitRoutes(l.Inside, l.Far, routable) },
 	}
 	if routable != 0 {
-		// Nothing longer is sent when longer packets are taken.
+		// Limit the routes before the interface accepts longer packets.
 		steps = []func() error{
 			func() error { return l.keepLimits(mtu, routable) },
 			func() error { return LimitRoutes(l.Inside, l.Far, routable) },
@@ -51,11 +51,11 @@ func (l Link) Set(mtu, routable int) error {
 	return nil
 }
 
-// keepLimits has the limits of IPv6 routes survive that the interface is raised from just that limit: the kernel takes a limit that is the MTU of
-// the interface for one that follows it. It compares with a setting that routes with limits do not use, and sets that again when the interface is
-// raised. At the least MTU of IPv6 there is no lower one; limits are then set again afterwards.
+// keepLimits preserves the MTU of IPv6 routes when the MTU of the interface is raised from the same value: the kernel assumes that such a route follows
+// the interface. It compares with a sysctl that routes with an MTU do not use, so keepLimits lowers the sysctl, and raising the interface resets it. At
+// the minimum MTU of IPv6 that is impossible, and the route MTUs are set again afterwards.
 func (l Link) keepLimits(mtu, routable int) error {
-	if a := l.Far.Attrs(); l.Enter == nil || a.MTU >= mtu || a.MTU != routable || routable <= leastIPv6 {
+	if a := l.Far.Attrs(); l.Enter == nil || a.MTU >= mtu || a.MTU != routable || routable <= minMTUv6 {
 		return nil
 	}
 	routes, err := routes(l.Inside, l.Far, netlink.FAMILY_V6)
@@ -63,11 +63,11 @@ func (l Link) keepLimits(mtu, routable int) error {
 		return err
 	}
 	return l.Enter(func() error {
-		return sysctl.Set(l.ProcSys, "net/ipv6/conf/"+l.Far.Attrs().Name+"/mtu", strconv.Itoa(leastIPv6))
+		return sysctl.Set(l.ProcSys, "net/ipv6/conf/"+l.Far.Attrs().Name+"/mtu", strconv.Itoa(minMTUv6))
 	})
 }
 
-// ends sets the MTU of interfaces.
+// ends sets the MTU of the interfaces.
 func (l Link) ends(mtu int) error {
 	if l.Near.Attrs().MTU < mtu {
 		if err := l.Outside.LinkSetMTU(l.Near, mtu); err != nil {
@@ -82,7 +82,7 @@ func (l Link) ends(mtu int) error {
 	return nil
 }
 
-// LimitRoutes has all routes through an interface send at most limit bytes in a packet; 0 removes the limit.
+// LimitRoutes sets the MTU of all routes through an interface to limit bytes; 0 removes it.
 func LimitRoutes(at *netlink.Handle, link netlink.Link, limit int) error {
 	var errs []error
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {

@@ -19,19 +19,19 @@ const (
 	IPVS     = "ipvs"
 )
 
-// Needs is what one mode of kube-proxy needs.
+// Needs are the requirements of a mode of kube-proxy.
 type Needs struct {
 	// Mode is NFTables, IPTables or IPVS.
 	Mode string
 	// IPv4 and IPv6 are the families of the cluster, at least one.
 	IPv4, IPv6 bool
-	// Scheduler is that of ipvs; empty is kube-proxy's default, rr.
+	// Scheduler is the scheduler of ipvs; empty for kube-proxy's default, rr.
 	Scheduler string
 	// MinimumKernel is the oldest version of Linux that kube-proxy accepts in this mode; the zero value is any.
 	MinimumKernel facts.KernelVersion
 }
 
-// Check returns nil if the running kernel has all that is needed, and else one error that names everything that is missing.
+// Check returns an error that names all features that the running kernel lacks; nil if it has all.
 func Check(n Needs) error {
 	if !slices.Contains([]string{NFTables, IPTables, IPVS}, n.Mode) {
 		return fmt.Errorf("mode %q: must be %s, %s or %s", n.Mode, NFTables, IPTables, IPVS)
@@ -66,17 +66,17 @@ func Check(n Needs) error {
 		if len(missing) == 0 {
 			return nil
 		}
-		return errors.New(sentence(n.Mode, release, missing))
+		return errors.New(message(n.Mode, release, missing))
 	}
 }
 
-// sentence is short, with what is missing first: conditions show the first 200 bytes of what a container ends with.
-func sentence(mode, release string, missing []string) string {
+// message returns a short text that begins with the missing features, since conditions show only the first 200 bytes of a termination message.
+func message(mode, release string, missing []string) string {
 	return fmt.Sprintf("proxy-mode %s: kernel %s lacks %s; the old rules stay. Load the modules or change proxyArguments[proxy-mode]",
 		mode, release, strings.Join(missing, ", "))
 }
 
-// missing lists what the kernel does not have. It runs in a network namespace of its own.
+// missing returns the features that the kernel lacks. It runs in a separate network namespace.
 func (n Needs) missing(release string) ([]string, error) {
 	var out []string
 	if v, ok := facts.ParseKernelVersion(release); ok && n.MinimumKernel != (facts.KernelVersion{}) && !v.AtLeast(n.MinimumKernel.Major, n.MinimumKernel.Minor) {
@@ -89,25 +89,25 @@ func (n Needs) missing(release string) ([]string, error) {
 	defer netfilter.close()
 	for _, family := range n.families() {
 		var (
-			gaps []string
-			err  error
+			found []string
+			err   error
 		)
 		if n.Mode == NFTables {
-			gaps, err = netfilter.nftables(family)
+			found, err = netfilter.nftables(family)
 		} else {
-			gaps, err = netfilter.iptables(family)
+			found, err = netfilter.iptables(family)
 		}
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, gaps...)
+		out = append(out, found...)
 	}
 	if n.Mode == IPVS {
-		gaps, err := ipvs(n.Scheduler)
+		found, err := ipvs(n.Scheduler)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, gaps...)
+		out = append(out, found...)
 	}
 	return out, nil
 }

@@ -54,7 +54,7 @@ func TestUnknownSchedulerIsMissing(t *testing.T) {
 
 // Conditions show the first 200 bytes of what a container ends with, and the command's name is before the message.
 func TestMessageFitsInACondition(t *testing.T) {
-	message := "cluster-network-operator: " + sentence(IPVS, "5.14.0-427.13.1.el9_4.x86_64", []string{"IPVS (modules ip_vs, ip_vs_rr)"})
+	message := "cluster-network-operator: " + message(IPVS, "5.14.0-427.13.1.el9_4.x86_64", []string{"IPVS (modules ip_vs, ip_vs_rr)"})
 	if len(message) > 200 {
 		t.Errorf("%d bytes: %s", len(message), message)
 	}

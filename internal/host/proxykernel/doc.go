@@ -1,6 +1,6 @@
-// Package proxykernel checks that the kernel of a node has what a mode of kube-proxy needs. kube-proxy removes the rules
-// of other modes whenever it starts, before it knows whether it can run in its own: the check is therefore run first.
+// Package proxykernel checks that the kernel of a node supports a mode of kube-proxy. The check runs before kube-proxy, because kube-proxy removes the
+// rules of other modes when it starts, before it detects whether its own mode works.
 //
-// Every request to the kernel is made in a new network namespace, which ends with the check: nothing of the node changes,
-// except that the kernel may load modules, as it would for kube-proxy.
+// All requests to the kernel are made in a new network namespace, which ends with the check. The node does not change, except that the kernel may load
+// modules, as it does for kube-proxy.
 package proxykernel

@@ -30,10 +30,10 @@ const (
 // sets are the types of sets that kube-proxy creates in ipvs mode.
 var sets = []string{"hash:ip", "hash:ip,port", "hash:ip,port,ip", "hash:ip,port,net", "bitmap:port"}
 
-// defaultScheduler is kube-proxy's.
+// defaultScheduler is the default of kube-proxy.
 const defaultScheduler = "rr"
 
-// ipvs lists what mode ipvs does not find, beside iptables.
+// ipvs returns the missing features of mode ipvs, in addition to those of iptables.
 func ipvs(scheduler string) ([]string, error) {
 	if scheduler == "" {
 		scheduler = defaultScheduler
@@ -42,18 +42,18 @@ func ipvs(scheduler string) ([]string, error) {
 	if _, _, err := netlink.IpsetProtocol(); err != nil {
 		out = append(out, fmt.Sprintf("IP sets (module ip_set; %v)", err))
 	} else {
-		var without []string
+		var missing []string
 		for i, kind := range sets {
 			options := netlink.IpsetCreateOptions{}
 			if kind == "bitmap:port" {
 				options.PortFrom, options.PortTo = 0, 65535
 			}
 			if err := netlink.IpsetCreate(fmt.Sprintf("check-%d", i), kind, options); absentSet(err) {
-				without = append(without, kind)
+				missing = append(missing, kind)
 			}
 		}
-		if len(without) > 0 {
-			out = append(out, "types of IP sets ("+strings.Join(without, ", ")+")")
+		if len(missing) > 0 {
+			out = append(out, "types of IP sets ("+strings.Join(missing, ", ")+")")
 		}
 	}
 	family, err := netlink.GenlFamilyGet(ipvsFamily)

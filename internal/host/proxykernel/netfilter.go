@@ -33,10 +33,10 @@ const (
 	infoSize = 84 // sizeof(struct ipt_getinfo)
 )
 
-// expressions are those of kube-proxy's rules in nftables mode that may be modules; each module has the name nft_<expression>.
+// expressions are the expressions of kube-proxy's rules in nftables mode that may be modules, with the name nft_<expression>.
 var expressions = []string{"ct", "nat", "masq", "fib", "numgen", "reject"}
 
-// matches and targets are those of kube-proxy's rules in iptables mode; each module has the name xt_<extension>.
+// matches and targets are the extensions of kube-proxy's rules in iptables mode, whose modules have the name xt_<extension>.
 var (
 	matches = []string{"addrtype", "comment", "conntrack", "mark", "statistic"}
 	targets = []string{"MARK", "MASQUERADE", "DNAT", "REJECT"}
@@ -45,7 +45,7 @@ var (
 // netfilter is a netlink socket in the network namespace in which it was opened.
 type netfilter struct {
 	fd int
-	// tables is the number of tables that were tried.
+	// tables is the number of test tables.
 	tables int
 }
 
@@ -54,35 +54,34 @@ func openNetfilter() (*netfilter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the kernel has no netlink for netfilter (module nfnetlink): %w", err)
 	}
-	// The kernel loads modules while it handles a request, so that the answer may take a while.
+	// The kernel may load modules before it answers.
 	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 60}); err != nil {
 		unix.Close(fd)
-		return nil, fmt.Errorf("limit the time of answers from netfilter: %w", err)
+		return nil, fmt.Errorf("set the receive timeout of netfilter: %w", err)
 	}
 	return &netfilter{fd: fd}, nil
 }
 
 func (n *netfilter) close() { unix.Close(n.fd) }
 
-// nftables lists what mode nftables does not find.
+// nftables returns the missing features of mode nftables.
 func (n *netfilter) nftables(f family) ([]string, error) {
 	if err := n.rule(f, ""); absent(err) {
 		return []string{fmt.Sprintf("nftables with NAT for %s (modules nf_tables, nft_chain_nat, nf_nat)", f.name)}, nil
 	} else if err != nil {
 		return nil, fmt.Errorf("try a table of nftables for %s: %w", f.name, err)
 	}
-	var without []string
+	var missing []string
 	for _, e := range expressions {
-		// An expression that the kernel has needs attributes: it is refused as invalid, or needs none and is accepted.
+		// An existing expression is accepted, or refused as invalid because its attributes are missing.
 		if err := n.rule(f, e); absent(err) {
-			without = append(without, "nft_"+e)
+			missing = append(missing, "nft_"+e)
 		}
 	}
-	return modules(f, without), nil
+	return modules(f, missing), nil
 }
 
-// iptables lists what the rules of the modes iptables and ipvs do not find. iptables is one of two: a front end of nftables, or the older
-// ip_tables; one of them is enough.
+// iptables returns the missing features of the modes iptables and ipvs. It accepts either the front end of nftables, or the older ip_tables.
 func (n *netfilter) iptables(f family) ([]string, error) {
 	err := n.rule(f, "")
 	if err != nil && !absent(err) {
@@ -94,34 +93,33 @@ func (n *netfilter) iptables(f family) ([]string, error) {
 		}
 		return []string{fmt.Sprintf("iptables with NAT for %s (modules nf_tables, nft_compat, nft_chain_nat)", f.name)}, nil
 	}
-	var without []string
+	var missing []string
 	for kind, names := range [][]string{matches, targets} {
 		for _, name := range names {
-			// Another revision than the one that is asked for has another error.
+			// An existing extension of another revision has another error.
 			if errors.Is(extension(f, name, kind), unix.ENOENT) {
-				without = append(without, "xt_"+name)
+				missing = append(missing, "xt_"+name)
 			}
 		}
 	}
-	return modules(f, without), nil
+	return modules(f, missing), nil
 }
 
-func modules(f family, without []string) []string {
-	if len(without) == 0 {
+func modules(f family, missing []string) []string {
+	if len(missing) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("modules for %s (%s)", f.name, strings.Join(without, ", "))}
+	return []string{fmt.Sprintf("modules for %s (%s)", f.name, strings.Join(missing, ", "))}
 }
 
-// absent reports whether the kernel does not know what a request names. Other errors are of requests that it understands.
+// absent reports whether an error means that the kernel lacks the requested feature.
 func absent(err error) bool {
 	return slices.ContainsFunc([]error{unix.ENOENT, unix.EOPNOTSUPP, unix.EPROTONOSUPPORT, unix.EAFNOSUPPORT, unix.ENOPROTOOPT}, func(e error) bool { return errors.Is(err, e) })
 }
 
-// rule creates a table with a chain for NAT, and in it a rule with one expression, if one is named, all in one transaction.
+// rule creates a table with a chain for NAT, and a rule with an expression unless it is empty, in one transaction.
 func (n *netfilter) rule(f family, expression string) error {
-	// The kernel commits a transaction without an error only. What it commits ends with the network namespace, but the next
-	// transaction would find it: so each has a table of its own.
+	// A successful transaction is committed until the network namespace ends, so each transaction has a separate table.
 	n.tables++
 	table := nl.ZeroTerminated(fmt.Sprintf("check-%d", n.tables))
 	hook := nl.NewRtAttr(unix.NFTA_CHAIN_HOOK|unix.NLA_F_NESTED, nil)
@@ -138,11 +136,11 @@ func (n *netfilter) rule(f family, expression string) error {
 		list.AddRtAttr(unix.NFTA_LIST_ELEM|unix.NLA_F_NESTED, nil).AddRtAttr(unix.NFTA_EXPR_NAME, nl.ZeroTerminated(expression))
 		steps = append(steps, step(unix.NFT_MSG_NEWRULE, f, nl.NewRtAttr(unix.NFTA_RULE_TABLE, table), nl.NewRtAttr(unix.NFTA_RULE_CHAIN, chain), list))
 	}
-	batch := bracket(unix.NFNL_MSG_BATCH_BEGIN)
+	batch := batchMessage(unix.NFNL_MSG_BATCH_BEGIN)
 	for _, s := range steps {
 		batch = append(batch, s.Serialize()...)
 	}
-	return n.exchange(append(batch, bracket(unix.NFNL_MSG_BATCH_END)...), len(steps))
+	return n.exchange(append(batch, batchMessage(unix.NFNL_MSG_BATCH_END)...), len(steps))
 }
 
 // step is one request of a transaction.
@@ -150,12 +148,12 @@ func step(kind int, f family, attributes ...*nl.RtAttr) *nl.NetlinkRequest {
 	return request(unix.NFNL_SUBSYS_NFTABLES<<8|kind, unix.NLM_F_CREATE|unix.NLM_F_ACK, nl.Nfgenmsg{NfgenFamily: f.number}, attributes...)
 }
 
-// bracket begins or ends a transaction.
-func bracket(kind int) []byte {
+// batchMessage returns the message that begins or ends a transaction.
+func batchMessage(kind int) []byte {
 	return request(kind, 0, nl.Nfgenmsg{ResId: nl.Swap16(unix.NFNL_SUBSYS_NFTABLES)}).Serialize()
 }
 
-// request is a request with the header of nfnetlink, whose version is 0.
+// request returns a request with an nfnetlink header of version 0.
 func request(kind, flags int, header nl.Nfgenmsg, attributes ...*nl.RtAttr) *nl.NetlinkRequest {
 	r := nl.NewNetlinkRequest(kind, flags)
 	r.AddData(&header)
@@ -165,14 +163,14 @@ func request(kind, flags int, header nl.Nfgenmsg, attributes ...*nl.RtAttr) *nl.
 	return r
 }
 
-// extension asks for a match (kind 0) or a target (kind 1) of iptables, as the front end of nftables does.
+// extension requests a match (kind 0) or a target (kind 1) of iptables, as the front end of nftables does.
 func extension(f family, name string, kind int) error {
 	_, err := request(compatSubsystem<<8|compatGet, unix.NLM_F_ACK, nl.Nfgenmsg{NfgenFamily: f.number}, nl.NewRtAttr(compatName, nl.ZeroTerminated(name)),
 		nl.NewRtAttr(compatRevision, nl.BEUint32Attr(0)), nl.NewRtAttr(compatType, nl.BEUint32Attr(uint32(kind)))).Execute(unix.NETLINK_NETFILTER, 0)
 	return err
 }
 
-// legacy asks for the table nat of the older ip_tables.
+// legacy requests the table nat of the older ip_tables.
 func (n *netfilter) legacy(f family) error {
 	domain, level := unix.AF_INET, unix.SOL_IP
 	if f.number == unix.NFPROTO_IPV6 {
@@ -221,8 +219,8 @@ func (n *netfilter) exchange(requests []byte, expected int) error {
 	return nil
 }
 
-// drain drops what the kernel sent behind an error, so that it does not count as the answer to the next request. The kernel has handled all
-// of a batch before sending one returns.
+// drain discards the responses that follow an error, so that they are not taken for responses to the next request. The kernel has processed the whole
+// batch when the send returns.
 func (n *netfilter) drain(err error) error {
 	buffer := make([]byte, 1<<16)
 	for {

@@ -2,16 +2,16 @@ package residency
 
 import "runtime/metrics"
 
-// beside is what a program occupies beside its heap.
-const beside = 8 << 20
+// nonHeap is the memory of a process outside of its heap, in bytes.
+const nonHeap = 8 << 20
 
-// Limit returns the limit of memory to give the garbage collector while live bytes of the heap are in use: the lowest as long as half as
-// much again fits below it, and never more than the highest.
+// Limit returns the memory limit for the garbage collector while live bytes of the heap are in use: 1.5 times live plus the memory outside of the heap,
+// but at least lowest and at most highest.
 func Limit(live, lowest, highest int64) int64 {
-	return min(max(lowest, live+live/2+beside), highest)
+	return min(max(lowest, live+live/2+nonHeap), highest)
 }
 
-// Live returns how much of the heap was in use at the end of the last collection, 0 before the first.
+// Live returns the bytes of the heap that were in use after the last garbage collection; 0 before the first.
 func Live() int64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(sample)

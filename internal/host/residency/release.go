@@ -1,7 +1,7 @@
-// Package residency keeps small how much memory a long-running program occupies.
+// Package residency reduces the memory of long-running processes.
 //
-// Half of what a large Go program occupies is its own code, of which most runs once, at the start. The kernel keeps
-// it mapped although it could read it again from the file at any time.
+// Half of the resident memory of a large Go process is its code, most of which runs only at the start. The kernel keeps these pages mapped, although it
+// can read them from the file again.
 package residency
 
 import (
@@ -16,22 +16,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Release gives memory back to the kernel: garbage, and the pages of the program's file. What is still needed of
-// those comes back by itself from the page cache. Nothing depends on it: an error says that it was not possible.
+// Release returns garbage and the pages of the executable to the kernel. Pages that are still needed return from the page cache. Errors can be ignored.
 func Release() error {
 	debug.FreeOSMemory()
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return fmt.Errorf("find own program: %w", err)
+		return fmt.Errorf("find own executable: %w", err)
 	}
 	maps, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
 		return fmt.Errorf("read own mappings: %w", err)
 	}
 	for _, r := range readOnly(maps, program) {
-		// The address is no Go pointer, which the library's Madvise would ask for.
+		// The library's Madvise needs a slice, and the address is not a Go pointer.
 		if _, _, errno := unix.Syscall(unix.SYS_MADVISE, r.start, r.end-r.start, unix.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("release pages of own program: %w", errno)
+			return fmt.Errorf("release pages of own executable: %w", errno)
 		}
 	}
 	return nil
@@ -40,8 +39,8 @@ func Release() error {
 // region is a range of addresses.
 type region struct{ start, end uintptr }
 
-// readOnly finds the mappings of a file that cannot be written: only those hold nothing but what is in the file.
-// Each line of maps is: start-end permissions offset device inode path.
+// readOnly returns the read-only mappings of a file, whose content equals that of the file. Each line of maps has the form: start-end permissions offset
+// device inode path.
 func readOnly(maps []byte, file string) []region {
 	var found []region
 	lines := bufio.NewScanner(bytes.NewReader(maps))
@@ -60,7 +59,7 @@ func readOnly(maps []byte, file string) []region {
 	return found
 }
 
-// Resident returns how many bytes of memory this process occupies now.
+// Resident returns the resident memory of this process in bytes.
 func Resident() (int, error) {
 	statm, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

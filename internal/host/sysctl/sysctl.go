@@ -1,4 +1,4 @@
-// Package sysctl sets settings of the kernel.
+// Package sysctl sets sysctls.
 package sysctl
 
 import (
@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Set gives a setting, a path below root such as net/ipv4/ip_forward, a value. One that has it is not written, so that read-only
-// settings do no harm. The error wraps fs.ErrNotExist if the kernel has no such setting.
+// Set sets a sysctl, which is a path below root such as net/ipv4/ip_forward. It does not write an equal value, so that a read-only sysctl with the
+// desired value is no error. The error wraps fs.ErrNotExist if the kernel has no such sysctl.
 func Set(root, name, value string) error {
 	file := filepath.Join(root, name)
-	have, err := os.ReadFile(file)
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return fmt.Errorf("read kernel setting: %w", err)
 	}
-	current := strings.TrimSpace(string(have))
+	current := strings.TrimSpace(string(content))
 	if current == value {
 		return nil
 	}

@@ -34,11 +34,11 @@ func TestSet(t *testing.T) {
 func TestReadOnlySettings(t *testing.T) {
 	// The kernel refuses to write it, also for root.
 	root, name := "/proc/sys", "net/ipv4/tcp_available_congestion_control"
-	have, err := os.ReadFile(filepath.Join(root, name))
+	content, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := strings.TrimSpace(string(have))
+	current := strings.TrimSpace(string(content))
 	if err := sysctl.Set(root, name, current); err != nil {
 		t.Errorf("a setting that has the value is written: %v", err)
 	}

@@ -1,5 +1,5 @@
-// Package cpiotest reads archives of the kernel's form (cpio, newc) and payloads of boot images, for tests of what writes them. It is strict where the kernel
-// is not: an archive with a mistake is an error.
+// Package cpiotest reads archives in the kernel's format (cpio, newc) and payloads of boot images, for tests. Unlike the kernel, it reports any error in an
+// archive.
 package cpiotest
 
 import (
@@ -33,7 +33,7 @@ const (
 	longestName   = 4096 // PATH_MAX of the kernel
 )
 
-// Unpack reads the files of a payload, compressed or not, such as the content of an area. Zeros after it do not matter.
+// Unpack reads the files of a payload, compressed or not, such as the content of an area. It ignores zeros after the payload.
 func Unpack(payload []byte) ([]File, error) {
 	if !bytes.HasPrefix(payload, []byte{0x1f, 0x8b}) {
 		return Read(payload)
@@ -51,7 +51,7 @@ func Unpack(payload []byte) ([]File, error) {
 	return Read(archive)
 }
 
-// Read returns the regular files of an archive up to its trailer; directories, links and devices are left out. What follows the trailer is not looked at.
+// Read returns the regular files of an archive up to its trailer. It ignores directories, links, devices, and data after the trailer.
 func Read(data []byte) ([]File, error) {
 	var files []File
 	for at := int64(0); ; {
@@ -71,10 +71,10 @@ func Read(data []byte) ([]File, error) {
 
 func padding(n int64) int64 { return (4 - n%4) % 4 }
 
-// errShort is of an archive that ends in the middle of something.
+// errShort is the error of a truncated archive.
 var errShort = errors.New("archive is cut off")
 
-// header is one entry: its name, its mode, and where its content lies.
+// header is the header of an entry, with the position of its content.
 type header struct {
 	name       string
 	mode       uint32

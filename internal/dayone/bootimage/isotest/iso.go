@@ -1,5 +1,5 @@
-// Package isotest makes ISO images for tests: a plain ISO 9660 file system of a few files, as a CoreOS live image has
-// one around its reserved area. It knows no boot records, no second volume and no Rock Ridge names.
+// Package isotest creates ISO images for tests: a plain ISO 9660 file system of a few files, like that around the reserved area of a CoreOS live image. It
+// supports no boot records, second volumes or Rock Ridge names.
 package isotest
 
 import (
@@ -11,7 +11,7 @@ import (
 
 const sector = 2048
 
-// AreaSize is what CoreOS images reserve, in bytes.
+// AreaSize is the size of the reserved area of CoreOS images in bytes.
 const AreaSize = 256 << 10
 
 // CoreOS returns the files of an image that reserves AreaSize bytes, with a file system of rootfs bytes behind them.
@@ -35,8 +35,7 @@ func Noise(n int) []byte {
 	return out
 }
 
-// Image makes an image of files by slash path. Names are written in upper case and with a version, as the standard
-// asks.
+// Image creates an image of files by slash path. It writes names in upper case and with a version, as the standard requires.
 func Image(files map[string][]byte) []byte {
 	w := &writer{directories: map[string][]string{"": nil}, files: files, at: map[string]int{}}
 	for _, name := range sortedKeys(files) {

@@ -1,4 +1,4 @@
-// Package backends chooses the way in which a host's network is changed.
+// Package backends selects the backend of a host.
 package backends
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Kind is a backend.
+// Kind is the kind of a backend.
 type Kind string
 
 // The kinds of backends.
@@ -37,11 +37,11 @@ func (k *Kind) String() string { return string(*k) }
 // Type implements pflag.Value.
 func (k *Kind) Type() string { return "backend" }
 
-// ErrNotRunning is that NetworkManager is asked for, and is not there.
+// ErrNotRunning is the error if NetworkManager is requested and does not run.
 var ErrNotRunning = errors.New("NetworkManager does not run")
 
-// Choose returns the backend to use, which is never Auto. A change that is under way is ended by the backend that began
-// it, also if another one is requested now: only that one can read its own snapshot. dir is the engine's directory.
+// Choose returns the backend to use, which is never Auto. A change in progress is completed by the backend that started it, even if another one is
+// requested, because only that backend can read its snapshot. dir is the engine's directory.
 func Choose(asked Kind, dir string, managerRuns bool) (Kind, error) {
 	begun, err := begun(dir)
 	if err != nil {
@@ -62,14 +62,14 @@ func Choose(asked Kind, dir string, managerRuns bool) (Kind, error) {
 	return kind, nil
 }
 
-// begun returns the backend of the change that is under way; empty if there is none.
+// begun returns the backend of the change in progress; empty if there is none.
 func begun(dir string) (Kind, error) {
 	if _, err := os.Stat(filepath.Join(dir, "journal.json")); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "backend"))
 	if err != nil {
-		return "", fmt.Errorf("read which backend began the change under way: %w", err)
+		return "", fmt.Errorf("read the backend of the change in progress: %w", err)
 	}
 	var k Kind
 	if err := k.Set(strings.TrimSpace(string(data))); err != nil || k == Auto {
@@ -78,7 +78,7 @@ func begun(dir string) (Kind, error) {
 	return k, nil
 }
 
-// Remember writes which backend is in use, before it begins anything.
+// Remember records the backend before its first change.
 func Remember(dir string, k Kind) error {
 	path := filepath.Join(dir, "backend")
 	if data, err := os.ReadFile(path); err == nil && strings.TrimSpace(string(data)) == string(k) {

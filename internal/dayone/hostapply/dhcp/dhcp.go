@@ -1,5 +1,4 @@
-// Package dhcp is a DHCPv4 client for one interface at a time: it gets a lease, and renews it. It sets nothing on the
-// host; the interface must be up.
+// Package dhcp is a DHCPv4 client for one interface, which acquires and renews leases. It does not configure the host; the interface must be up.
 package dhcp
 
 import (
@@ -15,19 +14,19 @@ import (
 	"github.com/insomniacslk/dhcp/dhcpv4/nclient4"
 )
 
-// Request is what a server is asked.
+// Request has the parameters of a request for a lease.
 type Request struct {
 	Interface string
-	// ClientID is in NMState's words: ll or empty for the type and the MAC address, as a node has it in the earlier stages of its boot;
-	// iaid+duid for RFC 4361; else the identifier itself, as hexadecimal with colons or as text.
+	// ClientID is in NMState's syntax: ll or empty for the type and the MAC address, which nodes use in earlier stages of the boot; iaid+duid
+	// for RFC 4361; otherwise the identifier itself, as hexadecimal with colons or as text.
 	ClientID string
 	// Hostname is sent if not empty.
 	Hostname string
-	// Before is a lease to be renewed; nil asks for any.
+	// Before is a lease to renew; nil for a new lease.
 	Before *Lease
 }
 
-// Lease is what a server gave.
+// Lease is a lease of a server.
 type Lease struct {
 	Prefix  netip.Prefix  `json:"prefix"` // the address, with the length of its subnet's prefix
 	Routers []netip.Addr  `json:"routers,omitempty"`
@@ -40,20 +39,19 @@ type Lease struct {
 	Ack     []byte        `json:"ack"` // the server's answer as it was on the wire
 }
 
-// Route is a route that a server gave.
+// Route is a route of a lease.
 type Route struct {
 	Destination netip.Prefix `json:"destination"`
 	Via         netip.Addr   `json:"via"` // unspecified if on link
 }
 
-// An exchange is tried every 2, 4, 8, 16 and 32 seconds, or until the caller's context ends: a node at boot may face a switch port that
-// is still learning.
+// An exchange is retried after 2, 4, 8, 16 and 32 seconds, or until the context ends, since a switch port may not forward yet when a node boots.
 const (
 	tries   = 5
 	timeout = 2 * time.Second
 )
 
-// Get asks for a lease until the context ends or no server answers. now is when the lease begins.
+// Get acquires or renews a lease. It fails when the context ends or no server answers. now is the clock for the start of the lease.
 func Get(ctx context.Context, r Request, now func() time.Time) (Lease, error) {
 	device, err := net.InterfaceByName(r.Interface)
 	if err != nil {
@@ -84,7 +82,7 @@ func Get(ctx context.Context, r Request, now func() time.Time) (Lease, error) {
 func renew(ctx context.Context, client *nclient4.Client, before Lease, options []dhcpv4.Modifier, now func() time.Time) (Lease, error) {
 	ack, err := dhcpv4.FromBytes(before.Ack)
 	if err != nil {
-		return Lease{}, fmt.Errorf("read the lease of before: %w", err)
+		return Lease{}, fmt.Errorf("read the previous lease: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*timeout)
 	defer cancel()
@@ -111,7 +109,7 @@ func modifiers(r Request, mac net.HardwareAddr) ([]dhcpv4.Modifier, error) {
 	return options, nil
 }
 
-// clientID is option 61 (RFC 2132, section 9.14; RFC 4361, section 6.1).
+// clientID returns option 61 (RFC 2132, section 9.14; RFC 4361, section 6.1).
 func clientID(word string, mac net.HardwareAddr) ([]byte, error) {
 	if len(mac) < 6 {
 		return nil, errors.New("the interface has no MAC address")
@@ -135,7 +133,7 @@ func clientID(word string, mac net.HardwareAddr) ([]byte, error) {
 	return out, nil
 }
 
-// Read returns the lease that a server acknowledged. It begins at now.
+// Read returns the lease of an acknowledgement, which starts at now.
 func Read(ack *dhcpv4.DHCPv4, now time.Time) (Lease, error) {
 	addr, ok := netip.AddrFromSlice(ack.YourIPAddr.To4())
 	ones, bits := ack.SubnetMask().Size()

@@ -1,5 +1,5 @@
-// Package hostapplytest is a host in memory, for tests of what stands on a hostapply.Backend. It behaves: what is applied is live, what is
-// restored is gone, and a power cut loses what was not committed.
+// Package hostapplytest is a fake host in memory, for tests of users of a hostapply.Backend. Applied changes are live, restored changes are undone, and a
+// power failure loses uncommitted changes.
 package hostapplytest
 
 import (
@@ -13,15 +13,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Host is a backend, and the prober of the same host. The zero value has no interface.
+// Host is a backend and a prober. The zero value has no interfaces.
 type Host struct {
 	State livestate.State
-	// Boots is the state after a power cut; Commit sets it.
+	// Boots is the state after a power failure; Commit sets it.
 	Boots livestate.State
-	// Silent targets, by their text, do not answer.
+	// Silent has the targets that do not answer, by their text.
 	Silent map[string]bool
-	// Fail is asked before each call, by the method's name in lower case; an error of it is the call's, which has then done half of
-	// its work. Nil fails nothing.
+	// Fail is called for each method call, with the method's name in lower case; its error is the error of the call, which has then done half of
+	// its work. It may be nil.
 	Fail func(call string) error
 	// Calls are the methods that changed something, in order.
 	Calls []string
@@ -51,8 +51,7 @@ func (h *Host) Snapshot(context.Context, hostapply.Change) (hostapply.Snapshot, 
 	return json.Marshal(h.State)
 }
 
-// Apply gives interfaces the addresses and hardware addresses of the document, and adds its routes. When it fails, it has
-// done the interfaces.
+// Apply sets the addresses and MAC addresses of the document's interfaces, and adds its routes. If it fails, it has changed the interfaces.
 func (h *Host) Apply(_ context.Context, change hostapply.Change) error {
 	for n := range change.Document.Interfaces {
 		h.iface(&change.Document.Interfaces[n])
@@ -69,8 +68,8 @@ func (h *Host) Apply(_ context.Context, change hostapply.Change) error {
 }
 
 func (h *Host) iface(i *nmstate.Interface) {
-	link, there := h.State.Link(i.Name)
-	if !there {
+	link, exists := h.State.Link(i.Name)
+	if !exists {
 		h.State.Links = append(h.State.Links, livestate.Link{Name: i.Name, Kind: string(i.Kind())})
 		link = &h.State.Links[len(h.State.Links)-1]
 	}
@@ -104,7 +103,7 @@ func (h *Host) route(r nmstate.Route) {
 	}
 }
 
-// Commit makes the state the one that the host boots with.
+// Commit makes the state persistent.
 func (h *Host) Commit(context.Context, hostapply.Change, hostapply.Snapshot) error {
 	if err := h.call("commit"); err != nil {
 		return err
@@ -113,7 +112,7 @@ func (h *Host) Commit(context.Context, hostapply.Change, hostapply.Snapshot) err
 	return nil
 }
 
-// Restore returns to the snapshot.
+// Restore restores the snapshot.
 func (h *Host) Restore(_ context.Context, _ hostapply.Change, snapshot hostapply.Snapshot) error {
 	if err := h.call("restore"); err != nil {
 		return err
@@ -122,7 +121,7 @@ func (h *Host) Restore(_ context.Context, _ hostapply.Change, snapshot hostapply
 	return json.Unmarshal(snapshot, &h.State)
 }
 
-// PowerCut boots the host again.
+// PowerCut reboots the host.
 func (h *Host) PowerCut() { h.State = clone(h.Boots) }
 
 // Probe fails for silent targets.
@@ -133,7 +132,7 @@ func (h *Host) Probe(_ context.Context, target hostapply.Target) error {
 	return nil
 }
 
-// clone goes the way of a snapshot, so that nothing is shared.
+// clone returns a deep copy.
 func clone(s livestate.State) livestate.State {
 	var out livestate.State
 	data, err := json.Marshal(s)

@@ -1,5 +1,5 @@
-// Package install puts the program host-network and its units on a host, which need not be the one it runs on: a container
-// installs on the root directory of its node, an image builder on that of an image. Nothing is started.
+// Package install installs the binary host-network and its units below a root directory, which may be that of the node of a container, or that of an image.
+// It starts nothing.
 package install
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 )
 
-// Install copies the program, the units and NetworkManager's configuration below root, and enables the units as their
-// [Install] sections say. Each file is replaced in one step, and only if it differs: the host may start it at any moment.
+// Install copies the binary, the units and NetworkManager's configuration below root, and enables the units according to their [Install] sections. It
+// replaces files atomically, and only if they differ, because the host may use them at any time.
 func Install(root, program string, files fs.FS) error {
 	if err := Program(root, program); err != nil {
 		return err
@@ -44,15 +44,15 @@ func Install(root, program string, files fs.FS) error {
 	return nil
 }
 
-// Program copies the program below root. The file is replaced in one step, and only if it differs.
+// Program copies the binary below root. It replaces the file atomically, and only if it differs.
 func Program(root, program string) error {
 	if err := copyFile(program, filepath.Join(root, hostprogram.Binary)); err != nil {
-		return fmt.Errorf("install the program: %w", err)
+		return fmt.Errorf("install the binary: %w", err)
 	}
 	return nil
 }
 
-// enable makes the links that "systemctl enable" would make.
+// enable creates the links of "systemctl enable".
 func enable(root, unit, text string) error {
 	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")

@@ -8,8 +8,8 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// bondOptions are the options a bond has by NMState's names: how it watches its links always, the others where its
-// mode has them and they are not the kernel's defaults. names are those of all links by their numbers.
+// bondOptions returns the options of a bond by NMState's names: the link monitoring options, and other options of its mode that differ from the kernel's
+// defaults. names are the names of all links by index.
 func bondOptions(b *netlink.Bond, names map[int]string) map[string]string {
 	out := map[string]string{"miimon": fmt.Sprint(max(b.Miimon, 0)), "fail_over_mac": b.FailOverMac.String()}
 	for key, n := range map[string]int{"updelay": b.UpDelay, "downdelay": b.DownDelay, "arp_interval": b.ArpInterval} {

@@ -1,6 +1,5 @@
-// Package kernelstate reads the network of the host, or of the network namespace that the process is in, as the
-// kernel has it. It changes nothing. What only a daemon knows (how an address was asked for) is not in it: a dynamic IPv4
-// address counts as DHCP's, and a dynamic IPv6 address as a router's, unless it is a /128.
+// Package kernelstate reads the network of the current network namespace from the kernel. It cannot detect the origin of addresses, which only daemons have:
+// a dynamic IPv4 address is reported as DHCP, and a dynamic IPv6 address as autoconf, unless it is a /128.
 package kernelstate
 
 import (
@@ -19,17 +18,17 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// Reader reads. The zero value is of no use.
+// Reader reads the state. The zero value is not usable.
 type Reader struct {
 	Netlink *netlink.Handle
-	// ResolvConf is the file that names the DNS servers; one that is missing names none.
+	// ResolvConf is the path of resolv.conf, which may be missing.
 	ResolvConf string
 }
 
-// attempts is how often a reading is begun again because the network changed in the middle of it.
+// attempts is the maximum number of reads, since the network may change during a read.
 const attempts = 10
 
-// Read returns the state without Open vSwitch's part.
+// Read returns the state without Open vSwitch.
 func (r Reader) Read() (livestate.State, error) {
 	for range attempts - 1 {
 		if s, err := r.once(); !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -70,7 +69,7 @@ func (r Reader) once() (livestate.State, error) {
 	return s, err
 }
 
-// ports fills in the ports of those that have them.
+// ports sets the ports of bonds, bridges and VRFs.
 func ports(s *livestate.State) {
 	for _, l := range s.Links {
 		controller, ok := s.Link(l.Controller)
@@ -112,7 +111,7 @@ func (r Reader) link(l netlink.Link, names map[int]string) (livestate.Link, erro
 	return out, nil
 }
 
-// detail fills in what is particular to a kind.
+// detail sets the fields of a kind of link.
 func detail(out *livestate.Link, l netlink.Link, names map[int]string) {
 	parent := ""
 	if l.Attrs().NetNsID < 0 { // else the index is one of another namespace
@@ -144,7 +143,7 @@ func stp(bridge string) bool {
 	return err == nil && strings.TrimSpace(string(data)) != "0"
 }
 
-// kind is NMState's word, or the kernel's where NMState has none.
+// kind returns NMState's name of a link's type, or the kernel's if NMState has none.
 func kind(l netlink.Link) string {
 	if l.Attrs().Flags&unix.IFF_LOOPBACK != 0 || l.Attrs().EncapType == "loopback" {
 		return "loopback"
@@ -169,7 +168,7 @@ func kind(l netlink.Link) string {
 	return l.Type()
 }
 
-// driver is the module behind a network card; empty for everything else, and where sysfs is not of this namespace.
+// driver returns the driver of a network card; empty for other links, and if sysfs belongs to another namespace.
 func driver(name string) string {
 	target, err := os.Readlink(filepath.Join("/sys/class/net", filepath.Base(name), "device/driver"))
 	if err != nil {
@@ -178,7 +177,7 @@ func driver(name string) string {
 	return filepath.Base(target)
 }
 
-// pciAddress is where a network card is on the PCI bus; empty for one that is not. A virtio card is one level above its device.
+// pciAddress returns the PCI address of a network card; empty for other links. For a virtio card, it is that of the parent device.
 func pciAddress(sys, name string) string {
 	device, err := filepath.EvalSymlinks(filepath.Join(sys, filepath.Base(name), "device"))
 	if err != nil {

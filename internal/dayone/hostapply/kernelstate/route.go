@@ -11,7 +11,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// localTable is the kernel's own, of the addresses of this host.
+// localTable is the kernel's table for addresses of this host.
 const localTable = 255
 
 func (r Reader) routes(names map[int]string) ([]livestate.Route, error) {

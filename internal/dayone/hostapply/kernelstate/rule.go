@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// rules asks the kernel itself: the library's list leaves out what a rule does.
+// rules reads the kernel's rules without the library, which omits the actions of rules.
 func rules() ([]livestate.Rule, error) {
 	var out []livestate.Rule
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
@@ -34,7 +34,7 @@ func rules() ([]livestate.Rule, error) {
 	return out, nil
 }
 
-// rule reads a fib_rule_hdr of linux/fib_rules.h, which has the shape of an rtmsg, and its attributes.
+// rule reads a fib_rule_hdr of linux/fib_rules.h, which has the layout of an rtmsg, and its attributes.
 func rule(message []byte) (livestate.Rule, error) {
 	header := nl.DeserializeRtMsg(message)
 	out := livestate.Rule{Family: 4, Table: int(header.Table), Action: ruleAction(header.Type), SuppressPrefixLength: -1}

@@ -1,5 +1,5 @@
-// Package lacp waits until bonds have agreed with their switch. A bond of mode 802.3ad whose ports the switch does not
-// take yet is up and passes nothing: who asks for a lease over it then, asks in vain. It only reads the kernel's files.
+// Package lacp waits for the LACP negotiation of bonds. A bond in mode 802.3ad is up before the switch forwards its packets, and DHCP requests fail until
+// then. The package only reads files of the kernel.
 package lacp
 
 import (
@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// limit is how long a bond may take. Both sides answer within a second; ports that just came up take a few.
+	// limit is the maximum time to wait. Both sides answer within a second, and ports that just came up within some seconds.
 	limit = 5 * time.Second
 	poll  = 100 * time.Millisecond
 
-	// agreed are the bits of a port's state that say that it collects and distributes (IEEE 802.1AX, 6.4.2.3).
+	// agreed are the bits Collecting and Distributing of a port's state (IEEE 802.1AX, 6.4.2.3).
 	agreed = 0x10 | 0x20
 )
 
-// Await returns when every port with a link, of each of some bonds of mode 802.3ad, collects and distributes on both sides; at
-// the latest after five seconds, with a warning in the log: a bond may work in part, and anyone who verifies sees how far. Names
-// of anything else are passed over. sys is /sys/class/net, and wait returns after a while or with the context's error.
+// Await waits until all ports with a link of the bonds in mode 802.3ad collect and distribute on both sides. After five seconds, it logs a warning and
+// returns, since the bond may work partially, which the verification detects. It ignores other interfaces. sys is /sys/class/net; wait sleeps for a
+// duration or returns the context's error.
 func Await(ctx context.Context, sys fs.FS, bonds []string, wait func(context.Context, time.Duration) error, log *slog.Logger) error {
 	for left := limit; ; left -= poll {
 		var open []string
@@ -42,7 +42,7 @@ func Await(ctx context.Context, sys fs.FS, bonds []string, wait func(context.Con
 			return nil
 		}
 		if left <= 0 {
-			log.Warn("LACP is not agreed on with the switch; going on", "bonds", strings.Join(open, "; "), "waited", limit)
+			log.Warn("LACP negotiation with the switch is incomplete; continuing", "bonds", strings.Join(open, "; "), "waited", limit)
 			return nil
 		}
 		if err := wait(ctx, poll); err != nil {
@@ -51,7 +51,7 @@ func Await(ctx context.Context, sys fs.FS, bonds []string, wait func(context.Con
 	}
 }
 
-// missing says what a bond lacks; empty if it lacks nothing, or is no bond of mode 802.3ad.
+// missing describes the incomplete negotiation of a bond; empty if it is complete, or the bond is not in mode 802.3ad.
 func missing(sys fs.FS, bond string) (string, error) {
 	mode, err := read(sys, bond, "bonding/mode")
 	if err != nil || !strings.HasPrefix(mode, "802.3ad") {
@@ -76,7 +76,7 @@ func missing(sys fs.FS, bond string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			// A port that has just joined has no state yet, which the kernel writes N/A.
+			// The state of a port that has just joined is N/A.
 			if state, err := strconv.ParseUint(text, 0, 16); err != nil || state&agreed != agreed {
 				return fmt.Sprintf("%s does not send and receive on %s", side.name, port), nil
 			}
@@ -88,7 +88,7 @@ func missing(sys fs.FS, bond string) (string, error) {
 	return "", nil
 }
 
-// read returns what a file of a link says; empty if there is none: the link, or that it is a bond's, may just have gone.
+// read returns the content of a link's file; empty if the file does not exist, since the link may just have been removed from the bond.
 func read(sys fs.FS, link, file string) (string, error) {
 	data, err := fs.ReadFile(sys, path.Join(link, file))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -106,11 +106,11 @@ func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostap
 
 // Apply brings the network to the document.
 func (b *Backend) Apply(ctx context.Context, change hostapply.Change) error {
-	live, ovs, err := b.live(ctx)
+	live, err := b.Live(ctx)
 	if err != nil {
 		return err
 	}
-	return b.reach(ctx, goalOf(change.Document, ovs.Datapaths, live.Hostname))
+	return b.reach(ctx, goalOf(change.Document, live.Hostname))
 }
 
 // Commit has nothing to do: the kernel keeps what was applied until the next boot, when the engine applies it again, and

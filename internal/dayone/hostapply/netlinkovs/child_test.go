@@ -15,7 +15,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/automatic"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
-	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/reach"
+	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/probe"
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
@@ -43,7 +43,7 @@ func runChild(data []byte) error {
 	}
 	log := slog.New(&mortal{Handler: slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}), dieAt: c.DieAt})
 	limits := hostapply.DefaultLimits()
-	limits.Verify, limits.Poll, limits.Restore, limits.Uplink = c.Verify, 50*time.Millisecond, 10*time.Second, time.Second
+	limits.Verify, limits.Poll, limits.Restore, limits.Uplink = c.Verify, 50*time.Millisecond, time.Minute, time.Second
 	limits.Apply, limits.Probe = c.Apply, 300*time.Millisecond
 	limits.Tries = 5
 	backend := &Backend{
@@ -67,12 +67,12 @@ func runChild(data []byte) error {
 			}
 			return livestate.Concrete(doc, live)
 		},
-		Prober: reach.Prober{Netlink: handle}, Dir: c.Dir, Report: c.Report, Applied: c.Marker, Boot: c.Boot,
+		Prober: probe.Prober{Netlink: handle}, Dir: c.Dir, Report: c.Report, Applied: c.Marker, Boot: c.Boot,
 		Hostname: func() (string, error) { return "master-0", nil }, Limits: limits, Now: time.Now, Wait: hostapply.Sleep, Log: log,
 	}
 	if c.Automatic {
 		e.Automatic = func(live livestate.State) (*nmstate.Document, error) {
-			made, err := automatic.Make(live, automatic.Hints{})
+			made, err := automatic.Generate(live, automatic.Hints{})
 			return made.Document, err
 		}
 	}

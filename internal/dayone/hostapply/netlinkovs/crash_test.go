@@ -1,6 +1,7 @@
 package netlinkovs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -23,12 +24,12 @@ func TestDocumentThatDoesNotWorkIsRolledBack(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, document, says string
-		cut                  bool // pull the cable
+		apply                time.Duration // the time limit, if the document reaches it
 	}{
 		{name: "no such gateway: the address is right, and no one answers", document: brokenBridge, says: "gateway 192.168.111.9 on br-ex does not answer"},
 		{name: "an MTU that the card cannot have: a step in the middle fails", says: "mtu",
 			document: strings.Replace(bridgeOverCard, "- name: enp2s0\n  type: ethernet\n", "- name: enp2s0\n  type: ethernet\n  mtu: 65500000\n", 1)},
-		{name: "a server that never answers: no lease", says: "ask for a lease",
+		{name: "a server that never answers: no lease", says: "ask for a lease", apply: 15 * time.Second,
 			document: strings.Replace(bridgeOverCard, "    enabled: true\n    address:\n    - ip: \"192.168.111.110\"\n      prefix-length: 24\n", "    enabled: true\n    dhcp: true\n", 1)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestDocumentThatDoesNotWorkIsRolledBack(t *testing.T) {
 			l.static()
 			before := l.kernel()
 			l.document("master-0.yml", tt.document)
-			o := l.pass(func(c *child) { c.Verify, c.Apply = time.Second, 4*time.Second })
+			o := l.pass(func(c *child) { c.Verify, c.Apply = time.Second, cmp.Or(tt.apply, c.Apply) })
 			l.want(o, "rolled-back")
 			if !strings.Contains(o.Message, tt.says) {
 				t.Errorf("the message is %q, without %q", o.Message, tt.says)
@@ -116,7 +117,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			l.static()
 			before := l.kernel()
 			short := func(at int) func(*child) {
-				return func(c *child) { c.DieAt, c.Verify = at, 3*time.Second }
+				return func(c *child) { c.DieAt, c.Verify = at, time.Minute }
 			}
 			if tt.document == brokenBridge {
 				short = func(at int) func(*child) { return func(c *child) { c.DieAt, c.Verify = at, 200*time.Millisecond } }
@@ -199,7 +200,7 @@ func TestPowerCutAtEveryStep(t *testing.T) {
 	for _, works := range []bool{true, false} {
 		t.Run(fmt.Sprintf("document works: %t", works), func(t *testing.T) {
 			t.Parallel()
-			document, patience := namedBridge, 3*time.Second
+			document, patience := namedBridge, time.Minute
 			if !works {
 				document, patience = brokenBridge, 200*time.Millisecond
 			}

@@ -1,7 +1,7 @@
-// Package netlinkovs is the backend of a host without NetworkManager: links, addresses, routes and rules through netlink, bridges of
-// Open vSwitch through its database, leases through its own DHCP client.
+// Package netlinkovs is the backend for hosts without NetworkManager. It configures links, addresses, routes and rules with netlink, and Open vSwitch with
+// its database, and has its own DHCP client.
 //
-// A document, or a snapshot, becomes a goal; the difference between a goal and what is live becomes a list of steps, a pure value; the steps
-// are carried out one by one. To apply and to restore is therefore the same code with another goal, and both can be
-// repeated after a death at any step. What this backend cannot do is refused before anything is changed.
+// A document or a snapshot is converted to a goal; the difference between the goal and the live state is converted to a list of steps, which are executed
+// in order. Apply and Restore are the same code with different goals, and can be repeated after a crash at any step. Unsupported settings are refused
+// before any change.
 package netlinkovs

@@ -18,7 +18,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/ovsbridge"
 )
 
-// execute carries out steps in order, and stops at the first that fails. Each is told to the log before it is tried.
+// execute executes steps in order, and stops after the first error. It logs each step before its execution.
 func (b *Backend) execute(ctx context.Context, steps []step) error {
 	for _, s := range steps {
 		if err := ctx.Err(); err != nil {
@@ -32,8 +32,7 @@ func (b *Backend) execute(ctx context.Context, steps []step) error {
 	return nil
 }
 
-// done reports whether an error says only that the step was done already: by a process before, or by the kernel
-// along with another one.
+// done reports whether an error means that an earlier process, or the kernel as part of another step, has already done the step.
 func done(s step, err error) bool {
 	switch s.action {
 	case removeAddress, removeRoute, removeRule:
@@ -76,7 +75,7 @@ func (b *Backend) changeOVS(ctx context.Context, change ovsbridge.Change) error 
 	err := b.OVS.Ensure(ctx, change)
 	nothing := len(change.Bridges) == 0 && len(change.Switch.ExternalIDs) == 0 && len(change.Switch.OtherConfig) == 0
 	if errors.Is(err, ovsbridge.ErrAbsent) && nothing {
-		return nil // it has no bridge that could have to go
+		return nil // there is no bridge to remove
 	}
 	return err
 }
@@ -130,7 +129,7 @@ func (b *Backend) control(link netlink.Link, controller string) error {
 	return b.Netlink.LinkSetMaster(link, master)
 }
 
-// setMAC sets the address of a card that is up, or, where its driver does not allow that, takes it down for it.
+// setMAC sets the MAC address of a card. It takes the card down if the driver requires that.
 func (b *Backend) setMAC(link netlink.Link, mac net.HardwareAddr) error {
 	err := b.Netlink.LinkSetHardwareAddr(link, mac)
 	if !errors.Is(err, syscall.EBUSY) || link.Attrs().Flags&net.FlagUp == 0 {
@@ -142,8 +141,7 @@ func (b *Backend) setMAC(link netlink.Link, mac net.HardwareAddr) error {
 	return errors.Join(b.Netlink.LinkSetHardwareAddr(link, mac), b.Netlink.LinkSetUp(link))
 }
 
-// setSysctlOf writes name=value for one link. A setting that this kernel does not have is no error: then there is
-// nothing to set.
+// setSysctlOf sets a sysctl, given as name=value, of a link. It ignores sysctls that this kernel does not have.
 func setSysctlOf(link, setting string) error {
 	name, value, _ := strings.Cut(setting, "=")
 	path := sysctlPath(link, name)

@@ -63,8 +63,8 @@ type lease struct {
 }
 
 // goalOf is what a document wants.
-func goalOf(doc *nmstate.Document, datapaths []string, hostname string) goal {
-	g := goal{ovs: ovsbridge.Wanted(doc, datapaths), names: livestate.AltNamesWanted(doc)}
+func goalOf(doc *nmstate.Document, hostname string) goal {
+	g := goal{ovs: ovsbridge.Wanted(doc), names: livestate.AltNamesWanted(doc)}
 	controllers := controllersOf(doc)
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]

@@ -7,8 +7,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// creation is what is needed to make a link that is not there; nil for what cannot be made, and what Open vSwitch
-// makes.
+// creation returns the parameters for creating a missing link; nil if the link cannot be created, or Open vSwitch creates it.
 func creation(i *nmstate.Interface) *livestate.Link {
 	l := &livestate.Link{Name: i.Name, Kind: string(i.Kind()), Parent: i.Parent()}
 	switch {
@@ -63,7 +62,7 @@ func bondOptionsOf(o *nmstate.BondOptions) map[string]string {
 	return out
 }
 
-// Unsupported returns an error for each thing that a document asks for and this backend cannot do. NetworkManager's backends can.
+// Unsupported returns an error for each setting of a document that this backend does not support. The backend for NetworkManager supports them.
 func Unsupported(doc *nmstate.Document) []error {
 	var failures []error
 	for n := range doc.Interfaces {

@@ -9,7 +9,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// firstPriority is that of the first rule without one, as NMState has it.
+// firstPriority is the priority of the first rule without one, as in NMState.
 const firstPriority = 30000
 
 func rulesOf(g *goal, doc *nmstate.Document) {
@@ -38,7 +38,7 @@ func rulesOf(g *goal, doc *nmstate.Document) {
 
 func ruleOf(r nmstate.RouteRule) livestate.Rule {
 	out := livestate.Rule{Family: livestate.RuleFamily(r), Table: livestate.MainTable, Interface: r.IIF, Action: string(r.Action), SuppressPrefixLength: -1}
-	out.From, _ = livestate.Destination(r.IPFrom) // checked before
+	out.From, _ = livestate.Destination(r.IPFrom) // already validated
 	out.To, _ = livestate.Destination(r.IPTo)
 	if r.Priority != nil {
 		out.Priority = int(*r.Priority)

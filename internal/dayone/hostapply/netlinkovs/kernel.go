@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// create makes a link, down and bare. The other steps do the rest.
+// create creates a link that is down and has no addresses. Other steps configure it.
 func (b *Backend) create(l *livestate.Link) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = l.Name
@@ -29,7 +29,7 @@ func (b *Backend) create(l *livestate.Link) error {
 		return err
 	}
 	if bond, ok := link.(*netlink.Bond); ok && l.Bond.Options["primary"] != "" {
-		// The kernel keeps the name until the port comes.
+		// The kernel keeps the name until the port is added.
 		primary, err := b.Netlink.LinkByName(l.Bond.Options["primary"])
 		if err != nil {
 			return err

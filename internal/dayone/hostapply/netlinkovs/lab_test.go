@@ -227,7 +227,7 @@ func (l *lab) pass(change func(*child)) outcome {
 	c := child{
 		Documents: filepath.Join(l.disk, "documents"), Dir: filepath.Join(l.disk, "state"), Report: filepath.Join(l.run, "report.json"),
 		Marker: filepath.Join(l.disk, "applied"), Socket: l.socket(), ResolvConf: l.dns, Leases: filepath.Join(l.run, "leases"),
-		Boot: l.run, Verify: 10 * time.Second, Apply: 20 * time.Second,
+		Boot: l.run, Verify: time.Minute, Apply: time.Minute,
 	}
 	if change != nil {
 		change(&c)
@@ -240,7 +240,7 @@ func (l *lab) pass(change func(*child)) outcome {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "ip", "netns", "exec", l.host, self)
 	cmd.Env = append(os.Environ(), childVariable+"="+string(data))

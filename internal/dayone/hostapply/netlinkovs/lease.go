@@ -16,11 +16,11 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// record is a lease that is in use.
+// record is an active lease.
 type record struct {
 	Asked lease      `json:"asked"`
 	Given dhcp.Lease `json:"given"`
-	// Document is what the document says of DNS; the server's comes after it.
+	// Document is the DNS configuration of the document; that of the server is appended.
 	Document livestate.DNS `json:"document"`
 }
 
@@ -56,7 +56,7 @@ func (b *Backend) writeRecords(all map[string]record) error {
 	return os.Rename(partial, b.recordsPath())
 }
 
-// dropLeases forgets the leases of links that are to have none, so that no one renews them.
+// dropLeases removes the records of links that should have no lease, so that they are not renewed.
 func (b *Backend) dropLeases(g goal) error {
 	all, err := b.records()
 	if err != nil || len(all) == 0 {
@@ -70,7 +70,7 @@ func (b *Backend) dropLeases(g goal) error {
 	return b.writeRecords(all)
 }
 
-// lease gets or renews the lease of a link, and uses it. A lease of which more than half is left is good as it is.
+// lease acquires or renews the lease of a link, and applies it. It keeps a lease with more than half of its time left.
 func (b *Backend) lease(ctx context.Context, link string, asked lease, dns livestate.DNS) error {
 	all, err := b.records()
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *Backend) lease(ctx context.Context, link string, asked lease, dns lives
 	return errors.Join(b.use(link, all), b.writeRecords(all))
 }
 
-// use puts a lease on its link: address, routes, DNS. Earlier leased addresses of the link go.
+// use applies a lease to its link: address, routes and DNS. It removes earlier leased addresses of the link.
 func (b *Backend) use(link string, all map[string]record) error {
 	r := all[link]
 	live, err := b.Live(context.Background())
@@ -152,7 +152,7 @@ func leasedRoutes(link string, r record) []livestate.Route {
 	return out
 }
 
-// withLease adds what a lease says to what is there; what a document set stays in front.
+// withLease appends the DNS configuration of a lease to that of the document.
 func withLease(have livestate.DNS, given dhcp.Lease) livestate.DNS {
 	out := livestate.DNS{Servers: slices.Clone(have.Servers), Search: slices.Clone(have.Search), Options: have.Options}
 	for _, server := range given.DNS {
@@ -168,9 +168,8 @@ func withLease(have livestate.DNS, given dhcp.Lease) livestate.DNS {
 	return out
 }
 
-// Keep renews leases until the context ends. It looks into the directory of leases repeatedly, so a lease that is given up by
-// another process is not changed from then on. A lease that cannot be renewed is asked for again; if no one answers, the
-// kernel takes the address away when its time is over.
+// Keep renews leases until the context ends. It reads the records repeatedly, so that it ignores leases that another process has dropped. If a renewal fails,
+// it requests a new lease; without an answer, the kernel removes the address when the lease expires.
 func (b *Backend) Keep(ctx context.Context, pause time.Duration, wait func(context.Context, time.Duration) error) error {
 	for {
 		all, err := b.records()

@@ -9,25 +9,24 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// planLinks returns the steps after which every link of a goal is there: the first half of a plan. The second is made when they are
-// done, for only then is it known what the new links are like.
+// planLinks returns the steps that create all links of a goal, which is the first half of a plan. The second half depends on the properties of the new links.
 func planLinks(g goal, live livestate.State) []step {
 	var steps []step
 	for _, name := range g.gone {
-		if _, there := live.Link(name); there {
+		if _, exists := live.Link(name); exists {
 			steps = append(steps, step{action: deleteLink, link: name})
 		}
 	}
 	for _, l := range parentsFirst(g.links) {
-		if _, there := live.Link(l.name); !there && l.create != nil && !madeAsPeer(l, g) {
+		if _, exists := live.Link(l.name); !exists && l.create != nil && !createdAsPeer(l, g) {
 			steps = append(steps, step{action: createLink, link: l.name, create: l.create})
 		}
 	}
 	return append(steps, step{action: changeOVS, ovs: g.ovs})
 }
 
-// madeAsPeer reports whether the other end of a pair, which comes first, brings the link along.
-func madeAsPeer(l linkGoal, g goal) bool {
+// createdAsPeer reports whether the link is created together with the other end of a veth pair, which comes first.
+func createdAsPeer(l linkGoal, g goal) bool {
 	if l.create.Peer == "" {
 		return false
 	}
@@ -42,7 +41,7 @@ func madeAsPeer(l linkGoal, g goal) bool {
 	return false
 }
 
-// parentsFirst puts what lies below a VLAN or the like before it.
+// parentsFirst sorts parents of VLANs and similar links before their children.
 func parentsFirst(links []linkGoal) []linkGoal {
 	depth := func(l linkGoal) int {
 		n := 0
@@ -59,13 +58,13 @@ func parentsFirst(links []linkGoal) []linkGoal {
 	return slices.SortedStableFunc(slices.Values(links), func(a, b linkGoal) int { return depth(a) - depth(b) })
 }
 
-// planConfig returns the steps that make existing links what a goal wants. Addresses leave a card before they come to
-// the bridge above it, so that no two links ever have the same one, and not before a bond below it passes packets; routes come when all addresses are there, leased ones too.
+// planConfig returns the steps that configure existing links. Addresses are removed from a card before they are added to the bridge above it, so that two
+// links never have the same address, and not before the bond below forwards packets. Routes are added after all addresses, including leased ones.
 func planConfig(g goal, live livestate.State) ([]step, error) {
 	var attributes, bonds, removals, additions, leases []step
 	for _, l := range g.links {
-		have, there := live.Link(l.name)
-		if !there {
+		have, exists := live.Link(l.name)
+		if !exists {
 			return nil, fmt.Errorf("there is no interface %s", l.name)
 		}
 		attributes = append(attributes, attributesOf(l, have, live)...)
@@ -82,14 +81,14 @@ func planConfig(g goal, live livestate.State) ([]step, error) {
 	}
 	steps := slices.Concat(attributes, nameSteps(g, live), bonds, removals, additions)
 	switch {
-	case len(leases) > 0: // they add what the servers say
+	case len(leases) > 0: // leases add servers
 		for n := range leases {
 			leases[n].dns = dnsOf(g)
 		}
 	case g.dns != nil && !sameDNS(*g.dns, live.DNS):
 		steps = append(steps, step{action: setDNS, dns: *g.dns})
 	}
-	// A document's route may lead over a network that only a lease brings.
+	// A static route may use the network of a lease.
 	steps = slices.Concat(steps, leases, routeSteps(g, live), ruleSteps(g, live))
 	if g.hostname != "" && g.hostname != live.Hostname {
 		steps = append(steps, step{action: setHostname, value: g.hostname})
@@ -123,7 +122,7 @@ func attributesOf(l linkGoal, have *livestate.Link, live livestate.State) []step
 	// The kernel does not let a bond take a port that is up.
 	controller := have.Controller
 	if _, ovs := live.OVSBridge(controller); ovs || controller == ovsDatapath {
-		controller = "" // the database says that
+		controller = "" // the database defines that
 	}
 	moved := l.controller != nil && *l.controller != controller
 	add(moved && have.Up && *l.controller != "", setDown, "")
@@ -139,10 +138,10 @@ func attributesOf(l linkGoal, have *livestate.Link, live livestate.State) []step
 	return steps
 }
 
-// vmxnet3 does not hand multicast to a bridge unless it is told to.
+// vmxnet3 is a driver that passes multicast to a bridge only with the allmulti flag.
 const vmxnet3 = "vmxnet3"
 
-// ovsDatapath is what the kernel calls the controller of the ports of its own Open vSwitch.
+// ovsDatapath is the name of the controller of ports of the kernel's Open vSwitch datapath.
 const ovsDatapath = "ovs-system"
 
 func orNone(s *string) string {
@@ -152,8 +151,8 @@ func orNone(s *string) string {
 	return *s
 }
 
-// removalsOf returns the steps that take from a link what it is not to have. Routes go first: those of IPv6 stay when
-// their address goes.
+// removalsOf returns the steps that remove undesired routes and addresses of a link. Routes come first, since the kernel keeps IPv6 routes when it removes
+// their address.
 func removalsOf(f familyGoal, six bool, have *livestate.Link, g goal, live livestate.State) []step {
 	if !f.owned {
 		return nil
@@ -204,7 +203,7 @@ func sameRoute(want, have livestate.Route) bool {
 		metric == have.Metric && want.Table == have.Table && want.Type == have.Type && want.Source == have.Source
 }
 
-// defaultMetric6 is the kernel's, for a route of IPv6 without one (IP6_RT_PRIO_USER).
+// defaultMetric6 is the kernel's default metric of IPv6 routes (IP6_RT_PRIO_USER).
 const defaultMetric6 = 1024
 
 func routeSteps(g goal, live livestate.State) []step {
@@ -218,7 +217,7 @@ func routeSteps(g goal, live livestate.State) []step {
 	// A gateway must be reachable before a route can use it: the longest prefixes first.
 	routes := slices.SortedStableFunc(slices.Values(g.routes), func(a, b livestate.Route) int { return b.Destination.Bits() - a.Destination.Bits() })
 	for _, r := range routes {
-		// Even one that was live: it may go with an address in the steps before. Adding it again does nothing.
+		// Add live routes, too: an earlier step may remove them with an address. Adding an existing route has no effect.
 		steps = append(steps, step{action: addRoute, route: r})
 	}
 	return steps

@@ -53,7 +53,7 @@ func TestAddressLeavesTheCardBeforeItComesToTheBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := goalOf(doc, []string{"netdev"}, "master-0")
+	g := goalOf(doc, "master-0")
 	if diff := cmp.Diff([]string{"change open vswitch +br-ex"}, lines(planLinks(g, card()))); diff != "" {
 		t.Error(diff)
 	}
@@ -90,7 +90,7 @@ interfaces:
 - {name: m0, type: mac-vlan, mac-vlan: {base-iface: enp2s0, mode: bridge}}
 - {name: red, type: vrf, vrf: {port: [v7], route-table-id: 100}}
 `)
-	got := lines(planLinks(goalOf(doc, nil, ""), live))
+	got := lines(planLinks(goalOf(doc, ""), live))
 	want := []string{
 		"delete link br-ex", "create link bond0 (bond)", "create link pair0 (veth)", "create link red (vrf)",
 		"create link v7 (vlan)", "create link m0 (mac-vlan)", "create link x9 (vxlan)", "change open vswitch",
@@ -100,7 +100,7 @@ interfaces:
 	}
 	live.Links = append(live.Links, livestate.Link{Name: "bond0", Kind: "bond"}, livestate.Link{Name: "v7", Kind: "vlan", MTU: 1500}, livestate.Link{Name: "x9"},
 		livestate.Link{Name: "pair0"}, livestate.Link{Name: "pair1"}, livestate.Link{Name: "m0"}, livestate.Link{Name: "red"})
-	steps, err := planConfig(goalOf(doc, nil, ""), live)
+	steps, err := planConfig(goalOf(doc, ""), live)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ interfaces:
 - {name: bond0, type: bond, link-aggregation: {mode: 802.3ad, port: [p1]}, ipv4: {enabled: false}}
 - {name: br-ex, type: ovs-bridge, bridge: {port: [{name: bond0}, {name: br-ex}]}}
 - {name: br-ex, type: ovs-interface, ipv4: {enabled: true, dhcp: true}}
-`), nil, ""), live)
+`), ""), live)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestWhatComesByItselfIsNotTakenAway(t *testing.T) {
 		{Destination: netip.MustParsePrefix("203.0.113.0/24"), Via: netip.MustParseAddr(routerIP), Interface: "enp2s0", Table: livestate.MainTable, Protocol: "static"},
 	}
 	doc := parse(t, `{interfaces: [{name: enp2s0, type: ethernet, ipv4: {enabled: true, dhcp: true, dhcp-custom-hostname: me}, ipv6: {enabled: true, dhcp: true, autoconf: true, auto-route-metric: 48}}]}`)
-	steps, err := planConfig(goalOf(doc, nil, "master-0"), live)
+	steps, err := planConfig(goalOf(doc, "master-0"), live)
 	if err != nil {
 		t.Fatal(err)
 	}

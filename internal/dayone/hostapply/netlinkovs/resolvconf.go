@@ -31,8 +31,8 @@ func writeResolvConf(path string, dns livestate.DNS) error {
 	return restoreFile(path, b.Bytes())
 }
 
-// restoreFile gives a file its content, at once where it can; nil removes it. A file that is mounted on its own, as in
-// containers and namespaces, cannot be replaced, and is written in place.
+// restoreFile writes the content of a file, atomically if possible; nil removes the file. A bind-mounted file, as in containers and namespaces, cannot be
+// replaced and is written in place.
 func restoreFile(path string, data []byte) error {
 	if have, err := os.ReadFile(path); err == nil && data != nil && bytes.Equal(have, data) {
 		return nil

@@ -8,8 +8,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// touched returns the links that a document changes: those that it names, their ports and parents, the other ends of
-// pairs, and the links that its routes leave by.
+// touched returns the links that a document changes: the links that it names, their ports, parents and veth peers, and the links of its routes.
 func touched(doc *nmstate.Document, live livestate.State) []string {
 	var names []string
 	for n := range doc.Interfaces {
@@ -37,13 +36,13 @@ func touched(doc *nmstate.Document, live livestate.State) []string {
 	return slices.Compact(names)
 }
 
-// goalBefore is what the network was when a snapshot was taken.
+// goalBefore returns the goal of the network at the time of a snapshot.
 func goalBefore(s snapshot, doc *nmstate.Document, live livestate.State) goal {
 	g := goal{ovs: ovsbridge.Undo(s.OVS, s.Bridges, doc), names: livestate.AltNamesBefore(doc, s.State), hostname: ""}
 	for _, name := range s.Links {
 		had, was := s.State.Link(name)
 		if !was {
-			if now, is := live.Link(name); is && livestate.Virtual(&nmstate.Interface{}, now) && now.Kind != "tun" && now.Kind != string(nmstate.TypeOVSInterface) {
+			if now, exists := live.Link(name); exists && livestate.Virtual(&nmstate.Interface{}, now) && now.Kind != "tun" && now.Kind != string(nmstate.TypeOVSInterface) {
 				g.gone = append(g.gone, name)
 			}
 			continue
@@ -82,8 +81,8 @@ func linkBefore(had livestate.Link, s snapshot) linkGoal {
 		switch addr := a.Prefix.Addr(); {
 		case addr.Is4():
 			g.v4.addresses = append(g.v4.addresses, a)
-		case addr.IsLinkLocalUnicast(): // the kernel's
-		case a.Dynamic: // a router gives it again
+		case addr.IsLinkLocalUnicast(): // set by the kernel
+		case a.Dynamic: // a router advertises it again
 			g.v6.advertised = true
 		default:
 			g.v6.addresses = append(g.v6.addresses, a)
@@ -95,7 +94,7 @@ func linkBefore(had livestate.Link, s snapshot) linkGoal {
 	return g
 }
 
-// specialRoutes returns the document's routes that belong to no link, as routes not to have.
+// specialRoutes returns the document's routes without a link, as absent routes.
 func specialRoutes(doc *nmstate.Document) []nmstate.Route {
 	var out []nmstate.Route
 	if doc.Routes != nil {
@@ -109,7 +108,7 @@ func specialRoutes(doc *nmstate.Document) []nmstate.Route {
 	return out
 }
 
-// rulesBefore removes the rules that the document adds and the host had not, and brings back those that it had.
+// rulesBefore removes the rules that the document added, and restores the host's earlier rules.
 func rulesBefore(g *goal, s snapshot, doc *nmstate.Document) {
 	var after goal
 	rulesOf(&after, doc)

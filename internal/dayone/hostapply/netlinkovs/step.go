@@ -7,10 +7,10 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// action is what a step does.
+// action is the action of a step.
 type action string
 
-// The actions, in the order in which a plan has them.
+// The actions, in the order of a plan.
 const (
 	deleteLink    action = "delete link"
 	createLink    action = "create link"
@@ -36,7 +36,7 @@ const (
 	setHostname   action = "set hostname"
 )
 
-// step is one change of the host. Only the fields of its action are set.
+// step is a single change of the host. Only the fields of its action are set.
 type step struct {
 	action  action
 	link    string
@@ -46,11 +46,11 @@ type step struct {
 	route   livestate.Route
 	rule    livestate.Rule
 	lease   *lease
-	dns     livestate.DNS // of a lease: what the document says, to which the server's is added
+	dns     livestate.DNS // of a lease: that of the document, to which that of the server is appended
 	ovs     ovsbridge.Change
 }
 
-// String is one line for logs and goldens.
+// String returns one line for logs and golden files.
 func (s step) String() string {
 	switch s.action {
 	case changeOVS:

@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// poll is how often NetworkManager is asked how far an activation is. A question takes less than a millisecond.
-	poll = 100 * time.Millisecond
-	// tries is how often an activation is tried: right after a reload, devices of profiles that depend on one another
-	// come and go.
-	tries = 3
-	// retryAfter is the pause between two tries.
+	// pollInterval is the interval at which the state of an activation is polled. A poll takes less than a millisecond.
+	pollInterval = 100 * time.Millisecond
+	// maxTries is the maximum number of attempts to activate a profile: after a reload, devices of dependent profiles may briefly disappear.
+	maxTries = 3
+	// retryAfter is the pause between two attempts.
 	retryAfter = time.Second
 )
 
-// errFailed is the end of an activation that did not reach a device's addresses.
+// errFailed is the error of an activation that failed before the configuration of addresses.
 var errFailed = errors.New("NetworkManager failed (\"journalctl -u NetworkManager\" shows why)")
 
-// activate brings a profile up, if it is not up with these very settings, and waits until only addresses are missing.
+// activate activates a profile unless it is active with the same settings, and waits until only addresses are missing.
 func (b *Backend) activate(ctx context.Context, uuid, device string) error {
 	var err error
-	for try := range tries {
+	for try := range maxTries {
 		if try > 0 {
 			if waited := pause(ctx, retryAfter); waited != nil {
 				return errors.Join(err, waited)
@@ -40,7 +39,7 @@ func (b *Backend) activate(ctx context.Context, uuid, device string) error {
 }
 
 func (b *Backend) tryActivate(ctx context.Context, uuid, device string) error {
-	v, err := b.look(ctx)
+	v, err := b.readView(ctx)
 	if err != nil {
 		return err
 	}
@@ -53,7 +52,7 @@ func (b *Backend) tryActivate(ctx context.Context, uuid, device string) error {
 		on = d.Path
 	}
 	if active, ok := v.activeOf(uuid); ok && !active.External {
-		if done, err := b.inForce(ctx, active, p); err != nil || done {
+		if done, err := b.ensureApplied(ctx, active, p); err != nil || done {
 			return err
 		}
 	}
@@ -65,8 +64,8 @@ func (b *Backend) tryActivate(ctx context.Context, uuid, device string) error {
 	return b.await(ctx, active)
 }
 
-// inForce reports whether a device runs with a profile as it is now, after it was made to if it could be without taking it down.
-func (b *Backend) inForce(ctx context.Context, active nmdbus.Active, p nmdbus.Profile) (bool, error) {
+// ensureApplied reports whether a device has the current settings of a profile. It reapplies changed settings if that is possible without deactivation.
+func (b *Backend) ensureApplied(ctx context.Context, active nmdbus.Active, p nmdbus.Profile) (bool, error) {
 	same, err := b.runs(ctx, active, p)
 	if err != nil {
 		return false, err
@@ -85,7 +84,7 @@ func (b *Backend) inForce(ctx context.Context, active nmdbus.Active, p nmdbus.Pr
 	return same, err
 }
 
-// runs reports whether the devices of an active connection have the settings of its profile as they are now.
+// runs reports whether the devices of an active connection have the current settings of its profile.
 func (b *Backend) runs(ctx context.Context, active nmdbus.Active, p nmdbus.Profile) (bool, error) {
 	if len(active.Devices) == 0 {
 		return false, nil
@@ -105,14 +104,14 @@ func (b *Backend) runs(ctx context.Context, active nmdbus.Active, p nmdbus.Profi
 	return true, nil
 }
 
-// await waits until an activation is through, or waits for nothing but addresses.
+// await waits until an activation has finished, or only waits for addresses.
 func (b *Backend) await(ctx context.Context, path nmdbus.Path) error {
 	for {
 		done, err := b.progress(ctx, path)
 		if err != nil || done {
 			return err
 		}
-		if err := pause(ctx, poll); err != nil {
+		if err := pause(ctx, pollInterval); err != nil {
 			return err
 		}
 	}
@@ -146,7 +145,7 @@ func (b *Backend) progress(ctx context.Context, path nmdbus.Path) (bool, error) 
 	return len(active.Devices) > 0, nil
 }
 
-// pause returns after a while, or with the context's error.
+// pause sleeps for a duration, or returns the context's error.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

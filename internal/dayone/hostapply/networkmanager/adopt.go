@@ -11,23 +11,22 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
-// patience is how long NetworkManager may have a placeholder for a device that the kernel has before it is taken for stuck.
-// NetworkManager hears of a device within milliseconds.
-const patience = 2 * time.Second
+// placeholderTimeout is how long NetworkManager may have a placeholder for a device of the kernel before it is considered stuck. Normally it detects a device
+// within milliseconds.
+const placeholderTimeout = 2 * time.Second
 
-// late reports whether a profile is for a device that Open vSwitch makes. NetworkManager gets it when it has that device,
-// and never from disk. A profile that comes first makes a placeholder; when the device appears in the moment between,
-// as both daemons start at the same boot, NetworkManager 1.42 gives its number to the placeholder and then passes
-// over the device as one that it has, for good.
+// late reports whether a profile is for a device that Open vSwitch creates. Such a profile is added after NetworkManager has detected the device, and is
+// never on disk. An earlier profile would create a placeholder; if the device appears at the same time, as during a boot, NetworkManager 1.42 assigns its
+// index to the placeholder and then ignores the device permanently.
 func (p plan) late(q profile) bool { return p.bySwitch && q.internal }
 
-// early are the profiles that are not late.
+// early returns the profiles that are not late.
 func (p plan) early() []profile {
 	return slices.DeleteFunc(slices.Clone(p.profiles), p.late)
 }
 
-// adopt waits for the device that Open vSwitch makes, gives NetworkManager the profile in the form for the device's kind,
-// and has it manage the device.
+// adopt waits for the device that Open vSwitch creates, adds its profile in the form for the device's type to NetworkManager, and makes NetworkManager
+// manage the device.
 func (b *Backend) adopt(ctx context.Context, p profile) error {
 	d, err := b.awaitDevice(ctx, p.device)
 	if err != nil {
@@ -45,7 +44,7 @@ func (b *Backend) adopt(ctx context.Context, p profile) error {
 	return b.Bus.Manage(ctx, d.Path)
 }
 
-// awaitDevice returns a device when NetworkManager has it. If NetworkManager is stuck with a placeholder, the device is recreated.
+// awaitDevice waits until NetworkManager has detected a device, and returns it. If NetworkManager is stuck with a placeholder, it recreates the device.
 func (b *Backend) awaitDevice(ctx context.Context, name string) (nmdbus.Device, error) {
 	var stuck time.Duration
 	for {
@@ -57,19 +56,19 @@ func (b *Backend) awaitDevice(ctx context.Context, name string) (nmdbus.Device, 
 		if d, ok := v.real(name); ok {
 			return d, nil
 		}
-		stuck += poll
-		if there, err := b.inKernel(name); err != nil {
+		stuck += pollInterval
+		if exists, err := b.inKernel(name); err != nil {
 			return nmdbus.Device{}, err
-		} else if !there || !v.placeholder(name) {
+		} else if !exists || !v.placeholder(name) {
 			stuck = 0
 		}
-		if stuck >= patience {
-			if err := b.makeAnew(ctx, name); err != nil {
+		if stuck >= placeholderTimeout {
+			if err := b.recreate(ctx, name); err != nil {
 				return nmdbus.Device{}, fmt.Errorf("recreate %s: %w", name, err)
 			}
 			stuck = 0
 		}
-		if err := pause(ctx, poll); err != nil {
+		if err := pause(ctx, pollInterval); err != nil {
 			return nmdbus.Device{}, err
 		}
 	}
@@ -84,37 +83,37 @@ func (b *Backend) inKernel(name string) (bool, error) {
 	return ok, nil
 }
 
-// makeAnew removes the bridge that an interface is on and brings it back as it was. NetworkManager forgets its placeholder
-// with the device. The bridge carries no addresses yet: they are on a device that NetworkManager does not have.
-func (b *Backend) makeAnew(ctx context.Context, name string) error {
+// recreate deletes and recreates the bridge of an interface, so that NetworkManager drops its placeholder with the device. The bridge has no addresses yet,
+// since they are on a device that NetworkManager has not detected.
+func (b *Backend) recreate(ctx context.Context, name string) error {
 	contents, err := b.OVS.Read(ctx)
 	if err != nil {
 		return err
 	}
 	at := slices.IndexFunc(contents.Bridges, func(bridge livestate.Bridge) bool { return holds(bridge, name) })
 	if at < 0 {
-		return nil // gone meanwhile
+		return nil // removed meanwhile
 	}
 	bridge := contents.Bridges[at]
 	b.Log.Warn("NetworkManager does not accept an existing device; its bridge is recreated", "device", name, "bridge", bridge.Name)
 	if err := b.OVS.Ensure(ctx, ovsbridge.Change{Absent: []string{bridge.Name}}); err != nil {
 		return err
 	}
-	gone := b.awaitGone(ctx, name)
-	// Whatever happened, the bridge comes back.
+	removeErr := b.awaitRemoval(ctx, name)
+	// Restore the bridge in any case.
 	if err := b.OVS.Ensure(context.WithoutCancel(ctx), ovsbridge.Change{Bridges: []livestate.Bridge{bridge}, Exact: true}); err != nil {
 		return err
 	}
-	return gone
+	return removeErr
 }
 
-func (b *Backend) awaitGone(ctx context.Context, name string) error {
+func (b *Backend) awaitRemoval(ctx context.Context, name string) error {
 	for {
-		there, err := b.inKernel(name)
-		if err != nil || !there {
+		exists, err := b.inKernel(name)
+		if err != nil || !exists {
 			return err
 		}
-		if err := pause(ctx, poll); err != nil {
+		if err := pause(ctx, pollInterval); err != nil {
 			return err
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/livestate"
 )
 
-// setAltNames adds and removes alternative names of links, which NetworkManager has no setting for. The kernel forgets them at a reboot; the
-// next run at boot sets them again.
+// setAltNames adds and removes alternative names of links, for which NetworkManager has no setting. They are lost at a reboot, and the run at boot sets them
+// again.
 func (b *Backend) setAltNames(wanted []livestate.AltNames) error {
 	if len(wanted) == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
-// Apply implements hostapply.Backend. Profiles are staged in memory; Commit takes them to disk.
+// Apply implements hostapply.Backend. Profiles are staged in memory; Commit writes them to disk.
 func (b *Backend) Apply(ctx context.Context, change hostapply.Change) error {
 	p, err := b.plan(ctx, change)
 	if err != nil {
@@ -25,7 +25,7 @@ func (b *Backend) Apply(ctx context.Context, change hostapply.Change) error {
 	return b.bringUp(ctx, change, p)
 }
 
-// stage has NetworkManager know the profiles. Those it has read from a file with this content already are left where they are.
+// stage adds profiles to NetworkManager. It skips profiles that NetworkManager has already read from a file with the same content.
 func (b *Backend) stage(ctx context.Context, profiles []profile) error {
 	known, err := b.Bus.Profiles(ctx)
 	if err != nil {
@@ -51,7 +51,7 @@ func (b *Backend) stage(ctx context.Context, profiles []profile) error {
 	return b.checkRead(ctx, profiles)
 }
 
-// isKnown reports whether a profile comes from a file with the wanted content.
+// isKnown reports whether NetworkManager has read a profile from a file with the desired content.
 func isKnown(known []nmdbus.Profile, p profile) bool {
 	for _, k := range known {
 		if k.UUID != p.uuid || filepath.Base(k.File) != p.file {
@@ -63,17 +63,17 @@ func isKnown(known []nmdbus.Profile, p profile) bool {
 	return false
 }
 
-// bringUp takes down what is not wanted, and activates the rest. It disturbs nothing that is as wanted.
+// bringUp deactivates undesired profiles, and activates the desired ones. It does not change devices that are up to date.
 func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) error {
 	if err := b.takeDown(ctx, p); err != nil {
 		return err
 	}
-	// A card gives up its addresses before it becomes a port, and the ports are there before what stands on the bridge.
+	// A card loses its addresses before it becomes a port, and ports come before interfaces on the bridge.
 	last := len(p.profiles)
 	if first := slices.IndexFunc(p.profiles, p.late); first >= 0 {
 		last = first
 	}
-	up := activation{activate: b.activate, agree: b.awaitLACP, log: b.Log}
+	up := activation{activate: b.activate, awaitLACP: b.awaitLACP, log: b.Log}
 	if err := up.all(ctx, p.profiles[:last]); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 			return err
 		}
 	}
-	if err := b.hearMulticast(change.Document); err != nil {
+	if err := b.enableAllMulticast(change.Document); err != nil {
 		return err
 	}
 	if err := up.all(ctx, p.profiles[last:]); err != nil {
@@ -97,7 +97,7 @@ func (b *Backend) bringUp(ctx context.Context, change hostapply.Change, p plan) 
 	return b.setAltNames(livestate.AltNamesWanted(change.Document))
 }
 
-// takeDown deactivates interfaces that are to be down, and removes those that are to be absent.
+// takeDown deactivates interfaces that should be down, and removes those that should be absent.
 func (b *Backend) takeDown(ctx context.Context, p plan) error {
 	if len(p.absent) == 0 && len(p.down) == 0 {
 		return nil
@@ -116,12 +116,12 @@ func (b *Backend) takeDown(ctx context.Context, p plan) error {
 	}
 	for _, name := range p.absent {
 		if p.bySwitch && p.bridges[name] {
-			continue // its maker removes it
+			continue // removed by its creator
 		}
-		// A card cannot be removed, and NetworkManager says so; it has no profile any more, which is all that can be done.
+		// A card cannot be removed, which NetworkManager reports as an error; removing its profile is sufficient.
 		if d, ok := v.real(name); ok {
 			if err := b.Bus.DeleteDevice(ctx, d.Path); err != nil {
-				b.Log.Debug("a device stays without a profile", "device", name, "because", err)
+				b.Log.Debug("device remains without a profile", "device", name, "because", err)
 			}
 		}
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
-// Backend changes the network through NetworkManager. All fields must be set.
+// Backend changes the network with NetworkManager. All fields must be set.
 type Backend struct {
 	// Bus is the connection to NetworkManager.
 	Bus *nmdbus.Client
-	// Kernel reads what the kernel has; the backend adds what only Open vSwitch and NetworkManager know.
+	// Kernel reads the state of the kernel; the backend adds that of Open vSwitch and NetworkManager.
 	Kernel func() (livestate.State, error)
-	// Netlink gives back what devices had that NetworkManager has no profile for.
+	// Netlink restores devices without a profile.
 	Netlink *netlink.Handle
-	// OVS is Open vSwitch's database. Bridges are made in it only where NetworkManager cannot make them.
+	// OVS is Open vSwitch's database. The backend creates bridges in it only if NetworkManager cannot.
 	OVS ovsbridge.Database
 	// Etc and Run are NetworkManager's directories of profiles on disk and in memory; see DefaultEtc and DefaultRun.
 	Etc, Run string
@@ -43,18 +43,18 @@ const (
 
 var _ hostapply.Backend = (*Backend)(nil)
 
-// plan is what a change comes to on this host.
+// plan is the plan of a change on this host.
 type plan struct {
 	profiles []profile // in the order of activation
-	// absent and down are interfaces that are to have no profile, or none that is active.
+	// absent are interfaces that should have no profile, down those that should have no active one.
 	absent, down []string
-	// bridges are those among the absent that are of Open vSwitch.
+	// bridges are the absent interfaces that are Open vSwitch bridges.
 	bridges map[string]bool
-	// bySwitch reports that bridges are made in Open vSwitch's database.
+	// bySwitch is true if bridges are created in Open vSwitch's database.
 	bySwitch bool
 }
 
-// plan turns a change into profiles.
+// plan converts a change to profiles.
 func (b *Backend) plan(ctx context.Context, change hostapply.Change) (plan, error) {
 	doc := change.Document
 	files, problems := nmconn.Profiles(doc)
@@ -86,7 +86,7 @@ func (b *Backend) plan(ctx context.Context, change hostapply.Change) (plan, erro
 	return p, nil
 }
 
-// withoutPlugin is the function of that name, for the devices that are there already.
+// withoutPlugin calls the function withoutPlugin, with the types of existing devices.
 func (b *Backend) withoutPlugin(ctx context.Context, profiles []profile) ([]profile, error) {
 	devices, err := b.Bus.Devices(ctx)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply"
 )
 
-// Commit implements hostapply.Backend. The checkpoint is disarmed first, or it might fire in the middle. Profiles of the
-// same interfaces that are not the document's are removed, or they might win at the next boot.
+// Commit implements hostapply.Backend. It destroys the checkpoint first, which could otherwise be rolled back during the commit. It removes other profiles of
+// the same interfaces, which could otherwise be activated at the next boot.
 func (b *Backend) Commit(ctx context.Context, change hostapply.Change, data hostapply.Snapshot) error {
 	s, err := readSnapshot(data)
 	if err != nil {
@@ -27,11 +27,11 @@ func (b *Backend) Commit(ctx context.Context, change hostapply.Change, data host
 		return err
 	}
 	if !change.Volatile {
-		if err := b.keep(ctx, p); err != nil {
+		if err := b.persist(ctx, p); err != nil {
 			return err
 		}
 	}
-	// Nothing is left to do, unless the checkpoint fired, or NetworkManager restarted, before a later process came to commit.
+	// This only has an effect if the checkpoint was rolled back, or NetworkManager restarted, before a later process repeated the commit.
 	if change.Volatile {
 		if err := b.stage(ctx, p.early()); err != nil {
 			return err
@@ -49,9 +49,9 @@ func (b *Backend) disarm(ctx context.Context, s snapshot) error {
 	return b.Bus.DestroyCheckpoint(ctx, s.Checkpoint)
 }
 
-// keep writes the profiles to disk, flushes them, and then removes the staged ones and those they replace. Late profiles stay
-// where they are, and go from the disk if an earlier document had them there.
-func (b *Backend) keep(ctx context.Context, p plan) error {
+// persist writes the profiles to disk, and then removes the staged and replaced ones. Late profiles stay in memory, and are removed from disk if an earlier
+// document had them there.
+func (b *Backend) persist(ctx context.Context, p plan) error {
 	obsolete, err := b.obsolete(ctx, p)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (b *Backend) keep(ctx context.Context, p plan) error {
 		return fmt.Errorf("keep profiles: %w", err)
 	}
 	for _, q := range p.profiles {
-		if err := b.tidy(q, p.late(q)); err != nil {
+		if err := b.moveLate(q, p.late(q)); err != nil {
 			return fmt.Errorf("remove a staged profile: %w", err)
 		}
 	}
@@ -82,8 +82,8 @@ func (b *Backend) keep(ctx context.Context, p plan) error {
 	return b.Bus.Reload(ctx)
 }
 
-// tidy leaves a profile in one of the two directories. One on disk is moved to memory where it is late.
-func (b *Backend) tidy(q profile, late bool) error {
+// moveLate removes the staged copy of a profile on disk. A late profile is moved from disk to memory instead.
+func (b *Backend) moveLate(q profile, late bool) error {
 	if !late {
 		return removeKeyfile(b.Run, q.file)
 	}
@@ -102,16 +102,16 @@ func (b *Backend) obsolete(ctx context.Context, p plan) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours := map[string]bool{}
+	own := map[string]bool{}
 	devices := slices.Clone(p.absent)
 	for _, q := range p.profiles {
-		ours[q.uuid] = true
+		own[q.uuid] = true
 		devices = append(devices, q.device)
 	}
 	var files []string
 	for _, k := range known {
 		dir := filepath.Dir(k.File)
-		if !ours[k.UUID] && k.Interface != "" && slices.Contains(devices, k.Interface) && (dir == b.Etc || dir == b.Run) {
+		if !own[k.UUID] && k.Interface != "" && slices.Contains(devices, k.Interface) && (dir == b.Etc || dir == b.Run) {
 			files = append(files, k.File)
 		}
 	}

@@ -1,11 +1,10 @@
-// Package networkmanager is the backend for hosts that run NetworkManager. It takes the keyfiles that package nmconn
-// makes of a document, stages them in NetworkManager's directory below /run, activates them, and moves them to /etc when
-// the engine commits: what was not committed is forgotten with a reset.
+// Package networkmanager is the backend for hosts with NetworkManager. It stages the keyfiles that package nmconn generates in NetworkManager's directory
+// below /run, activates them, and moves them to /etc when the engine commits: a reset reverts uncommitted changes.
 //
-// From Snapshot to Commit a checkpoint of NetworkManager is armed, so that the host goes back by itself when this
-// program dies and no one starts it again. A checkpoint restores only what was active, and dies with NetworkManager;
-// therefore the snapshot holds all keyfiles too, and Restore does not need the checkpoint.
+// From Snapshot to Commit there is a checkpoint of NetworkManager, so that the host rolls back automatically if this process ends and is not restarted. A
+// checkpoint restores only active profiles, and ends with NetworkManager; therefore the snapshot also has all keyfiles, and Restore does not depend on the
+// checkpoint.
 //
-// Where NetworkManager has no plug-in for Open vSwitch, a Switch makes bridges and ports in Open vSwitch's database, and
-// NetworkManager only gives the internal ports their addresses. The checkpoint does not cover the database: Restore does.
+// If NetworkManager has no plug-in for Open vSwitch, the backend creates bridges and ports in Open vSwitch's database, and NetworkManager only configures
+// the addresses of internal ports. The checkpoint does not include the database, but Restore does.
 package networkmanager

@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/netaddr"
 )
 
-// external is what a third party than NetworkManager gave a device: no profile brings it back.
+// external is the configuration of a device by a third party, which no profile restores.
 type external struct {
 	Interface string            `json:"interface"`
 	Addresses []netip.Prefix    `json:"addresses,omitempty"`
@@ -45,7 +45,7 @@ func externals(devices []deviceThen, state livestate.State) []external {
 	return out
 }
 
-// hasExternal reports whether a device has all the addresses that it had from others.
+// hasExternal reports whether a device has all addresses that third parties configured.
 func hasExternal(state livestate.State, name string, then []external) bool {
 	at := slices.IndexFunc(then, func(e external) bool { return e.Interface == name })
 	link, ok := state.Link(name)
@@ -60,7 +60,7 @@ func hasExternal(state livestate.State, name string, then []external) bool {
 	return true
 }
 
-// restoreExternals gives devices what they had. Routes on link come first: gateways are reached over them.
+// restoreExternals restores the configuration by third parties. On-link routes come first, since gateways are reached through them.
 func (b *Backend) restoreExternals(ctx context.Context, devices []external) error {
 	for _, e := range devices {
 		link, err := b.Netlink.LinkByName(e.Interface)

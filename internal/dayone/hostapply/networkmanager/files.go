@@ -9,11 +9,11 @@ import (
 	"slices"
 )
 
-// keyfileMode is the only one that NetworkManager reads: keyfiles may hold secrets.
+// keyfileMode is the only mode that NetworkManager accepts, since keyfiles may have secrets.
 const keyfileMode = 0o600
 
-// readDirectory returns the keyfiles of a directory by name, also the links by which NetworkManager hides profiles; none if
-// there is no such directory.
+// readDirectory returns the keyfiles of a directory by name, including the links with which NetworkManager masks profiles; none if the directory does not
+// exist.
 func readDirectory(dir string) (map[string][]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,7 @@ func readDirectory(dir string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// writeDirectory makes the keyfiles of a directory those that are given. It reports whether it changed anything.
+// writeDirectory replaces the keyfiles of a directory. It reports whether it changed any.
 func writeDirectory(dir string, want map[string][]byte) (bool, error) {
 	have, err := readDirectory(dir)
 	if err != nil {
@@ -65,13 +65,12 @@ func writeDirectory(dir string, want map[string][]byte) (bool, error) {
 	return true, syncDirectory(dir)
 }
 
-// writeKeyfile puts a keyfile in place in one step: NetworkManager, and anyone who comes after a power cut, sees the old or
-// the new one.
+// writeKeyfile writes a keyfile atomically: a reader, even after a power failure, finds the old or the new content.
 func writeKeyfile(dir, name string, content []byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, ".host-network-") // mode 0600, and a name that NetworkManager passes over
+	f, err := os.CreateTemp(dir, ".host-network-") // mode 0600, and a name that NetworkManager ignores
 	if err != nil {
 		return err
 	}
@@ -90,7 +89,7 @@ func removeKeyfile(dir, name string) error {
 	return nil
 }
 
-// syncDirectory flushes names. A directory that is not there has none.
+// syncDirectory syncs a directory, which may be missing.
 func syncDirectory(dir string) error {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {

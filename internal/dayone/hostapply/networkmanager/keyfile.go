@@ -15,7 +15,7 @@ type section struct {
 
 type pair struct{ key, value string }
 
-// parseKeyfile reads what package nmconn wrote. Comments, which that has none of, are lost.
+// parseKeyfile reads a keyfile of package nmconn. Comments, which such files do not have, are lost.
 func parseKeyfile(text string) keyfile {
 	var k keyfile
 	for line := range strings.Lines(text) {
@@ -31,7 +31,7 @@ func parseKeyfile(text string) keyfile {
 	return k
 }
 
-// String is the text: sections set apart by one empty line.
+// String returns the text, with an empty line between sections.
 func (k keyfile) String() string {
 	var b strings.Builder
 	for i, s := range k {
@@ -46,7 +46,7 @@ func (k keyfile) String() string {
 	return b.String()
 }
 
-// get returns a value; empty if it is not there.
+// get returns a value; empty if it is missing.
 func (k keyfile) get(name, key string) string {
 	for _, s := range k {
 		if s.name != name {
@@ -61,7 +61,7 @@ func (k keyfile) get(name, key string) string {
 	return ""
 }
 
-// set writes a value, in the alphabetical order of keys, and makes the section if it is not there.
+// set sets a value in the alphabetical order of keys, and adds the section if it is missing.
 func (k *keyfile) set(name, key, value string) {
 	i := slices.IndexFunc(*k, func(s section) bool { return s.name == name })
 	if i < 0 {
@@ -77,7 +77,7 @@ func (k *keyfile) set(name, key, value string) {
 	s.lines = slices.Insert(s.lines, at, pair{key: key, value: value})
 }
 
-// remove takes a key away.
+// remove removes a key.
 func (k keyfile) remove(name, key string) {
 	for i := range k {
 		if k[i].name == name {
@@ -86,7 +86,7 @@ func (k keyfile) remove(name, key string) {
 	}
 }
 
-// drop takes sections away.
+// drop removes sections.
 func (k *keyfile) drop(names ...string) {
 	*k = slices.DeleteFunc(*k, func(s section) bool { return slices.Contains(names, s.name) })
 }

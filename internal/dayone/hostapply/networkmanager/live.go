@@ -65,7 +65,7 @@ func methods(s nmdbus.Settings) (v4, v6 livestate.Method) {
 	return v4, v6
 }
 
-// clientID turns NetworkManager's word for a kind of DHCP client id into NMState's.
+// clientID converts NetworkManager's name of a DHCP client ID type to NMState's.
 func clientID(word string) string {
 	switch word {
 	case "mac":
@@ -76,7 +76,7 @@ func clientID(word string) string {
 	return word
 }
 
-// resolvers fills in what NetworkManager resolves names with, where resolv.conf is not its own or does not say.
+// resolvers sets the DNS configuration of NetworkManager, if resolv.conf does not contain it.
 func (b *Backend) resolvers(ctx context.Context, state *livestate.State) error {
 	if len(state.DNS.Servers) > 0 {
 		return nil

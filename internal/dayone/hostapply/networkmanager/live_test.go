@@ -67,7 +67,7 @@ func TestSnapshotKnowsWhatHadNoProfile(t *testing.T) {
 			{Path: "/a2", UUID: "2", Devices: []nmdbus.Path{"/2"}},
 		},
 	}
-	devices := v.then()
+	devices := v.devicesThen()
 	want := []deviceThen{{Interface: "lo"}, {Interface: "enp2s0"}, {Interface: "enp1s0", UUID: "2"}, {Interface: "enp3s0"}}
 	if diff := cmp.Diff(want, devices); diff != "" {
 		t.Error(diff)

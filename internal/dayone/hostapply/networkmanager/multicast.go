@@ -8,29 +8,29 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmstate"
 )
 
-// vmxnet3 is VMware's driver, which does not hand multicast to a bridge unless it is told to. No profile can say that.
+// vmxnet3 is VMware's driver, which passes multicast to a bridge only with the allmulti flag. Profiles have no setting for it.
 const vmxnet3 = "vmxnet3"
 
-// hearMulticast has the cards below a bridge of Open vSwitch take all multicast, where their driver needs it.
-func (b *Backend) hearMulticast(doc *nmstate.Document) error {
+// enableAllMulticast sets the allmulti flag of cards below Open vSwitch bridges whose driver needs it.
+func (b *Backend) enableAllMulticast(doc *nmstate.Document) error {
 	live, err := b.Kernel()
 	if err != nil {
 		return err
 	}
-	for _, name := range deafUplinks(doc, live) {
+	for _, name := range multicastUplinks(doc, live) {
 		link, err := b.Netlink.LinkByName(name)
 		if err != nil {
 			return fmt.Errorf("find %s: %w", name, err)
 		}
 		if err := b.Netlink.LinkSetAllmulticastOn(link); err != nil {
-			return fmt.Errorf("let %s take all multicast: %w", name, err)
+			return fmt.Errorf("enable allmulti of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-// deafUplinks are the cards whose driver keeps multicast from the bridge they are ports of.
-func deafUplinks(doc *nmstate.Document, live livestate.State) (out []string) {
+// multicastUplinks returns the cards below bridges whose driver needs the allmulti flag.
+func multicastUplinks(doc *nmstate.Document, live livestate.State) (out []string) {
 	for i := range doc.Interfaces {
 		bridge := &doc.Interfaces[i]
 		if bridge.Kind() != nmstate.TypeOVSBridge || !bridge.Up() {

@@ -23,7 +23,7 @@ func TestCardsThatKeepMulticastFromTheirBridgeAreFound(t *testing.T) {
 		{Name: "ens3", Driver: vmxnet3},      // in no bridge
 		{Name: "ens4", Driver: vmxnet3},      // its bridge goes
 	}}
-	if diff := cmp.Diff([]string{"ens1"}, deafUplinks(doc, live)); diff != "" {
+	if diff := cmp.Diff([]string{"ens1"}, multicastUplinks(doc, live)); diff != "" {
 		t.Error(diff)
 	}
 }

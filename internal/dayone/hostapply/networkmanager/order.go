@@ -9,18 +9,18 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostapply/lacp"
 )
 
-// activation brings profiles up, one after the other.
+// activation activates profiles in order.
 type activation struct {
 	activate func(ctx context.Context, uuid, device string) error
-	// agree waits until bonds have agreed with their switch.
-	agree func(ctx context.Context, bonds []string) error
-	log   *slog.Logger
-	// bonds are those that came up, and that no one has waited for.
+	// awaitLACP waits for the LACP negotiation of bonds.
+	awaitLACP func(ctx context.Context, bonds []string) error
+	log       *slog.Logger
+	// bonds are the active bonds whose negotiation was not waited for.
 	bonds []string
 }
 
-// all activates profiles in their order. Of the ports of a bond one has to come up: a bond is there so that the host works without
-// the others. What takes a card's addresses over comes up when the bonds below pass packets.
+// all activates profiles in order. At least one port of a bond must be activated, since a bond tolerates the failure of the others. Interfaces that take over
+// addresses are activated after the bonds below forward packets.
 func (a *activation) all(ctx context.Context, profiles []profile) error {
 	came, failed := map[string]bool{}, map[string][]error{}
 	for _, p := range profiles {
@@ -28,7 +28,7 @@ func (a *activation) all(ctx context.Context, profiles []profile) error {
 			continue
 		}
 		if p.internal {
-			if err := a.agree(ctx, a.bonds); err != nil {
+			if err := a.awaitLACP(ctx, a.bonds); err != nil {
 				return err
 			}
 			a.bonds = nil

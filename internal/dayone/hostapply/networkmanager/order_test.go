@@ -40,7 +40,7 @@ func TestABridgeTakesAddressesOverWhenTheBondBelowPassesPackets(t *testing.T) {
 				}
 				return nil
 			},
-			agree: func(_ context.Context, bonds []string) error {
+			awaitLACP: func(_ context.Context, bonds []string) error {
 				did = append(did, "agree("+strings.Join(bonds, ",")+")")
 				return nil
 			},

@@ -7,24 +7,24 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/nmconn"
 )
 
-// profile is a keyfile to be.
+// profile is a keyfile to write.
 type profile struct {
 	file    string // name without directory
 	content string
 	uuid    string
 	kind    string // NetworkManager's word for the type
 	device  string // the interface name; empty if the device is found by its MAC address
-	// active reports whether the profile is activated; profiles of interfaces that are down are not.
+	// active is true if the profile should be activated, and false for interfaces that are down.
 	active bool
-	// internal marks the internal port of an Open vSwitch bridge.
+	// internal is true for the internal port of an Open vSwitch bridge.
 	internal bool
-	// parent is the device that a VLAN and its like stand on.
+	// parent is the parent device of a VLAN or similar interface.
 	parent string
 	// bond is the bond that the device is a port of.
 	bond string
 }
 
-// Words of keyfiles.
+// Sections and values of keyfiles.
 const (
 	kindBond         = "bond"
 	kindBridgeOVS    = "ovs-bridge"
@@ -32,10 +32,10 @@ const (
 	kindInterfaceOVS = "ovs-interface"
 )
 
-// volatilePriority makes a profile that exists only in memory win against those on disk for the same device.
+// volatilePriority gives a profile in memory precedence over profiles on disk for the same device.
 const volatilePriority = "100"
 
-// profilesOf reads what package nmconn generated.
+// profilesOf reads keyfiles that package nmconn generated.
 func profilesOf(files []nmconn.File, volatile bool) []profile {
 	profiles := make([]profile, 0, len(files))
 	for _, f := range files {
@@ -65,9 +65,9 @@ func newProfile(file, content string, k keyfile) profile {
 	}
 }
 
-// withoutPlugin rewrites profiles for a NetworkManager that knows nothing of Open vSwitch: bridges, ports and patches go;
-// a device that is attached to a bridge stands alone, without addresses; an internal port becomes a profile for the device
-// that Open vSwitch makes. That profile does not start by itself: NetworkManager would make the device before Open vSwitch does.
+// withoutPlugin converts profiles for a NetworkManager without support for Open vSwitch: it removes bridges, ports and patches; a device that is attached to a
+// bridge becomes a standalone device without addresses; an internal port becomes a profile for the device that Open vSwitch creates. That profile is not
+// activated automatically, because NetworkManager would create the device before Open vSwitch does.
 func withoutPlugin(profiles []profile) []profile {
 	var out []profile
 	for _, p := range profiles {
@@ -98,8 +98,7 @@ func withoutPlugin(profiles []profile) []profile {
 	return out
 }
 
-// forGeneric is the profile of an internal port for NetworkManager's device of a kind that it does not know, as it takes
-// the internal ports of the kernel's datapath for.
+// forGeneric returns the profile of an internal port for a device of type generic, which NetworkManager uses for internal ports of the kernel's datapath.
 func forGeneric(p profile) profile {
 	k := parseKeyfile(p.content)
 	k.set("connection", "type", "generic")
@@ -109,8 +108,8 @@ func forGeneric(p profile) profile {
 	return next
 }
 
-// inOrder sorts profiles for activation: controllers before their ports, as they were generated, internal ports after all
-// others, for Open vSwitch takes their routes when another port is attached after them, and last what stands on those.
+// inOrder sorts profiles for activation: controllers before their ports, as they were generated; then internal ports, because Open vSwitch removes their
+// routes when another port is attached after them; and last their child interfaces.
 func inOrder(profiles []profile) []profile {
 	late := map[string]int{"": 0}
 	for _, p := range profiles {
@@ -118,7 +117,7 @@ func inOrder(profiles []profile) []profile {
 			late[p.device] = 1
 		}
 	}
-	// A VLAN may stand on a VLAN. Each round finds one storey more.
+	// VLANs may be nested. Each round finds one more level.
 	for range profiles {
 		for _, p := range profiles {
 			if below := late[p.parent]; below > 0 && late[p.device] <= below && p.parent != p.device {

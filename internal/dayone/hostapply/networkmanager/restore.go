@@ -12,7 +12,7 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
-// loopback is the device that every host has.
+// loopback is the loopback device.
 const loopback = "lo"
 
 // Restore implements hostapply.Backend.
@@ -21,7 +21,7 @@ func (b *Backend) Restore(ctx context.Context, change hostapply.Change, data hos
 	if err != nil {
 		return err
 	}
-	// Bridges first: a card that is still attached to one gets no packets.
+	// Bridges first: a card that is attached to a bridge receives no packets.
 	if err := b.restoreBridges(ctx, change.Document, s.OVS); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (b *Backend) Restore(ctx context.Context, change hostapply.Change, data hos
 	return b.setAltNames(livestate.AltNamesBefore(change.Document, livestate.State{Links: s.Named}))
 }
 
-// rollBack goes back to the checkpoint if it is there. What it leaves undone is done by hand afterwards.
+// rollBack rolls back to the checkpoint if it exists. Later steps restore the rest.
 func (b *Backend) rollBack(ctx context.Context, s snapshot) error {
 	armed, err := b.Bus.HasCheckpoint(ctx, s.Checkpoint)
 	if err != nil || !armed {
@@ -54,8 +54,7 @@ func (b *Backend) rollBack(ctx context.Context, s snapshot) error {
 	return nil
 }
 
-// restoreFiles writes the keyfiles as they were, which a checkpoint rewrites in its own words or leaves as they are. Late profiles
-// come last, when their devices are there.
+// restoreFiles restores the content of the keyfiles, which a checkpoint may rewrite or not restore. Late profiles come last, after their devices.
 func (b *Backend) restoreFiles(ctx context.Context, s snapshot) error {
 	b.Log.Debug("restore profiles")
 	have, err := readDirectory(b.Run)
@@ -84,9 +83,9 @@ func (b *Backend) restoreFiles(ctx context.Context, s snapshot) error {
 	return nil
 }
 
-// restoreDevices takes down what was not there, and activates what was active.
+// restoreDevices removes new devices, and activates the profiles that were active.
 func (b *Backend) restoreDevices(ctx context.Context, change hostapply.Change, s snapshot) error {
-	v, err := b.look(ctx)
+	v, err := b.readView(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,15 +97,14 @@ func (b *Backend) restoreDevices(ctx context.Context, change hostapply.Change, s
 	var failures []error
 	for _, d := range s.Devices {
 		if _, ok := v.profile(d.UUID); !ok {
-			continue // only in NetworkManager's memory, and forgotten with a restart
+			continue // only in memory, and lost when NetworkManager restarts
 		}
 		failures = append(failures, b.activate(ctx, d.UUID, d.Interface))
 	}
 	return errors.Join(failures...)
 }
 
-// changedDevices returns the devices that a document names, without lo: the kernel owns it, and NetworkManager never counts
-// it as disconnected.
+// changedDevices returns the devices that a document names, except lo, which NetworkManager never reports as disconnected.
 func changedDevices(devices []nmdbus.Device, doc *nmstate.Document) []nmdbus.Device {
 	return slices.DeleteFunc(slices.Clone(devices), func(d nmdbus.Device) bool {
 		named := slices.ContainsFunc(doc.Interfaces, func(i nmstate.Interface) bool { return i.Name == d.Interface })
@@ -114,7 +112,7 @@ func changedDevices(devices []nmdbus.Device, doc *nmstate.Document) []nmdbus.Dev
 	})
 }
 
-// restoreDevice removes a device that was not there, and disconnects one that had no profile.
+// restoreDevice removes a new device, and disconnects a device that had no profile.
 func (b *Backend) restoreDevice(ctx context.Context, v view, d nmdbus.Device, s snapshot) error {
 	at := slices.IndexFunc(s.Devices, func(then deviceThen) bool { return then.Interface == d.Interface })
 	switch {
@@ -126,7 +124,7 @@ func (b *Backend) restoreDevice(ctx context.Context, v view, d nmdbus.Device, s 
 	case s.Devices[at].UUID != "" || !v.activated(d):
 		return nil
 	}
-	// A checkpoint brings back what others gave a device, with a profile that NetworkManager makes up.
+	// A checkpoint restores the configuration of third parties with a generated profile.
 	state, err := b.Kernel()
 	if err != nil {
 		return err
@@ -140,7 +138,7 @@ func (b *Backend) restoreDevice(ctx context.Context, v view, d nmdbus.Device, s 
 	return b.awaitDisconnect(ctx, d.Path)
 }
 
-// awaitDisconnect waits until NetworkManager has taken everything off a device: what is given to it before is taken, too.
+// awaitDisconnect waits until NetworkManager has removed the configuration of a device; it would also remove configuration that is added before.
 func (b *Backend) awaitDisconnect(ctx context.Context, path nmdbus.Path) error {
 	for {
 		devices, err := b.Bus.Devices(ctx)
@@ -151,7 +149,7 @@ func (b *Backend) awaitDisconnect(ctx context.Context, path nmdbus.Path) error {
 		if !ok || d.Active == nmdbus.None && d.State <= nmdbus.StateDisconnected {
 			return nil
 		}
-		if err := pause(ctx, poll); err != nil {
+		if err := pause(ctx, pollInterval); err != nil {
 			return fmt.Errorf("wait for %s to be disconnected: %w", d.Interface, err)
 		}
 	}

@@ -13,31 +13,31 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
-// snapshot is what Restore needs. It holds keyfiles, and so perhaps secrets.
+// snapshot is the data of Restore. It has keyfiles, which may contain secrets.
 type snapshot struct {
-	// Checkpoint is NetworkManager's; it is gone once NetworkManager restarted or its time was up.
+	// Checkpoint is NetworkManager's checkpoint, which no longer exists after a restart of NetworkManager or its timeout.
 	Checkpoint nmdbus.Path `json:"checkpoint"`
 	// Etc and Run are all keyfiles by name.
 	Etc map[string][]byte `json:"etc,omitempty"`
 	Run map[string][]byte `json:"run,omitempty"`
-	// Devices is what each device ran with, in the order of NetworkManager's list of active connections.
+	// Devices are the devices with their active profiles, in the order of NetworkManager's active connections.
 	Devices []deviceThen `json:"devices,omitempty"`
-	// Externals are devices that NetworkManager has no profile for.
+	// Externals are devices without a profile.
 	Externals []external `json:"externals,omitempty"`
-	// Named are the links that had alternative names, with nothing else: NetworkManager has none.
+	// Named are the links with alternative names, which NetworkManager does not support. Other fields are not set.
 	Named []livestate.Link `json:"named,omitempty"`
-	// OVS is nil if the document has nothing of Open vSwitch.
+	// OVS is nil if the document does not use Open vSwitch.
 	OVS *bridgesThen `json:"ovs,omitempty"`
 }
 
 // deviceThen is a device at the time of a snapshot.
 type deviceThen struct {
 	Interface string `json:"interface"`
-	// UUID is the profile that was active; empty if none was, or only one that NetworkManager had made up.
+	// UUID is the UUID of the active profile; empty if there was none, or only a generated one.
 	UUID string `json:"uuid,omitempty"`
 }
 
-// Snapshot implements hostapply.Backend. It arms a checkpoint.
+// Snapshot implements hostapply.Backend. It creates a checkpoint.
 func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostapply.Snapshot, error) {
 	var s snapshot
 	var err error
@@ -47,11 +47,11 @@ func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostap
 	if s.Run, err = readDirectory(b.Run); err != nil {
 		return nil, fmt.Errorf("read profiles: %w", err)
 	}
-	view, err := b.look(ctx)
+	view, err := b.readView(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s.Devices = view.then()
+	s.Devices = view.devicesThen()
 	state, err := b.Kernel()
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (b *Backend) Snapshot(ctx context.Context, change hostapply.Change) (hostap
 	if s.OVS, err = b.bridgesThen(ctx, change.Document); err != nil {
 		return nil, err
 	}
-	// Last, for its time runs from now on.
+	// Last, since its timeout starts now.
 	if s.Checkpoint, err = b.Bus.Checkpoint(ctx, change.Deadline.Sub(b.Now())); err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func readSnapshot(data hostapply.Snapshot) (snapshot, error) {
 	return s, nil
 }
 
-// inMemory parts the keyfiles that were in memory into those to be written at once and those of devices that Open vSwitch makes, which
-// were active: see late. What is in its place already stays.
+// inMemory splits the keyfiles in memory into those to write at once, and active ones of devices that Open vSwitch creates (see late). It omits files that are
+// unchanged.
 func (s snapshot) inMemory(have map[string][]byte) (early map[string][]byte, late []profile) {
 	early = maps.Clone(s.Run)
 	for _, name := range slices.Sorted(maps.Keys(s.Run)) {

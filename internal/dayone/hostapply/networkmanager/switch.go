@@ -56,19 +56,16 @@ func (b *Backend) ensureBridges(ctx context.Context, doc *nmstate.Document, all 
 	if !usesOVS(doc) {
 		return nil
 	}
-	contents, err := b.OVS.Read(ctx)
-	if errors.Is(err, ovsbridge.ErrAbsent) {
-		return ErrNoSwitch
-	}
-	if err != nil {
-		return fmt.Errorf("read Open vSwitch's bridges: %w", err)
-	}
-	change := ovsbridge.Wanted(doc, contents.Datapaths)
+	change := ovsbridge.Wanted(doc)
 	if !all {
 		change.Bridges, change.Absent = nil, nil
 	}
 	b.Log.Debug("set up bridges")
-	if err := b.OVS.Ensure(ctx, change); err != nil {
+	err := b.OVS.Ensure(ctx, change)
+	if errors.Is(err, ovsbridge.ErrAbsent) {
+		return ErrNoSwitch
+	}
+	if err != nil {
 		return fmt.Errorf("set up Open vSwitch: %w", err)
 	}
 	return nil

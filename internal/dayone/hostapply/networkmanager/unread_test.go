@@ -37,13 +37,13 @@ func TestNetworkManagersReaderGivesTheReason(t *testing.T) {
 	}
 	command := strings.TrimSpace(string(out))
 	file := "[connection]\nid=lo\ntype=loopback\nuuid=d9edbeeb-1111-4111-8111-111111111111\ninterface-name=lo\n\n[ipv4]\nmethod=manual\naddress0=127.0.0.1/8\n\n[ipv6]\nmethod="
-	if got := whyDropped(t.Context(), command, file+"disabled\n"); got != `ipv6.method: ipv6 method "disabled" is not supported for loopback` {
+	if got := dropReason(t.Context(), command, file+"disabled\n"); got != `ipv6.method: ipv6 method "disabled" is not supported for loopback` {
 		t.Errorf("the reason is %q", got)
 	}
-	if got := whyDropped(t.Context(), command, file+"manual\naddress0=::1/128\n"); got != "" {
+	if got := dropReason(t.Context(), command, file+"manual\naddress0=::1/128\n"); got != "" {
 		t.Errorf("a file that is read has the reason %q", got)
 	}
-	if got := whyDropped(t.Context(), "/no/such/command", file); got != "" {
+	if got := dropReason(t.Context(), "/no/such/command", file); got != "" {
 		t.Errorf("a host without the command has the reason %q", got)
 	}
 }

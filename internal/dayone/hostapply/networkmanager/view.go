@@ -7,14 +7,14 @@ import (
 	"github.com/cluster-network-operator/cno/internal/host/nmdbus"
 )
 
-// view is what NetworkManager has at one moment.
+// view is the state of NetworkManager.
 type view struct {
 	devices  []nmdbus.Device
 	active   []nmdbus.Active
 	profiles []nmdbus.Profile
 }
 
-func (b *Backend) look(ctx context.Context) (view, error) {
+func (b *Backend) readView(ctx context.Context) (view, error) {
 	var v view
 	var err error
 	if v.profiles, err = b.Bus.Profiles(ctx); err != nil {
@@ -27,8 +27,8 @@ func (b *Backend) look(ctx context.Context) (view, error) {
 	return v, err
 }
 
-// then lists the devices with what is active on them: first what is active, in NetworkManager's order, then the rest.
-func (v view) then() []deviceThen {
+// devicesThen returns the devices with their active profiles: first active devices, in NetworkManager's order, then the others.
+func (v view) devicesThen() []deviceThen {
 	var out []deviceThen
 	listed := map[nmdbus.Path]bool{}
 	for _, a := range v.active {
@@ -72,7 +72,7 @@ func (v view) real(name string) (nmdbus.Device, bool) {
 	return nmdbus.Device{}, false
 }
 
-// placeholder reports whether NetworkManager has nothing but a profile's promise of a device.
+// placeholder reports whether NetworkManager only has a placeholder for a device.
 func (v view) placeholder(name string) bool {
 	_, real := v.real(name)
 	return !real && slices.ContainsFunc(v.devices, func(d nmdbus.Device) bool { return d.Interface == name })
@@ -87,7 +87,7 @@ func (v view) profile(uuid string) (nmdbus.Profile, bool) {
 	return nmdbus.Profile{}, false
 }
 
-// activeOf returns what a profile is active as, or on its way to it.
+// activeOf returns the active or activating connection of a profile.
 func (v view) activeOf(uuid string) (nmdbus.Active, bool) {
 	for _, a := range v.active {
 		if a.UUID == uuid && (a.State == nmdbus.Activating || a.State == nmdbus.Activated) {
@@ -97,7 +97,7 @@ func (v view) activeOf(uuid string) (nmdbus.Active, bool) {
 	return nmdbus.Active{}, false
 }
 
-// activated reports whether a device runs with a profile that someone wrote.
+// activated reports whether a device has an active profile that NetworkManager did not generate.
 func (v view) activated(d nmdbus.Device) bool {
 	for _, a := range v.active {
 		if a.Path == d.Active {

@@ -33,8 +33,6 @@ type Database struct{ Socket string }
 type Contents struct {
 	Bridges []livestate.Bridge `json:"bridges"`
 	Switch  livestate.Switch   `json:"switch"`
-	// Datapaths are the kinds that Open vSwitch can make; empty while ovs-vswitchd has not said.
-	Datapaths []string `json:"datapaths,omitempty"`
 }
 
 // AddTo completes what the kernel says of a host: the bridges, and, for links that are ports of one, which. The kernel
@@ -54,6 +52,8 @@ func (c Contents) AddTo(s *livestate.State) {
 
 // Change is what Ensure makes so.
 type Change struct {
+	// Bridges are those that are there afterwards. One without a datapath gets the kernel's, or, where Open vSwitch cannot use that one,
+	// the datapath in user space.
 	Bridges []livestate.Bridge
 	// Absent names bridges that must go.
 	Absent []string
@@ -86,9 +86,21 @@ func (d Database) Ensure(ctx context.Context, change Change) error {
 	defer func() { _ = c.Close() }()
 	ctx, cancel := context.WithTimeout(ctx, settle)
 	defer cancel()
+	_, changed, err := c.Monitor(ctx, database, map[string][]string{"Open_vSwitch": {"cur_cfg", datapathTypes}})
+	if err != nil {
+		return err
+	}
 	t, err := read(ctx, c)
 	if err != nil {
 		return err
+	}
+	if !change.Exact && slices.ContainsFunc(change.Bridges, withoutDatapath) {
+		if err := chooseDatapath(ctx, c, changed, &change); err != nil {
+			return err
+		}
+		if t, err = read(ctx, c); err != nil { // it may have waited
+			return err
+		}
 	}
 	p := planner{tables: t, change: change}
 	operations := p.plan()
@@ -96,10 +108,6 @@ func (d Database) Ensure(ctx context.Context, change Change) error {
 	// to say that it has seen everything even where there is nothing to change.
 	if len(operations) == 0 && len(change.Bridges) == 0 {
 		return nil
-	}
-	initial, changed, err := c.Monitor(ctx, database, map[string][]string{"Open_vSwitch": {"cur_cfg"}})
-	if err != nil {
-		return err
 	}
 	operations = append(operations,
 		ovsdb.Mutate("Open_vSwitch", "next_cfg", "+=", 1),
@@ -109,10 +117,33 @@ func (d Database) Ensure(ctx context.Context, change Change) error {
 		return fmt.Errorf("change the bridges of open vswitch: %w", err)
 	}
 	rows := results[len(operations)-1].Rows
-	if len(initial["Open_vSwitch"]) == 0 || len(rows) == 0 {
+	if len(rows) == 0 {
 		return errors.New("the database of open vswitch is not initialized")
 	}
-	return wait(ctx, c, changed, rows[0].Int("next_cfg"))
+	number := rows[0].Int("next_cfg")
+	_, err = wait(ctx, c, changed, "cur_cfg", func(row ovsdb.Row) bool { return row.Int("cur_cfg") >= number })
+	return err
+}
+
+// datapathTypes is the column in which ovs-vswitchd lists the datapaths that it can use on this host, which it does once it has started.
+const datapathTypes = "datapath_types"
+
+func withoutDatapath(b livestate.Bridge) bool { return b.Datapath == "" }
+
+// chooseDatapath gives the bridges without a datapath the one in user space if the kernel has none. It waits for an ovs-vswitchd that
+// has not started yet: a bridge of a datapath that the host lacks would never exist.
+func chooseDatapath(ctx context.Context, c *ovsdb.Client, changed <-chan struct{}, change *Change) error {
+	row, err := wait(ctx, c, changed, datapathTypes, func(row ovsdb.Row) bool { return len(row.Strings(datapathTypes)) > 0 })
+	if err != nil || slices.Contains(row.Strings(datapathTypes), "system") {
+		return err
+	}
+	change.Bridges = slices.Clone(change.Bridges)
+	for n := range change.Bridges {
+		if withoutDatapath(change.Bridges[n]) {
+			change.Bridges[n].Datapath = "netdev"
+		}
+	}
+	return nil
 }
 
 // ForgetOVN clears where OVN's controller gets its flows from, as it was told before this boot: what it would fetch from there is
@@ -127,22 +158,22 @@ func (d Database) ForgetOVN(ctx context.Context) error {
 	return d.Ensure(ctx, Change{Switch: nmstate.OVSDatabase{ExternalIDs: nmstate.Pairs{key: &value}}})
 }
 
-// wait returns when ovs-vswitchd has taken in the configuration of a number.
-func wait(ctx context.Context, c *ovsdb.Client, changed <-chan struct{}, number int) error {
+// wait returns the column of Open vSwitch's own row when ovs-vswitchd has written there what is waited for.
+func wait(ctx context.Context, c *ovsdb.Client, changed <-chan struct{}, column string, done func(ovsdb.Row) bool) (ovsdb.Row, error) {
 	for {
-		results, err := c.Transact(ctx, database, ovsdb.Select("Open_vSwitch", []string{"cur_cfg"}))
+		results, err := c.Transact(ctx, database, ovsdb.Select("Open_vSwitch", []string{column}))
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if len(results[0].Rows) > 0 && results[0].Rows[0].Int("cur_cfg") >= number {
-			return nil
+		if len(results[0].Rows) > 0 && done(results[0].Rows[0]) {
+			return results[0].Rows[0], nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for ovs-vswitchd: %w", ctx.Err())
+			return nil, fmt.Errorf("wait for ovs-vswitchd: %w", ctx.Err())
 		case _, open := <-changed:
 			if !open {
-				return errors.New("the database of open vswitch went away")
+				return nil, errors.New("the database of open vswitch went away")
 			}
 		}
 	}
@@ -179,9 +210,8 @@ func Affected(before []livestate.Bridge, doc *nmstate.Document) []string {
 	return slices.Compact(names)
 }
 
-// Wanted returns the change that a document asks for. datapaths are those of Contents: where the kernel's is missing, a bridge of no
-// particular kind is made in user space.
-func Wanted(doc *nmstate.Document, datapaths []string) Change {
+// Wanted returns the change that a document asks for.
+func Wanted(doc *nmstate.Document) Change {
 	change := Change{Switch: livestate.SwitchWanted(doc)}
 	for n := range doc.Interfaces {
 		i := &doc.Interfaces[n]
@@ -192,11 +222,7 @@ func Wanted(doc *nmstate.Document, datapaths []string) Change {
 			change.Absent = append(change.Absent, i.Name)
 			continue
 		}
-		b := livestate.BridgeWanted(i, doc)
-		if b.Datapath == "" && len(datapaths) > 0 && !slices.Contains(datapaths, "system") {
-			b.Datapath = "netdev"
-		}
-		change.Bridges = append(change.Bridges, b)
+		change.Bridges = append(change.Bridges, livestate.BridgeWanted(i, doc))
 	}
 	return change
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -108,7 +109,7 @@ func contents(t *testing.T, d Database) Contents {
 func TestBridgeIsMadeAndTakenBack(t *testing.T) {
 	d := server(t)
 	before, doc := contents(t, d), parse(t, brEx)
-	ensure(t, d, Wanted(doc, before.Datapaths))
+	ensure(t, d, Wanted(doc))
 	got := contents(t, d)
 	want := []livestate.Bridge{{
 		Name: "br-ex", Datapath: "netdev", ExternalIDs: map[string]string{"bridge-uplink": "eth0"}, OtherConfig: map[string]string{"hwaddr": "52:54:00:00:00:01"},
@@ -129,6 +130,36 @@ func TestBridgeIsMadeAndTakenBack(t *testing.T) {
 	}
 }
 
+// TestABridgeWaitsForASwitchThatStarts: which datapaths a host has is known only when ovs-vswitchd has started.
+func TestABridgeWaitsForASwitchThatStarts(t *testing.T) {
+	d := server(t)
+	setDatapaths := func(value any) {
+		c, err := ovsdb.Dial(t.Context(), d.Socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := c.Transact(t.Context(), database, ovsdb.Update("Open_vSwitch", map[string]any{datapathTypes: value})); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setDatapaths(ovsdb.Set{})
+	done := make(chan error, 1)
+	go func() { done <- d.Ensure(t.Context(), Wanted(parse(t, brEx))) }()
+	select {
+	case err := <-done:
+		t.Fatalf("a bridge was made before the datapaths were known: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	setDatapaths("netdev")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := contents(t, d).Bridges; len(got) != 1 || got[0].Datapath != "netdev" {
+		t.Errorf("the bridges are %+v", got)
+	}
+}
+
 func TestWhatOthersPutOnABridgeStays(t *testing.T) {
 	d := server(t)
 	ensure(t, d, Change{Bridges: []livestate.Bridge{{
@@ -140,7 +171,7 @@ func TestWhatOthersPutOnABridgeStays(t *testing.T) {
 		},
 	}}})
 	before, doc := contents(t, d), parse(t, brEx)
-	ensure(t, d, Wanted(doc, nil))
+	ensure(t, d, Wanted(doc))
 	got := contents(t, d).Bridges[0]
 	var ports []string
 	for _, p := range got.Ports {
@@ -169,7 +200,7 @@ func TestCardMovesFromOneBridgeToAnotherAndBack(t *testing.T) {
 	if diff := cmp.Diff([]string{"br-ex", "br0"}, affected); diff != "" {
 		t.Error(diff)
 	}
-	ensure(t, d, Wanted(doc, nil))
+	ensure(t, d, Wanted(doc))
 	if got := contents(t, d); len(got.Bridges) != 2 || len(got.Bridges[1].Ports) != 1 {
 		t.Errorf("bridges are %+v", got.Bridges)
 	}
@@ -182,7 +213,7 @@ func TestCardMovesFromOneBridgeToAnotherAndBack(t *testing.T) {
 func TestSecondEnsureChangesNothing(t *testing.T) {
 	d := server(t)
 	doc := parse(t, brEx)
-	ensure(t, d, Wanted(doc, nil))
+	ensure(t, d, Wanted(doc))
 	c, err := d.dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +223,9 @@ func TestSecondEnsureChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planner{tables: rows, change: Wanted(doc, nil)}
+	change := Wanted(doc)
+	change.Bridges[0].Datapath = "netdev" // what Ensure has chosen
+	p := planner{tables: rows, change: change}
 	if ops := p.plan(); len(ops) > 0 {
 		t.Errorf("operations are %v", ops)
 	}
@@ -200,8 +233,8 @@ func TestSecondEnsureChangesNothing(t *testing.T) {
 
 func TestAbsentBridgeGoes(t *testing.T) {
 	d := server(t)
-	ensure(t, d, Wanted(parse(t, brEx), nil))
-	ensure(t, d, Wanted(parse(t, "interfaces: [{name: br-ex, type: ovs-bridge, state: absent}]"), nil))
+	ensure(t, d, Wanted(parse(t, brEx)))
+	ensure(t, d, Wanted(parse(t, "interfaces: [{name: br-ex, type: ovs-bridge, state: absent}]")))
 	if got := contents(t, d); len(got.Bridges) != 0 {
 		t.Errorf("bridges are %+v", got.Bridges)
 	}
@@ -219,7 +252,7 @@ func TestOVNIsToldNothingOfAnEarlierBoot(t *testing.T) {
 		why          string
 		before, want map[string]string
 	}{
-		{"nothing was told", map[string]string{"system-id": "abc"}, map[string]string{"system-id": "abc"}},
+		{"no setting", map[string]string{"system-id": "abc"}, map[string]string{"system-id": "abc"}},
 		{"the address is blank, as configure-ovs.sh leaves it, and the rest stays", map[string]string{"ovn-remote": "ssl:192.0.2.1:6642", "system-id": "abc"},
 			map[string]string{"ovn-remote": " ", "system-id": "abc"}},
 		{"a second time changes nothing", nil, map[string]string{"ovn-remote": " ", "system-id": "abc"}},

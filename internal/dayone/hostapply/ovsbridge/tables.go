@@ -20,7 +20,7 @@ type tables struct {
 
 func read(ctx context.Context, c *ovsdb.Client) (tables, error) {
 	results, err := c.Transact(ctx, database,
-		ovsdb.Select("Open_vSwitch", []string{"_uuid", "external_ids", "other_config", "datapath_types"}),
+		ovsdb.Select("Open_vSwitch", []string{"_uuid", "external_ids", "other_config"}),
 		ovsdb.Select("Bridge", []string{"_uuid", "name", "ports", "datapath_type", "fail_mode", "stp_enable", "rstp_enable",
 			"mcast_snooping_enable", "external_ids", "other_config"}),
 		ovsdb.Select("Port", []string{"_uuid", "name", "interfaces", "tag", "vlan_mode", "trunks", "bond_mode", "lacp",
@@ -48,9 +48,8 @@ func byUUID(rows []ovsdb.Row) map[ovsdb.UUID]ovsdb.Row {
 
 func (t tables) contents() Contents {
 	c := Contents{
-		Bridges:   []livestate.Bridge{},
-		Switch:    livestate.Switch{ExternalIDs: t.root.Map("external_ids"), OtherConfig: t.root.Map("other_config")},
-		Datapaths: t.root.Strings("datapath_types"),
+		Bridges: []livestate.Bridge{},
+		Switch:  livestate.Switch{ExternalIDs: t.root.Map("external_ids"), OtherConfig: t.root.Map("other_config")},
 	}
 	for _, row := range t.bridges {
 		c.Bridges = append(c.Bridges, t.bridge(row))

@@ -1,4 +1,4 @@
-// Package ignitiontest reads the files of Ignition configurations, for tests of what writes them.
+// Package ignitiontest reads the files of Ignition configurations, for tests.
 package ignitiontest
 
 import (
@@ -20,8 +20,7 @@ type File struct {
 	Content []byte
 }
 
-// Content returns what a resource holds: percent-encoded or base64, compressed or not. A resource without a source is
-// empty. One that is somewhere else is an error: nothing is fetched.
+// Content returns the content of a data URL, percent-encoded or base64, compressed or not. A resource without a source is empty. Other URLs are an error.
 func Content(r types.Resource) ([]byte, error) {
 	if r.Source == nil || *r.Source == "" {
 		return nil, nil
@@ -50,8 +49,8 @@ func Content(r types.Resource) ([]byte, error) {
 	return content, nil
 }
 
-// Files returns the files that a configuration writes, with their content. Files whose content is elsewhere are left out
-// and reported in the error, beside the others. A file without a mode has 0644, which is Ignition's default.
+// Files returns the files of a configuration, with their content. It omits files whose content is not in a data URL, and reports them in the error. A file
+// without a mode has Ignition's default 0644.
 func Files(config types.Config) ([]File, error) {
 	var files []File
 	var errs []error

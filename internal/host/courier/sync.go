@@ -12,59 +12,59 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/placement"
 )
 
-// broughtFile, in the directory on the host, lists what was brought, so that nothing else is ever removed. Its name begins with a
-// dot, which readers of the directory leave out.
-const broughtFile = ".brought"
+// copiedFile is the name of the list of copied files, in the directory on the host. Only listed files are removed. The name begins with a dot, because
+// readers of the directory skip such files.
+const copiedFile = ".brought"
 
-// deliver makes the directory on the host hold the files of From, and removes those that were brought before and are gone. Files
-// of others stay, unless one has the name of a file to bring.
-func (c *Courier) deliver() error {
+// sync copies the files of From to the directory on the host, and removes copied files that are no longer in From. It keeps all other files, unless they
+// have the name of a file in From.
+func (c *Courier) sync() error {
 	if c.From == "" && !c.Withdraw {
 		return nil
 	}
-	var wanted placement.Files
+	var desired placement.Files
 	if !c.Withdraw {
 		var err error
-		if wanted, err = placement.ReadDir(os.DirFS(c.From)); err != nil {
+		if desired, err = placement.ReadDir(os.DirFS(c.From)); err != nil {
 			return fmt.Errorf("read files to copy: %w", err)
 		}
 	}
 	if err := os.MkdirAll(c.To, 0o755); err != nil {
 		return fmt.Errorf("create directory on the host: %w", err)
 	}
-	before, err := c.brought()
+	before, err := c.copied()
 	if err != nil {
 		return err
 	}
-	names := make([]string, 0, len(wanted))
-	for _, file := range wanted {
+	names := make([]string, 0, len(desired))
+	for _, file := range desired {
 		names = append(names, file.Name)
 	}
-	// What may come is listed before it comes, and what goes until it is gone: a courier that dies in between forgets nothing.
-	if err := c.remember(union(before, names)); err != nil {
+	// The list contains files before they are copied and until they are removed, so that it is complete if the process ends in between.
+	if err := c.saveCopied(union(before, names)); err != nil {
 		return err
 	}
-	for _, file := range wanted {
-		if err := c.put(file); err != nil {
+	for _, file := range desired {
+		if err := c.copyFile(file); err != nil {
 			return err
 		}
 	}
 	for _, name := range before {
-		if _, stays := wanted.Get(name); stays {
+		if _, keep := desired.Get(name); keep {
 			continue
 		}
 		if err := os.Remove(filepath.Join(c.To, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove file that is no longer wanted: %w", err)
+			return fmt.Errorf("remove obsolete file: %w", err)
 		}
 		c.Log.Info("removed", "file", name)
 	}
-	return c.remember(names)
+	return c.saveCopied(names)
 }
 
-// put writes a file unless it is there already.
-func (c *Courier) put(file placement.File) error {
+// copyFile writes a file unless it has the same content.
+func (c *Courier) copyFile(file placement.File) error {
 	path := filepath.Join(c.To, file.Name)
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, file.Content) {
+	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, file.Content) {
 		return nil
 	}
 	if err := replace(path, file.Content); err != nil {
@@ -74,8 +74,8 @@ func (c *Courier) put(file placement.File) error {
 	return nil
 }
 
-func (c *Courier) brought() ([]string, error) {
-	content, err := os.ReadFile(filepath.Join(c.To, broughtFile))
+func (c *Courier) copied() ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(c.To, copiedFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -94,13 +94,13 @@ func (c *Courier) brought() ([]string, error) {
 	return names, nil
 }
 
-func (c *Courier) remember(names []string) error {
+func (c *Courier) saveCopied(names []string) error {
 	content, err := json.Marshal(names)
 	if err != nil {
 		return fmt.Errorf("encode list of copied files: %w", err)
 	}
-	path := filepath.Join(c.To, broughtFile)
-	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, content) {
+	path := filepath.Join(c.To, copiedFile)
+	if existing, err := os.ReadFile(path); err == nil && bytes.Equal(existing, content) {
 		return nil
 	}
 	if err := replace(path, content); err != nil {
@@ -120,13 +120,13 @@ func union(a, b []string) []string {
 	return all
 }
 
-// replace writes a file so that anyone who reads it, also after a loss of power, finds the old content or the new one.
+// replace writes a file atomically: a reader, even after a power failure, finds the old or the new content.
 func replace(path string, content []byte) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name()) // gone already if all went well
+	defer os.Remove(temporary.Name()) // fails if the file was renamed
 	_, err = temporary.Write(content)
 	err = errors.Join(err, temporary.Chmod(0o644), temporary.Sync(), temporary.Close())
 	if err != nil {

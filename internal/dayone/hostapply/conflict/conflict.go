@@ -1,5 +1,5 @@
-// Package rivals finds other programs on the host that would apply the same documents.
-package rivals
+// Package conflict detects other services on the host that would apply the same documents.
+package conflict
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 	"github.com/cluster-network-operator/cno/internal/dayone/hostprogram"
 )
 
-// directories of systemd, those of the administrator first: what is in them counts.
+// directories returns the unit directories of systemd, in the order of precedence.
 func directories() []string {
 	return []string{"etc/systemd/system", "run/systemd/system", "usr/lib/systemd/system"}
 }
 
-// Enabled returns an error if the machine-config operator's service starts at boot: two programs that each undo and redo the other's work leave a host with
-// neither's network. root is the host's root directory; its symbolic links are not followed.
+// Enabled returns an error if the machine-config operator's service is enabled, since the two services would undo each other's changes. root is the host's
+// root directory; symbolic links in it are not followed.
 func Enabled(root fs.FS) error {
 	for _, dir := range directories() {
 		if target, err := fs.ReadLink(root, path.Join(dir, hostprogram.StockUnit)); err == nil && target == "/dev/null" {
@@ -38,7 +38,7 @@ func Enabled(root fs.FS) error {
 		}
 	}
 	if slices.Sort(found); len(found) > 0 {
-		return fmt.Errorf("%s would apply the same documents (%s): mask it with \"systemctl mask %s\", or do not run this program", hostprogram.StockUnit, found[0], hostprogram.StockUnit)
+		return fmt.Errorf("%s would apply the same documents (%s): mask it with \"systemctl mask %s\", or do not run this service", hostprogram.StockUnit, found[0], hostprogram.StockUnit)
 	}
 	return nil
 }

@@ -1,5 +1,5 @@
-// Package reach asks whether something answers over the network of this host.
-package reach
+// Package probe probes targets over the network of this host.
+package probe
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type Prober struct{ Netlink *netlink.Handle }
 
 var _ hostapply.Prober = Prober{}
 
-// Probe returns nil if the target answered before the context ended.
+// Probe returns nil if the target answers before the context ends.
 func (p Prober) Probe(ctx context.Context, target hostapply.Target) error {
 	switch target.Kind {
 	case hostapply.Gateway:
@@ -34,11 +34,11 @@ func (p Prober) Probe(ctx context.Context, target hostapply.Target) error {
 	case hostapply.DNS:
 		return dns(ctx, target.Address)
 	}
-	return fmt.Errorf("nothing probes %q", target.Kind)
+	return fmt.Errorf("unknown kind of target %q", target.Kind)
 }
 
-// gateway asks the kernel to find a neighbour again: what it knows of it is forgotten first, for that may be of before the
-// change. Any packet makes it look; one to the discard port disturbs no one.
+// gateway probes a neighbour. It deletes the kernel's entry, which may be from before the change, and sends a packet to the discard port so that the kernel
+// resolves the neighbour again.
 func (p Prober) gateway(ctx context.Context, target hostapply.Target) error {
 	addr, err := netip.ParseAddr(target.Address)
 	if err != nil {
@@ -54,10 +54,10 @@ func (p Prober) gateway(ctx context.Context, target hostapply.Target) error {
 	}
 	if known != nil {
 		if known.State&unix.NUD_PERMANENT != 0 {
-			return nil // set by hand; it cannot be asked
+			return nil // a static entry cannot be probed
 		}
 		if err := p.Netlink.NeighDel(known); err != nil && !errors.Is(err, unix.ENOENT) {
-			return fmt.Errorf("forget the neighbour %s: %w", addr, err)
+			return fmt.Errorf("delete the entry of neighbour %s: %w", addr, err)
 		}
 	}
 	if err := poke(addr, target.Interface); err != nil {
@@ -111,10 +111,10 @@ func poke(addr netip.Addr, device string) error {
 	return errors.Join(err, conn.Close())
 }
 
-// rootQuery asks for the root's name servers (RFC 1035, section 4.1): an id, one question, recursion desired.
+// rootQuery is a query for the root's name servers (RFC 1035, section 4.1): an id, one question, recursion desired.
 const rootQuery = "\xc0\xde\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\x01"
 
-// dns asks a server. Any answer, refusal included, is one: what a server knows is not the host's network.
+// dns probes a name server. Any answer counts, even a refusal.
 func dns(ctx context.Context, server string) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "udp", net.JoinHostPort(server, "53"))
 	if err != nil {
@@ -136,7 +136,7 @@ func dns(ctx context.Context, server string) error {
 	}
 	const response = 0x80
 	if n < 12 || answer[0] != rootQuery[0] || answer[1] != rootQuery[1] || answer[2]&response == 0 {
-		return errors.New("what came back is no answer")
+		return errors.New("the response is not an answer to the query")
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package rivals
+package conflict
 
 import (
 	"os"
